@@ -1,4 +1,4 @@
-"""An AppWrapper, its components and its pods, put together as one moment. Pure."""
+"""Combine an AppWrapper, its components and its pods into one observation. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -48,39 +48,39 @@ from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import is_outlived, says_how_it_ended
 
-# One component: what is recorded of it, with what is seen of its object.
+# One component: its recorded state together with its object.
 
 
 def deployed_condition(recorded: JsonObject) -> JsonObject:
-    """May be empty."""
+    """Return the ResourcesDeployed condition; empty if there is none."""
     return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
 
 
 def deployed_status(recorded: JsonObject) -> str:
-    """Unknown while it is being created, False when it could not be or is gone; may be empty."""
+    """Return Unknown during creation, False if creation failed or it is gone, True, or ""."""
     return str(deployed_condition(recorded).get("status") or "")
 
 
 def kind_of(recorded: JsonObject) -> GroupVersionKind:
-    """As `status.componentStatus` has it."""
+    """Return the Kind that `status.componentStatus` records."""
     return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
 
 
 def counts_for(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
-    """It is the component: of this attempt, or kept from an earlier one."""
+    """True if the object is the component: of this attempt, or kept from an earlier one."""
     return is_current(facts, appwrapper) or is_kept_at(appwrapper, index)
 
 
 def is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
-    """Of this attempt, or made by the Go operator, which did not count attempts.
+    """True if of this attempt, or created by the Go operator, which did not count attempts.
 
-    Where the number is lost, whatever is there is of the only attempt that can be under way.
+    If the status lost the number, all objects are of the only attempt that can be under way.
     """
     return is_lost(appwrapper) or facts.attempt in ("", str(appwrapper.attempt))
 
 
 def presence_of(facts: ComponentFacts) -> Presence:
-    """Of an object that was found."""
+    """Return the presence of an object that was found."""
     return Presence.DELETING if facts.deleting else Presence.PRESENT
 
 
@@ -92,7 +92,7 @@ def locate_from(
     facts: ComponentFacts | None,
     last: ComponentFacts | None = None,
 ) -> Located:
-    """Put a component together; `last` is its object as it was before it went."""
+    """Put a component together; `last`: its object as last seen, if it is gone."""
     recorded = appwrapper.component_statuses[index]
     group_kind = kind_of(recorded).group_kind
     seen = facts or last
@@ -102,7 +102,7 @@ def locate_from(
     terminal = seen.terminal if seen else None
     message = seen.message if seen else ""
     progress = seen.progress if seen else NO_PROGRESS
-    if failure_recorded and seen is None:  # nobody remembers its own words
+    if failure_recorded and seen is None:  # its own message is lost
         terminal, message = Terminal.FAILED, succeeded.get("message") or ""
     component = Component(
         name=recorded.get("name") or "",
@@ -131,14 +131,14 @@ def locate_from(
 
 
 def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
-    """Marked so by its user. Annotations survive what Kueue does to components (kueue.md 0.2)."""
+    """True if the user annotated it so. Kueue drops unknown fields but keeps annotations."""
     components = appwrapper.components
     annotations = components[index].get("annotations") or {} if index < len(components) else {}
     return annotations.get(ANNOTATION_HELPER) == "true"
 
 
 def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
-    """The component of that index survives resets and suspensions."""
+    """True if the component of that index survives resets and suspensions."""
     components = appwrapper.components
     return index < len(components) and is_kept(components[index])
 
@@ -148,7 +148,7 @@ class Deployed:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
     Only pods have `node`, `leaves` (the end of the termination grace period, RFC 3339) and
-    `made_by` (the owner of a pod that has our labels and belongs to no component).
+    `made_by` (the owner of a pod that has the AppWrapper's labels but no component).
     """
 
     resource: Resource
@@ -163,14 +163,13 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt.
+    """`deployed`: the existing components. `pods`: the labelled pods of every attempt.
 
-    `helpers` are those of the components that only serve the others, `stragglers` those of the pods
-    that are under way though their component ended well, `outlived` the components that have to go
-    for their pods to go. `empty` are components that are being deleted and stay, though a list of
-    this very pass proves that nothing they own is left. `silent_nodes` are those that cannot end
-    their pods. `ghosts` are pods that were replaced and go on for too long. `look_again` is set
-    where no watch would tell of a change.
+    `helpers`: components that only serve the others. `stragglers`: unfinished pods of a component
+    that ended well or is gone. `outlived`: components whose pods go only together with them.
+    `empty`: terminating components that own nothing any more, as a list of this pass proves.
+    `silent_nodes`: nodes that cannot stop their pods. `ghosts`: replaced pods that run for too
+    long. `look_again`: when to read again if no watch would report a change.
     """
 
     appwrapper: AppWrapper
@@ -210,32 +209,32 @@ class GatherContext:
     store: StoreRead | None = None
 
 
-# How soon a change of an unwatched component is noticed: Secrets, and Kinds without a watch.
+# How often unwatched components are read: Secrets, and Kinds without a watch.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 LOOK_AT_GHOSTS: Final = timedelta(seconds=30)  # until the deletion of a pod is forced again
 
 
 def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
-    """What the AppWrapper's pods are told by."""
+    """Return the criteria that identify the AppWrapper's pods."""
     made = [each.facts for each in located if each.facts]
     return Membership(
         appwrapper_uid=appwrapper.uid,
         attempt=appwrapper.attempt,
         components=tuple(each.component for each in located),
         uids=tuple(each.facts.uid if each.facts else "" for each in located),
-        # The Go operator counted no attempts; what it began and we went on with has no such label.
+        # The Go operator counted no attempts, so objects that it created have no such label.
         taken_over=appwrapper.attempt == 0 or any(not facts.attempt for facts in made),
     )
 
 
-# Pods that ended well and are gone: PodGC, a drain or a removed node takes their objects away.
+# Pods that ended well and are gone: PodGC, a drain or a node's removal deletes their objects.
 
 
 def with_successes(pods: Sequence[Pod], seen: Iterable[Pod], membership: Membership) -> list[Pod]:
-    """`pods`, and those of `seen` that are gone and whose work nobody has begun anew.
+    """Return `pods`, and the pods of `seen` that are gone without a replacement.
 
-    `seen` are pods of this attempt that ended well before anybody deleted them. One that is there
-    still, and has to go since, counts as it was seen.
+    `seen`: pods of this attempt that ended well before any deletion. If such a pod still exists, it
+    counts as it was seen, even if it is being deleted now.
     """
     by_uid = {pod.uid: pod for pod in seen}
     there = [by_uid.pop(pod.uid, pod) for pod in pods]
@@ -255,9 +254,9 @@ def with_successes(pods: Sequence[Pod], seen: Iterable[Pod], membership: Members
 def _in_free_places(
     gone: Iterable[Pod], there: Iterable[Pod], membership: Membership
 ) -> Iterable[Pod]:
-    """As many as their component lacks, the newest first.
+    """Yield as many pods as their component lacks, the newest first.
 
-    KubeRay makes a worker anew that ended, and nothing but their number tells of it.
+    KubeRay replaces a worker that ended, and only the number of its pods shows that.
     """
     free: Counter[int | None] = Counter()
     for index, each in enumerate(membership.components):
@@ -278,14 +277,14 @@ def _in_free_places(
 def _evacuation(
     context: GatherContext, current: Iterable[Pod], membership: Membership
 ) -> Evacuation | None:
-    if not context.nodes:  # usual: no node has tags, and this runs for every pod in every pass
+    if not context.nodes:  # usual: no node has tags, and the search reads every pod in every pass
         return None
     avoided = avoided_labels(context.appwrapper.components)
     return find_evacuation(current, membership, context.nodes, avoided)
 
 
 def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
-    """One moment of the AppWrapper."""
+    """Return the observation of the AppWrapper at one moment."""
     appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
     membership = membership_of(appwrapper, located)
     labelled = [pod for pod in pods if membership.is_own(pod)]
@@ -312,7 +311,7 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         and any(not pod.deleting for pod in own),
         ghosts=Ghosts() if ghosts else None,
     )
-    # Later its absence changes nothing, or whoever deletes it looks for it anyhow.
+    # In other phases its absence changes nothing, or the deletion searches for it anyway.
     missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
     looks = [] if next_ghost is None else [next_ghost]
     if missed and any(each.component.exists and not each.watched for each in located):
@@ -366,7 +365,7 @@ def _root_cause(
 def _suspect(
     pods: Sequence[Pod], membership: Membership, config: FaultTolerance, cause: RootCause | None
 ) -> Suspect | None:
-    """The node of the root cause; of the pod that failed first, where nobody looks for a cause."""
+    """Return the node of the root cause; without root causes, of the pod that failed first."""
     if not config.remember_suspects:
         return None
     if config.error_aggregation != OFF:

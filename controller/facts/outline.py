@@ -1,9 +1,8 @@
-"""An AppWrapper as the controller remembers it: what decisions read, as JSON text.
+"""An AppWrapper as the controller remembers it: the fields that decisions read, as JSON text.
 
-Anybody in a team may create AppWrappers of a megabyte, suspended, as many as they like. Decoded,
-each takes up to 22 times its size, nearly all of it for templates, which only the creation of
-components reads. So templates are left out here, and the rest is kept as text, which is no larger
-than what was stored, whatever a user wrote into it.
+A user may create any number of suspended AppWrappers of a megabyte each. A decoded one needs up to
+22 times its size, nearly all of it for templates, which only the creation of components reads. So
+the outline has no templates. The rest remains text, which is never larger than the stored object.
 """
 
 import json
@@ -35,17 +34,17 @@ _METADATA: Final = (
     "deletionTimestamp",
     "finalizers",
 )
-# Of labels and annotations, those whose names begin so: ours, the Go operator's and Kueue's.
+# The prefixes of the kept labels and annotations: this project's, the Go operator's, Kueue's.
 _READ: Final = (GROUP, "kueue.x-k8s.io/")
 _REQUESTED: Final = "requested"
 
 
 def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outline:
-    """`resources` are those whose requested amounts are measured."""
+    """Return the outline. `resources`: those whose requested amounts are measured."""
     try:
         outline = outlined(raw, resources)
-    except Exception:  # noqa: BLE001  else one template that nobody foresaw ends the informer of all
-        outline = raw  # and a pass over it says what is wrong
+    except Exception:  # noqa: BLE001  one unforeseen template must not stop the informer
+        outline = raw  # the AppWrapper's pass reports the error
     appwrapper = AppWrapper(raw)
     return Outline(
         uid=appwrapper.uid,
@@ -65,10 +64,11 @@ def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
 
 
 def outlined(raw: JsonObject, resources: Collection[str] = ()) -> JsonObject:
-    """A small copy, on which every decision is the same. It must never be written back.
+    """Return a small copy on which every decision is the same. Never write it to the API server.
 
-    A component keeps its annotations, its Kind and name, and as many podSetInfos as it has, empty.
-    It declares the pod sets that Kueue infers. A decision that reads more needs it kept here.
+    A component keeps its annotations, its Kind and name, and the number of its podSetInfos, which
+    are empty. It declares the pod sets that Kueue infers. Add here every field that a new decision
+    reads.
     """
     metadata: JsonObject = raw["metadata"]
     spec: JsonObject = raw.get("spec") or {}
@@ -86,12 +86,12 @@ def outlined(raw: JsonObject, resources: Collection[str] = ()) -> JsonObject:
 
 
 def component_texts(raw: JsonObject) -> tuple[bytes, ...]:
-    """Each component whole. For creating them: that takes requests, meanwhile text is small."""
+    """Return the whole components as text, which needs little memory while they are created."""
     return tuple(map(_as_text, AppWrapper(raw).components))
 
 
 def requested(appwrapper: AppWrapper) -> dict[str, float]:
-    """Of an outline: what `requested_amounts` said of the whole."""
+    """Return the result of `requested_amounts` that an outline keeps."""
     amounts: dict[str, float] = appwrapper.raw.get(_REQUESTED) or {}
     return amounts
 
@@ -107,7 +107,7 @@ def _component(whole: JsonObject) -> JsonObject:
     if pod_sets:
         outline["podSets"] = pod_sets
     if infos := whole.get("podSetInfos"):
-        # Only their number is compared, with that of pod sets, of which no more are ever read.
+        # Only their number is compared with that of the pod sets, which has this limit.
         outline["podSetInfos"] = [{}] * min(len(infos), MOST_POD_SETS + 1)
         if any(each.get("schedulingGates") for each in infos):
             outline |= topology_outline(whole)
@@ -115,7 +115,7 @@ def _component(whole: JsonObject) -> JsonObject:
 
 
 def _pod_sets(component: JsonObject) -> list[JsonObject]:
-    """Of one whose pod sets cannot be told: none, as everywhere. Creating it says why."""
+    """Return the pod sets; none if they are unreadable, which the creation reports."""
     try:
         return [each.as_json() for each in component_pod_sets(component)]
     except PodSetError:
@@ -123,7 +123,7 @@ def _pod_sets(component: JsonObject) -> list[JsonObject]:
 
 
 def _named(template: JsonObject) -> JsonObject:
-    """The API server sees to it that all of these are texts."""
+    """Return apiVersion, Kind and names. The schema already requires texts."""
     metadata = template.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
     return {
@@ -143,23 +143,23 @@ def _read_ones(texts: Mapping[str, str] | None) -> dict[str, str]:
 def _as_text(outline: JsonObject) -> bytes:
     try:
         return orjson.dumps(outline)
-    except orjson.JSONEncodeError:  # nested deeper than it can follow, as a status may be
+    except orjson.JSONEncodeError:  # nested too deep for orjson, as a status may be
         return json.dumps(outline).encode()
 
 
-# How much of a resource an AppWrapper's pods ask for, by their templates.
+# How much of a resource an AppWrapper's pods request, by their templates.
 
 _NOTHING: Final = Decimal(0)
-# No cluster has as much: it never ran, and would spoil every sum that it got into.
+# No cluster has as much: such an AppWrapper never runs, and would spoil every sum.
 _ABSURD: Final = Decimal(10) ** 9
 
 
 def requested_amounts(
     components: Iterable[JsonObject], resources: Collection[str]
 ) -> dict[str, float]:
-    """Of each of `resources` that their pods ask for: that of one pod times replicas, summed.
+    """Return the sum of requests times replicas, by those of `resources` that pods request.
 
-    For a metric: what cannot be read counts as nothing, and is refused elsewhere.
+    For a metric: unreadable amounts count as nothing, and are rejected elsewhere.
     """
     total = dict.fromkeys(resources, _NOTHING)
     for component in components:

@@ -1,4 +1,4 @@
-"""What an AppWrapper itself says: its spec, its annotations and the status that we wrote."""
+"""Facts in the AppWrapper itself: spec, annotations and the status that the controller wrote."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,8 +39,8 @@ from shared.config.fault_tolerance import LONGEST_EXTENSION
 class Standing:
     """Since when an AppWrapper waits for quota, or holds quota without its pods.
 
-    Moments are in seconds since the epoch; None: it does not. `deletion_blocked`: something keeps
-    its resources from being deleted.
+    Moments are in seconds since the epoch; None: it does not. `deletion_blocked`: something blocks
+    the deletion of its resources.
     """
 
     waits_since: float | None = None
@@ -49,9 +49,9 @@ class Standing:
 
 
 def standing_of(appwrapper: AppWrapper) -> Standing:
-    """Read all of it from the stored status, so that a restart of the controller changes nothing.
+    """Read everything from the stored status, so that a controller restart changes nothing.
 
-    Quota is unused from the grant on, or from the moment at which too few pods ran.
+    Quota is unused since its grant, or since too few pods ran, whichever is later.
     """
     conditions = appwrapper.conditions
     phase = str(appwrapper.status.get("phase") or "")
@@ -87,11 +87,10 @@ def _seconds(moment: datetime | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An AppWrapper as the controller remembers it (outline.py), decoded where a pass reads it.
+    """An AppWrapper as the controller remembers it (outline.py). Each pass decodes its text.
 
-    What is asked for beside passes stands beside the text. `blames`: nodes that it suspects.
-    `standing`: what metrics show of it.
-    `waits_in` is the namespace and the name of the LocalQueue, while it is Suspended.
+    Other readers use the fields beside the text. `blames`: nodes that it suspects. `standing`: its
+    times for metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
     """
 
     uid: str
@@ -103,21 +102,21 @@ class Outline:
     waits_in: tuple[str, str] | None = None
 
     def read(self) -> AppWrapper:
-        """Its components have no templates but their Kinds and names."""
+        """Decode the text. The components' templates have only their Kinds and names."""
         return AppWrapper(orjson.loads(self.text))
 
 
 # How long one AppWrapper pauses between two attempts.
 #
-# What failed together, by an outage of a file system say, would start again together. Each
-# AppWrapper's pause is therefore up to a tenth longer, by chance that is the same at every look.
+# Workloads that fail together, for example by a file system outage, would restart together. So each
+# pause is up to a tenth longer, by a hash that is the same in every pass.
 
 _DIGEST_SIZE: Final = 4  # bytes
 _LARGEST: Final = 2 ** (8 * _DIGEST_SIZE) - 1
 
 
 def spread_out(pause: timedelta, uid: str, attempt: int) -> timedelta:
-    """`pause` and up to a tenth of it; no pause stays none."""
+    """Return `pause` plus up to a tenth of it; a zero pause remains zero."""
     digest = blake2b(f"{uid}/{attempt}".encode(), digest_size=_DIGEST_SIZE).digest()
     share = int.from_bytes(digest, "big") / _LARGEST
     return pause + share * LONGEST_EXTENSION * pause
@@ -125,14 +124,13 @@ def spread_out(pause: timedelta, uid: str, attempt: int) -> timedelta:
 
 # The operator's configuration and an AppWrapper's annotations, as effective values.
 #
-# The webhook warns of and refuses bad values; whatever it let pass is put within its limits here
-# (specification 1).
+# The webhook warns of bad values or rejects them. The controller limits the remaining ones here.
 
 
 def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) -> FaultTolerance:
-    """Malformed values mean the default, negative ones zero, too large ones the limit.
+    """Return the effective values: the default for malformed ones, zero for negative ones.
 
-    The pause between this attempt and the next is spread out a little beyond that.
+    A value that is too large becomes the limit. `spread_out` then extends the pause.
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
     values: dict[str, Any] = {
@@ -155,9 +153,9 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
 
 
 def read_status(appwrapper: AppWrapper, now: datetime) -> Snapshot:
-    """A Snapshot without anything that others have to say.
+    """Return a Snapshot of the AppWrapper alone, without facts from other objects.
 
-    A phase that nobody knows means: remove what may be there, and begin anew.
+    An unknown phase counts as Suspending: delete all objects that may exist, then start again.
     """
     status = appwrapper.status
     known = known_phase(appwrapper)
@@ -192,7 +190,7 @@ def _told(each: JsonObject) -> ConditionText:
 
 
 def known_phase(appwrapper: AppWrapper) -> Phase | None:
-    """The phase that its status names; None where that is none of ours."""
+    """Return the phase in the status; None if the controller does not know it."""
     try:
         return Phase(appwrapper.status.get("phase") or "")
     except ValueError:
@@ -208,10 +206,10 @@ def _is_planned(appwrapper: AppWrapper) -> bool:
     )
 
 
-# When a period began that another operator began: its conditions say so, and it keeps no timers.
+# When a period began under another operator: its conditions show it, as it keeps no timers.
 #
-# We write a condition and the timer that goes with it at once. Where there is any timer of ours,
-# the others are over: between the stages of a JobSet PodsReady is False, and no period runs.
+# The controller writes a condition and its timer together. If the status has a timer, periods
+# without a timer do not run: between the stages of a JobSet PodsReady is False without a period.
 
 _DELETION_PAUSED: Final = "DeletionPaused"  # the Go operator's, while it waits in Failed
 
@@ -219,7 +217,7 @@ _DELETION_PAUSED: Final = "DeletionPaused"  # the Go operator's, while it waits 
 def _as_taken_over(
     timers: Timers, phase: Phase, conditions: Sequence[JsonObject], now: datetime
 ) -> Timers:
-    """What conditions tell, where there is no timer of ours."""
+    """Return the timers; without any, those that the conditions imply."""
     if timers != Timers():
         return timers
     told = {
@@ -243,15 +241,15 @@ def _told_by_conditions(
         case Phase.RUNNING:
             deployed = since(CONDITION_RESOURCES_DEPLOYED, "True")
             unready = since(CONDITION_PODS_READY, "False")
-            # Where pods were lost since, from then on; while they are ready neither period runs.
+            # If pods were lost since, the periods begin then. While pods are ready none runs.
             begins = max(deployed, unready) if deployed and unready else None
             failure = since(CONDITION_UNHEALTHY, "True", Reason.FAILED_PODS)
             return {"admission": begins, "warmup": begins, "failure": failure}
         case Phase.RESETTING:
-            # Once all was gone, which is when our pause begins.
+            # All was gone then, which is when this controller's pause begins.
             return {**deletion, "retry_pause": since(CONDITION_RESOURCES_DEPLOYED, "False")}
         case Phase.FAILED:
-            # The first may be of an earlier attempt: that operator does not write it anew.
+            # The first may be of an earlier attempt: the Go operator does not update it.
             paused = since(CONDITION_DELETING_RESOURCES, "False", _DELETION_PAUSED)
             failed = since(CONDITION_UNHEALTHY, "True")
             begins = max(paused, failed) if paused and failed else paused

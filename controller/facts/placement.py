@@ -24,20 +24,21 @@ from shared.kinds.kind import PodSetError, template_at
 from shared.kinds.table import component_pod_sets
 from shared.waits.workload import ADMITTED, EVICTED, is_finished
 
-# What the outline of a component keeps of all this.
+# The parts of this that a component's outline keeps.
 
-# Kueue writes the Workload's name beside the gate, for itself.
+# Kueue's own annotation, written together with the gate: the Workload's name.
 _ANNOTATION: Final = "kueue.x-k8s.io/workload"
 TOPOLOGY: Final = "topologyWorkload"
 AVOIDED: Final = "avoidedLabels"
 
-AvoidedLabels = Mapping[str, Sequence[str]]  # `key=value`, by the resource that pods ask for
+AvoidedLabels = Mapping[str, Sequence[str]]  # `key=value`, by requested resource
 
 
 def topology_outline(component: JsonObject) -> JsonObject:
-    """Of an element of spec.components, whole: the Workload that holds its nodes, if one does.
+    """Return the Workload that holds a component's nodes; empty if Kueue assigned none.
 
-    And which labels its pod templates avoid by themselves, as Kueue sees them.
+    Add the labels that its pod templates avoid themselves, as Kueue sees them. `component`: a whole
+    element of spec.components.
     """
     infos: list[JsonObject] = component.get("podSetInfos") or []
     named = (
@@ -48,7 +49,7 @@ def topology_outline(component: JsonObject) -> JsonObject:
 
 
 def avoided_labels(components: Iterable[JsonObject]) -> AvoidedLabels | None:
-    """What all pods that ask for a resource avoid; None where Kueue assigns no nodes."""
+    """Return by resource the labels that all its pods avoid; None if Kueue assigns no nodes."""
     found = [each[AVOIDED] for each in components if each.get(TOPOLOGY)]
     if not found:
         return None
@@ -64,12 +65,12 @@ def _common(found: Sequence[AvoidedLabels]) -> dict[str, list[str]]:
 
 
 def has_topology(info: JsonObject) -> bool:
-    """Kueue assigned nodes to the pod set that `info`, of its podSetInfos, is about."""
+    """True if Kueue assigned nodes to the pod set of this element of podSetInfos."""
     return any(gate.get("name") == GATE_TOPOLOGY for gate in info.get("schedulingGates") or ())
 
 
 def _avoided_by_templates(component: JsonObject) -> dict[str, list[str]]:
-    """A component whose pod sets cannot be told avoids nothing; creating it says why."""
+    """Return them by resource; none if pod sets are unreadable, which the creation reports."""
     try:
         specs = [
             template_at(component.get("template") or {}, pod_set.path)["spec"]
@@ -84,7 +85,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _avoided_by(spec: JsonObject) -> list[str]:
-    """The labels that every alternative of the required node affinity excludes by NotIn."""
+    """Return the labels that every term of the required node affinity excludes by NotIn."""
     affinity: dict[str, Any] = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     avoided = [
@@ -99,12 +100,12 @@ def _avoided_by(spec: JsonObject) -> list[str]:
     return sorted(set.intersection(*avoided)) if avoided else []
 
 
-# What Kueue assigned, as its Workload says.
+# Kueue's assignment, read from its Workload.
 
 
 @dataclass(frozen=True, slots=True)
 class PodSetPlace:
-    """How many pods of a pod set each host (kubernetes.io/hostname) gets; what each asks for."""
+    """The pods of a pod set by host (kubernetes.io/hostname), and the requests of each pod."""
 
     hosts: Mapping[str, int]
     requests: Mapping[str, Decimal]
@@ -113,7 +114,7 @@ class PodSetPlace:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`evicted`: see Misplacement."""
+    """The nodes of a Workload. `evicted`: Kueue evicts it already, or replaces a failed node."""
 
     workload: str
     uid: str
@@ -123,14 +124,14 @@ class Assignment:
 
     @property
     def hosts(self) -> list[str]:
-        """All of them, sorted."""
+        """Return all hosts, sorted."""
         return sorted({host for each in self.pod_sets for host in each.hosts})
 
 
 def assignment_of(workloads: Iterable[JsonObject], owner: str, name: str) -> Assignment | None:
-    """What the Workload of that name says, which Kueue made of the AppWrapper with UID `owner`.
+    """Return the assignment in Workload `name` of the AppWrapper with UID `owner`.
 
-    None where it is not admitted: then Kueue will say so to the AppWrapper itself.
+    None if the Workload is not admitted: Kueue then suspends the AppWrapper itself.
     """
     for workload in workloads:
         metadata, status = workload["metadata"], workload.get("status") or {}
@@ -140,7 +141,7 @@ def assignment_of(workloads: Iterable[JsonObject], owner: str, name: str) -> Ass
         conditions = status.get("conditions") or []
         if not is_true(conditions, ADMITTED) or is_finished(workload):
             return None
-        # A node that failed is being replaced by Kueue: to evict would take the quota for nothing.
+        # Kueue already replaces a failed node: an eviction would lose the quota for nothing.
         busy = is_true(conditions, EVICTED) or bool(status.get("unhealthyNodes"))
         places = tuple(_places(workload))
         return Assignment(name, metadata["uid"], metadata["resourceVersion"], places, busy)
@@ -160,7 +161,7 @@ def _places(workload: JsonObject) -> Iterator[PodSetPlace]:
 
 
 def _hosts(assignment: JsonObject) -> Iterator[tuple[str, int]]:
-    """Only a topology whose lowest level is the node pins pods to nodes."""
+    """Yield hosts with their pods; none unless the topology's lowest level is the node."""
     levels = assignment.get("levels") or []
     if not levels or levels[-1] != LABEL_HOSTNAME:
         return
@@ -189,7 +190,7 @@ _MOST_NAMED: Final = 3
 def misplacement(
     assignment: Assignment, nodes: Iterable[JsonObject], taints: ResourceTaints
 ) -> Misplacement | None:
-    """None where every node takes them. `nodes` are those of its hosts, `taints` as configured."""
+    """Return the nodes that reject new pods; None without any. `nodes`: those of its hosts."""
     keys = {taint.key for each in taints.values() for taint in each}
     project = NodeProjection(keys, taints).project
     bad = dict.fromkeys(assignment.hosts, "gone")
@@ -217,7 +218,7 @@ def misplacement(
 
 
 def _keeps_off(node: Node, pods: PodSetPlace, taints: ResourceTaints) -> str:
-    """Why the node takes none of these pods; empty where it does."""
+    """Return why the node rejects these pods; empty if it does not."""
     if node.out_of_reach:
         return "NotReady or unreachable"
     if node.cordoned and not pods.tolerates_cordon:
@@ -232,7 +233,7 @@ def _keeps_off(node: Node, pods: PodSetPlace, taints: ResourceTaints) -> str:
 
 
 def _lacks(node: Node, host: str, pod_sets: Iterable[PodSetPlace]) -> str:
-    """More was assigned than the node has: devices failed, or Kueue made room where none is."""
+    """Return what the node lacks: devices failed, or Kueue assigned more than it has."""
     asked: Counter[str] = Counter()
     for each in pod_sets:
         for resource in each.requests.keys() & node.resources:
