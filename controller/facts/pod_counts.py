@@ -1,4 +1,4 @@
-"""Counting an AppWrapper's pods. Pure."""
+"""Count an AppWrapper's pods. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,15 +12,15 @@ from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Pre
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 
-# Whose a pod is: which AppWrapper's, which attempt's and which component's.
+# The AppWrapper, the attempt and the component of a pod.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """What one AppWrapper's pods are told by.
+    """The criteria that identify one AppWrapper's pods.
 
-    `uids` are those of the components' objects, parallel to `components`; empty where no object is
-    there. `taken_over`: it was deployed under the Go operator, so its pods lack most of our labels.
+    `uids`: the UIDs of the components' objects, parallel to `components`; empty without an object.
+    `taken_over`: the Go operator deployed it, so its pods lack most of this controller's labels.
     """
 
     appwrapper_uid: str
@@ -30,11 +30,11 @@ class Membership:
     taken_over: bool = False
 
     def is_own(self, pod: Pod) -> bool:
-        """The pod is of this AppWrapper, of whatever attempt.
+        """True if the pod is of this AppWrapper, of any attempt.
 
-        The name label alone proves nothing: anybody may copy it, and somebody else's pod must be
-        neither waited for nor deleted. Without a UID label the pod's owner decides. Under the Go
-        operator that may be an object that we do not know, a ReplicaSet for instance.
+        The name label alone proves nothing: any user may copy it, and the controller must neither
+        await nor delete another user's pod. Without a UID label the pod's owner decides. Under the
+        Go operator the owner may be unknown to the controller, for example a ReplicaSet.
         """
         if pod.appwrapper_uid:
             return pod.appwrapper_uid == self.appwrapper_uid
@@ -44,19 +44,19 @@ class Membership:
         return known or self.taken_over
 
     def strangers(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Those that are own by their label, and that something made which is no component.
+        """Return the pods that are own by their label but have an owner that is no component.
 
-        It may be between a component and its pods. It may as well be anybody's.
+        The owner may be between a component and its pods, or belong to another workload.
         """
         known = {"", self.appwrapper_uid, *self.uids}
         return [pod for pod in pods if pod.owner_uid not in known and self.is_own(pod)]
 
     def is_current(self, pod: Pod) -> bool:
-        """It is own, and of this attempt; the Go operator knew of one attempt only."""
+        """True if it is own and of this attempt; the Go operator counted no attempts."""
         return self.is_own(pod) and pod.attempt in ("", str(self.attempt))
 
     def index_of(self, pod: Pod) -> int | None:
-        """The component that an own pod is, or comes from; None when nothing tells."""
+        """Return the index of the component that an own pod is or comes from; None if unknown."""
         if pod.component is not None and pod.component < len(self.components):
             return pod.component
         for uid in (pod.owner_uid, pod.uid):
@@ -66,27 +66,27 @@ class Membership:
         return with_pods[0] if len(with_pods) == 1 else None
 
     def component_of(self, pod: Pod) -> Component | None:
-        """The same, as the component itself."""
+        """Return the component of `index_of`."""
         index = self.index_of(pod)
         return None if index is None else self.components[index]
 
 
-# Which failed pods somebody has made up for (specification 4).
+# Which failed pods were replaced.
 #
-# A failed pod is replaced once a newer pod of the same owner and index exists, or live and
-# succeeded pods of its owner reach that one's parallelism. How many that is only the owner knows,
-# so:
+# A failed pod is replaced once a newer pod of the same owner and index exists, or the live and
+# succeeded pods of its owner reach its parallelism. Only the owner knows that number, so:
 #
-# - An owner that is the component itself (a Job, a PyTorchJob) makes what its pod sets hold. - Of
-# another owner (a ReplicaSet, the Job of an MPIJob's launcher) some pods must be sound, and its
-# whole component complete. - Of another owner that gives indices (the Jobs of a JobSet) the index
-# alone tells: what one of them has too many must not make up for what the other lacks.
+# - An owner that is the component itself (a Job, a PyTorchJob) makes as many as its pod sets have.
+# - Another owner (a ReplicaSet, the Job of an MPIJob's launcher) must have a sound pod, and its
+#   component must have all of its pods.
+# - For another owner with indices (the Jobs of a JobSet) only the index counts: the surplus of one
+#   Job must not replace the missing pods of another.
 
 _Rank = tuple[str, bool, str]
 
 
 def unreplaced_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
-    """The others. `pods` are all that are awaited, of the current attempt."""
+    """Yield the failed pods without a replacement. `pods`: all awaited ones of the attempt."""
     failed = [pod for pod in pods if pod.phase == "Failed"]
     if not failed:
         return
@@ -99,7 +99,7 @@ def unreplaced_failures(pods: Sequence[Pod], membership: Membership) -> Iterable
 
 
 class _Owners:
-    """How many of the pods that each owner made are sound: live, or succeeded."""
+    """The number of sound pods (live or succeeded) by owner."""
 
     def __init__(self, pods: Sequence[Pod], membership: Membership) -> None:
         self._membership = membership
@@ -122,7 +122,7 @@ class _Owners:
 
 
 def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
-    """By UID of the owner and index, the rank of the newest pod."""
+    """Return the rank of the newest pod by its owner's UID and its index."""
     newest: dict[tuple[str, str], _Rank] = {}
     for pod in pods:
         if pod.index:
@@ -132,7 +132,7 @@ def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
 
 
 def newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
-    """By Kind and name. A JobSet that restarts makes its Jobs anew under the same names."""
+    """Return the newest UID by Kind and name: a restarting JobSet recreates Jobs of same names."""
     newest: dict[tuple[str, str], Pod] = {}
     for pod in pods:
         key = pod.owner_kind, pod.owner_name
@@ -141,15 +141,15 @@ def newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
 
 
 def rank(pod: Pod) -> _Rank:
-    """Creation times have seconds only. Of two failures in one second exactly one is the newer."""
+    """Return a key by age. Times have whole seconds, so the phase and the UID break ties."""
     return pod.created, pod.phase != "Failed", pod.uid
 
 
-# How many pods there should be, and what fills the places of those that are gone.
+# How many pods should exist, and which reports replace pods that are gone.
 
 
 def _reported_alone(pods: Iterable[Pod], membership: Membership) -> dict[int | None, int]:
-    """See `reported_alone`. As a rule no component reports any."""
+    """Apply `reported_alone` to the succeeded pods. As a rule no component reports any."""
     if not any(each.succeeded_pods for each in membership.components):
         return {}
     seen: dict[int | None, list[Pod]] = {}
@@ -161,19 +161,19 @@ def _reported_alone(pods: Iterable[Pod], membership: Membership) -> dict[int | N
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """How many pods there should be, of the awaited components."""
+    """How many pods of the awaited components should exist."""
 
     expected: int = 0
     deferred: int = 0
     staged: bool = False
-    unseen: int = 0  # of which nothing is known but that they ended well
+    unseen: int = 0  # known only from their component's report that they ended well
 
 
 def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -> _Demand:
-    """`there` are those of `pods` that are under way and stay, or ended well.
+    """Return the demand. `there`: those of `pods` that ended well, or are under way and stay.
 
-    What a component says fills at most the places of pods that are not there, so that it does not
-    make up for another. A pod that is there is wanted, whatever its component's status says yet.
+    A component's report replaces at most its own missing pods, never those of another component.
+    An existing pod is wanted, even if its component's status does not count it yet.
     """
     present = Counter(membership.index_of(pod) for pod in there)
     known = Counter(membership.index_of(pod) for pod in pods)
@@ -200,7 +200,7 @@ _STABLE = timedelta(0)
 def count_pods(
     pods: Sequence[Pod], membership: Membership, config: FaultTolerance, now: datetime
 ) -> PodCounts:
-    """`pods` are those that belong to the current attempt."""
+    """Count the pods. `pods`: those of the current attempt."""
     awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
     ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
     failed = list(unreplaced_failures(awaited, membership))
@@ -235,9 +235,9 @@ def count_pods(
 
 
 def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
-    """Pods still under way whose component ended well, or whose component is no longer there.
+    """Return the unfinished pods of components that ended well or are gone.
 
-    They may be deleted by themselves. A helper goes as a whole.
+    They may be deleted by themselves; a helper is deleted as a whole.
     """
     makers = any(
         each.presence is not Presence.GONE and each.expected_pods for each in membership.components
@@ -252,9 +252,9 @@ def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
 
 
 def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
-    """The components that have to go for their pods to go, where pods alone do not suffice.
+    """Return the components that must be deleted so that their pods go.
 
-    A pod that nothing relates to a component speaks against all that have pods.
+    A pod of an unknown component counts for all components that have pods.
     """
     indices = {membership.index_of(pod) for pod in pods if _is_under_way(pod) and not pod.deleting}
     return frozenset(
@@ -267,14 +267,14 @@ def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
 
 
 def _is_awaited(component: Component | None) -> bool:
-    """What its pods do still matters. A component whose pods may be gone needs none any more."""
+    """True if its pods still matter; a helper or a component that ended well needs none."""
     return component is None or not (component.helper or component.terminal is Terminal.SUCCEEDED)
 
 
 def _times_to_stability(
     pods: Iterable[Pod], config: FaultTolerance, now: datetime
 ) -> dict[str, timedelta | None]:
-    """See `stable_in`; by UID of those that crash in place again and again, or did until now."""
+    """Return `stable_in` by UID, for pods in a crash loop that do not count as running yet."""
     times = {
         pod.uid: stable_in(pod.crash_loop, now, config.stability_period)
         for pod in pods
@@ -294,9 +294,9 @@ def _is_under_way(pod: Pod) -> bool:
 
 
 def _loose_successes(ended_well: Iterable[Pod], membership: Membership) -> int:
-    """Of components that report no end, each up to its own number.
+    """Count the succeeded pods of components that report no end, each up to its expected number.
 
-    What is being deleted may have ended for that alone: a server that stops as it is told to.
+    A pod that is being deleted may have ended only for that reason, as a server on SIGTERM.
     """
     counted = Counter(membership.index_of(pod) for pod in ended_well if not pod.deleting)
     total = counted.pop(None, 0)
@@ -308,7 +308,7 @@ def _loose_successes(ended_well: Iterable[Pod], membership: Membership) -> int:
 
 
 def _judged(pods: Iterable[Pod], failed: Iterable[Pod], membership: Membership) -> Iterable[Pod]:
-    """Whose exit codes count: failures not made up for, and all of a component that gave up."""
+    """Yield pods whose exit codes count: unreplaced ones, and all of components that failed."""
     yield from failed
     for pod in pods:
         component = membership.component_of(pod)
@@ -330,7 +330,7 @@ def _terminal(judged: Iterable[Pod], config: FaultTolerance) -> str:
 
 
 def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
-    """The failed pods that count against the attempt. `pods` are those of the current attempt."""
+    """Return the failed pods that count against the attempt. `pods`: those of this attempt."""
     if not any(pod.phase == "Failed" for pod in pods):
         return []  # as on nearly every pass
     awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
@@ -338,13 +338,13 @@ def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
 
 
 def unhealed_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
-    """The failed pods of awaited components that nobody has replaced."""
+    """Return the failed pods of awaited components without a replacement."""
     awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
     return unreplaced_failures(awaited, membership)
 
 
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:
-    """Made by a component that is there, so that deleting the component would end it."""
+    """Return the newest creation among pods of existing components: deleting these ends them."""
     made = [
         pod.created
         for pod in pods

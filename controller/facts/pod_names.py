@@ -1,4 +1,4 @@
-"""Which pods failed or do not run, and why, as conditions name them; the pods are deleted soon."""
+"""Name pods that failed or do not run, and why, for conditions that outlive the pods."""
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -8,17 +8,17 @@ from typing import Final
 from controller.facts.pods import Pod
 from shared.waits.words import amount_text
 
-# More of them are only counted: a condition is read by people.
+# Further names are only counted: people read the condition.
 _NAMED: Final = 3
 
 
 def name_failed(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-1 (exit code 137, OOMKilled), train-1 and 5 more`, in order of names."""
+    """Return `train-0 on gpu-1 (exit code 137, OOMKilled), train-1 and 5 more`, by name."""
     return _some(list(pods), _failed)
 
 
 def name_waiting(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-1 (ErrImagePull), train-1 without a node`, in order of names."""
+    """Return `train-0 on gpu-1 (ErrImagePull), train-1 without a node`, by name."""
     return _some(list(pods), _waiting)
 
 
@@ -61,7 +61,7 @@ _QUOTED: Final = 3  # reasons
 def name_held_up(pods: Iterable[Pod]) -> str:
     """Return `train-0 and 6 more: 8 Insufficient nvidia.com/gpu; train-7: ErrImagePull`.
 
-    The most pods first. Pods of which nothing is known but that they do not run are left out.
+    The most frequent reason comes first. Pods without a known reason are left out.
     """
     return _by_reason((pod.name, pod.cause if pod.node else pod.unscheduled) for pod in pods)
 
@@ -86,7 +86,7 @@ def _by_reason(pods: Iterable[tuple[str, str]]) -> str:
 def too_large(pods: Iterable[Pod], largest: Mapping[str, Decimal]) -> str:
     """Return the request of a pod that exceeds the largest node; empty if there is none.
 
-    `largest` is what one node has at most of each resource; empty if no node is known.
+    `largest`: the most of each resource that one node has; empty if no node is known.
     """
     if not largest:
         return ""
@@ -106,5 +106,9 @@ _NOTHING: Final = Decimal(0)
 
 
 def _exceeds(pod: Pod, name: str, amount: Decimal, most: Decimal) -> bool:
-    """Nodes do not show all that pods may ask for (a DeviceClass), so the scheduler must agree."""
+    """True if no node has the amount.
+
+    Nodes do not show all resources (a DeviceClass). If none shows this one, the scheduler must have
+    reported it as insufficient.
+    """
     return amount > most and (most > _NOTHING or f"Insufficient {name}" in pod.unscheduled)

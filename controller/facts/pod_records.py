@@ -1,4 +1,4 @@
-"""Which pod, run and container an error record of the store is of. Pure."""
+"""Match error records of the store with pods, runs and containers. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,24 +9,24 @@ from controller.facts.instants import SECOND, instant
 from controller.facts.pods import Pod
 from worker.record import ErrorRecord
 
-# How far the clocks of a node and of the API server may be apart before a time is not believed;
-# further where skewTolerance says so.
+# The greatest plausible difference between the clocks of a node and of the API server; a greater
+# skewTolerance takes precedence.
 PLAUSIBLE: Final = 5 * SECOND
 _LONGEST_PRECISION: Final = 3600 * SECOND
 
 
 def is_of_attempt(record: ErrorRecord, attempt: int) -> bool:
-    """True unless the record names another attempt; 0: its writer, or nobody, counts them."""
+    """True unless the record names another attempt. An attempt 0 is unknown and matches all."""
     return not record.attempt or not attempt or record.attempt == attempt
 
 
 def bound_to(
     records: Iterable[ErrorRecord], failed: Sequence[Pod], well: Sequence[Pod]
 ) -> tuple[dict[str, list[ErrorRecord]], list[ErrorRecord]]:
-    """Return the records by their pods' UIDs, and those of pods that nobody knows.
+    """Return the records by their pods' UIDs, and the records of unknown pods.
 
-    A pod that has the same name and another UID is another pod: it took the place of this one. A
-    record without a UID is the newest pod's of that name.
+    A record without a UID belongs to the newest pod of its name. A record with an unknown UID is
+    ignored if a known pod has its name: the record's pod was replaced.
     """
     by_name = {pod.name: pod for pod in sorted([*failed, *well], key=_age)}
     uids, uids_of_well = {pod.uid for pod in failed}, {pod.uid for pod in well}
@@ -47,10 +47,10 @@ def _age(pod: Pod) -> tuple[str, str]:
 
 
 def is_of_its_run(record: ErrorRecord, pod: Pod) -> bool:
-    """False for what an earlier run in this pod wrote, an earlier pod of its name, or its end.
+    """False for a record of an earlier run, of an earlier pod of that name, or of the deletion.
 
-    A node's clock may be wrong. Of a record with the pod's UID that was written before the pod was
-    made only that is known.
+    A node's clock may be wrong: a record with the pod's UID counts, even if its time is before the
+    pod's creation.
     """
     began = record.time_ns if record.started_ns is None else record.started_ns
     made = instant(pod.created)
@@ -64,7 +64,7 @@ def is_of_its_run(record: ErrorRecord, pod: Pod) -> bool:
 
 
 def latest(records: Sequence[ErrorRecord]) -> ErrorRecord | None:
-    """Return the newest run's; of one run the earliest that has a time."""
+    """Return the newest run's record; within one run, the earliest with a time."""
     if len(records) < 2:
         return records[0] if records else None  # as nearly always
     return min(records, key=_newest_first)
@@ -76,7 +76,7 @@ def _newest_first(record: ErrorRecord) -> tuple[int | bool | str, ...]:
 
 
 def writer_of(record: ErrorRecord, ends: Sequence[ContainerEnd]) -> ContainerEnd:
-    """Return the container that a record of the store is most likely of."""
+    """Return the end of the container that most likely wrote a record of the store."""
 
     def likeness(end: ContainerEnd) -> tuple[bool, bool, bool, bool]:
         own = end.record
@@ -89,8 +89,8 @@ def writer_of(record: ErrorRecord, ends: Sequence[ContainerEnd]) -> ContainerEnd
 def merged(said: ErrorRecord | None, stored: ErrorRecord) -> tuple[ErrorRecord, bool]:
     """Return the record, and whether its text is the store's.
 
-    The termination message may be cut, and the store has all of it. Of two records the newest run's
-    counts.
+    The termination message may be cut; the store has the whole text. If the two are different
+    records, the one of the newer run counts.
     """
     if said is None:
         return stored, True
@@ -112,5 +112,5 @@ def merged(said: ErrorRecord | None, stored: ErrorRecord) -> tuple[ErrorRecord, 
 
 
 def precision(record: ErrorRecord) -> int:
-    """Return within how many nanoseconds after its time it happened: any number may be written."""
+    """Return how many nanoseconds after its time it happened at most; a record may be absurd."""
     return min(max(0, record.precision_ns), _LONGEST_PRECISION)

@@ -1,8 +1,8 @@
-"""What pods are given at creation so that their failures can be explained. Pure.
+"""Inject the settings that explain failures into new pods. Pure.
 
-The recorder (worker/) reads the environment; the kubelet reads the policy of termination messages.
-Only the controller injects them, into what it creates: the AppWrapper's spec, which Kueue compares
-with its Workload, stays as it is.
+The recorder (worker/) reads the environment; the kubelet reads the termination message policy. The
+controller injects them only into objects that it creates: the AppWrapper's spec, which Kueue
+compares with its Workload, remains unchanged.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from shared.api.objects import JsonObject
 from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.fields import objects_in
 
-# The kubelet keeps so much of one container's message, and of all messages of a pod together.
+# The bytes that the kubelet keeps of one container's message, and of a pod's messages together.
 _MOST_OF_A_CONTAINER: Final = 4096
 _MOST_OF_A_POD: Final = 12288
 _DEFAULT_PATH: Final = "/dev/termination-log"
 
-# What only the pod itself can know: variable -> field of the downward API.
+# Values that only the pod itself knows: variable -> field of the downward API.
 _OF_THE_POD: Final = {
     "AW_WORKER_NAME": "metadata.name",
     "AW_POD_UID": "metadata.uid",
@@ -30,10 +30,10 @@ _OF_THE_POD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What the pods of one attempt are given. An empty `strategy`: no environment.
+    """The settings for the pods of one attempt. An empty `strategy`: no environment.
 
-    `uri`: the folder of the attempt's error records; empty without a store. `log_tail`: failed
-    containers that wrote no termination message show the end of their log.
+    `uri`: the folder of the attempt's error records; empty without a store. `log_tail`: if a failed
+    container wrote no termination message, the kubelet uses the end of its log.
     """
 
     strategy: str = ""
@@ -58,12 +58,11 @@ def recording_of(
 
 
 def prepare_recording(pod_template: JsonObject, recording: Recording, path: str) -> None:
-    """Change `pod_template`, the caller's own copy. Doing it twice changes nothing.
+    """Change `pod_template`, the caller's own copy. A second call changes nothing.
 
-    A variable that a container's `env` names stays as it is. A variable from `envFrom` does not:
-    the controller may not read those Secrets, and `env` takes precedence in Kubernetes. Init
-    containers get no environment. Raises InjectionConflict for a field of another type than it must
-    be. `path` is the template's.
+    A variable in a container's `env` remains unchanged. A variable from `envFrom` does not: the
+    controller may not read those Secrets, and `env` takes precedence in Kubernetes. Init containers
+    get no environment. Raise InjectionConflict for a field of a wrong type. `path`: the template's.
     """
     spec, here = pod_template["spec"], f"{path}.spec"
     containers = objects_in(spec, "containers", here)
@@ -79,7 +78,7 @@ def prepare_recording(pod_template: JsonObject, recording: Recording, path: str)
 
 
 def termination_budget(containers: int) -> int:
-    """Bytes of a termination message that survive, in a pod of so many containers of any sort."""
+    """Return the bytes that the kubelet keeps of a message, in a pod of so many containers."""
     return min(_MOST_OF_A_CONTAINER, _MOST_OF_A_POD // max(1, containers))
 
 
@@ -90,7 +89,7 @@ def _show_log_tail(container: JsonObject) -> None:
 
 def _set_environment(container: JsonObject, recording: Recording, budget: int, path: str) -> None:
     present = objects_in(container, "env", path)
-    named = [each.get("name") for each in present]  # anything: the webhook may not have looked
+    named = [each.get("name") for each in present]  # any type: it may have bypassed the webhook
     wanted = (*_of_the_pod(), *_of_the_attempt(container, recording, budget))
     container["env"] = [*present, *(each for each in wanted if each["name"] not in named)]
 
@@ -117,5 +116,5 @@ def _of_the_attempt(container: JsonObject, recording: Recording, budget: int) ->
 
 
 def _literal(value: str) -> str:
-    """Kubernetes replaces `$(NAME)` in values of variables, and `$$` by `$`."""
+    """Escape `$`: Kubernetes replaces `$(NAME)` in values of variables, and `$$` by `$`."""
     return value.replace("$", "$$")

@@ -1,8 +1,7 @@
 """Whether pods find enough free nodes when some nodes are forbidden to them. Pure.
 
-The controller sees the nodes and the pods of AppWrappers, not the pods of others, and of resources
-only those of `autopilot.resourceTaints`. So every rule here errs on the same side: room that is
-not proved is no room.
+The controller sees the nodes and the pods of AppWrappers, but no other pods, and only the resources
+of `autopilot.resourceTaints`. So every rule errs on the same side: unproved room is no room.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from shared.kinds.table import component_pod_sets
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """The identical pods of one pod set. `amounts` are those of the resources that nodes show."""
+    """The identical pods of one pod set. `amounts`: the requests of each pod."""
 
     spec: JsonObject
     replicas: int
@@ -30,10 +29,10 @@ class PodGroup:
 
 
 def pod_groups(components: Iterable[JsonObject], resources: Collection[str]) -> list[PodGroup]:
-    """Return the pod sets that ask for some of `resources`, with what Kueue adds to their pods.
+    """Return the pod sets that request some of `resources`, with what Kueue adds to their pods.
 
-    Raises PodSetError where a component's pod sets cannot be read, and anything for a template that
-    the API server would not take.
+    Raise PodSetError if a component's pod sets are unreadable, and any exception for a template
+    that the API server would reject.
     """
     return [group for each in components for group in _groups(each, resources)]
 
@@ -59,29 +58,29 @@ def _groups(component: JsonObject, resources: Collection[str]) -> Iterator[PodGr
 
 
 def resources_of(groups: Iterable[PodGroup]) -> frozenset[str]:
-    """Return the resources that some of the pods ask for."""
+    """Return the resources that some of the pods request."""
     return frozenset(name for each in groups for name in each.amounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What is known of the cluster.
+    """The known state of the cluster.
 
-    `withheld` returns the resources that a node must not be used for though no label says so now;
-    `pods_on` returns the AppWrappers' pods on a node.
+    `withheld` returns a node's resources that must not be used although no label withholds them
+    now. `pods_on` returns the AppWrappers' pods on a node.
     """
 
     nodes: Iterable[Node]
     resource_taints: ResourceTaints
     withheld: Callable[[str], Collection[str]]
     pods_on: Callable[[str], Iterable[Pod]]
-    own: AppWrapper  # its earlier attempts are gone, though the pod watch may lag behind
+    own: AppWrapper  # its earlier attempts are gone, although the pod watch may lag
 
     def suffices(self, groups: Sequence[PodGroup], without: Collection[str]) -> bool:
-        """True if all pods of `groups` certainly find free nodes beside the nodes `without`.
+        """True if all pods of `groups` certainly find free nodes, not counting `without`.
 
-        Each pod counts as one that asks for the most of everything, and a node on which a pod of an
-        AppWrapper uses one of the resources counts as full.
+        Each pod counts with the largest request of every resource. A node counts as full if a pod
+        of an AppWrapper there uses one of the resources.
         """
         if not groups or any(_depends_on_other_pods(each.spec) for each in groups):
             return False
@@ -121,7 +120,7 @@ class Room:
 
 
 def _places(node: Node, largest: dict[str, Decimal]) -> int:
-    """How many pods of that size an empty node holds."""
+    """Return how many pods of that size an empty node holds."""
     offered = dict(node.allocatable)
     return min(int(offered.get(name, Decimal(0)) // amount) for name, amount in largest.items())
 

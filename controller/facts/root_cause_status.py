@@ -1,7 +1,7 @@
-"""`status.rootCause` and `status.errorHistory`: written for users, and read again. Pure.
+"""Encode and decode `status.rootCause` and `status.errorHistory`. Pure.
 
-Anybody who may write the status may have written these: what is malformed is ignored, field by
-field, and what is too long is cut.
+Any client that may write the status may have changed them. The controller ignores each malformed
+field, and cuts long texts.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ from shared.api.times import format_precise_time, format_time, parse_time
 
 MOST_ENTRIES: Final = 5
 LONGEST_ENTRY: Final = 512  # bytes of compact JSON
-_LONGEST_FIELD: Final = 1024  # bytes of what is neither a message nor a summary
+_LONGEST_FIELD: Final = 1024  # bytes of a text other than message and summary
 _LARGEST: Final = 2**31 - 1
 _LONGEST_GAP: Final = 10.0**9  # seconds
 
@@ -37,7 +37,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCause:
-    """`status.rootCause`. What only decisions need (`points_at_node`) is not kept."""
+    """`status.rootCause`, which lacks fields that only decisions need (`points_at_node`)."""
 
     cause: RootCause
     summary: str
@@ -57,7 +57,7 @@ class HistoryEntry:
 
 
 def encode(cause: RootCause, attempt: int, decision: Decision) -> JsonObject:
-    """Return `status.rootCause`; what nobody knows is left out."""
+    """Return `status.rootCause` without unknown values."""
     second = cause.runner_up
     fields: JsonObject = {
         "summary": summary(cause),
@@ -96,19 +96,19 @@ def _without_empty(fields: JsonObject) -> JsonObject:
 
 
 def _fitting(number: int | None) -> int | None:
-    """The CRD's integers have 32 bits. A program may record any number."""
+    """Return the number if it fits the CRD's 32 bits: a program may record any number."""
     return number if number is not None and -_LARGEST <= number <= _LARGEST else None
 
 
 def _time(moment: datetime | None) -> str | None:
-    """To the microsecond where it is known to that."""
+    """Return the time as text, with microseconds if it has any."""
     if moment is None:
         return None
     return format_precise_time(moment) if moment.microsecond else format_time(moment)
 
 
 def decode(status: JsonObject) -> RecordedCause | None:
-    """Return what `status.rootCause` says; None where there is none, or it names no attempt."""
+    """Read `status.rootCause`; None if it is missing or names no attempt."""
     found = status.get("rootCause")
     if not isinstance(found, dict) or (attempt := _number(found, "attempt")) is None:
         return None
@@ -189,7 +189,7 @@ def history_with(
 ) -> list[JsonObject]:
     """Return the new `status.errorHistory`: its last entries and this failure.
 
-    An entry of the same failure is replaced. What is malformed is dropped.
+    It replaces an entry of the same failure. Malformed entries are dropped.
     """
     new = HistoryEntry(
         attempt=attempt,

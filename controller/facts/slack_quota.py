@@ -14,20 +14,20 @@ from controller.facts.nodes import Node
 from shared.api.objects import JsonObject, JsonValue, texts
 from shared.api.quantities import QuantityError, parse_quantity
 
-# The name under which the API server notes what the controller wrote into a ClusterQueue.
+# The field manager of the controller's writes to a ClusterQueue.
 FIELD_MANAGER: Final = "appwrapper-slack-quota"
 
 FlavorResource = tuple[str, str]  # the flavor's and the resource's name
 Amounts = Mapping[FlavorResource, Decimal]
 
 _ZERO: Final = Decimal(0)
-# More than any cluster has, and finite: sums and differences of it are numbers.
+# More than any cluster has, but finite, so that its sums and differences are numbers.
 _MORE_THAN_ALL: Final = Decimal(2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFlavor:
-    """A ResourceFlavor: its nodes carry all of `labels`. None: it is of every node."""
+    """A ResourceFlavor: its nodes have all of `labels`. Without labels, it matches every node."""
 
     name: str
     labels: frozenset[tuple[str, str]]
@@ -44,15 +44,15 @@ class StoredQuota:
 
     @property
     def lends(self) -> Decimal:
-        """Return what others may have of it at most."""
+        """Return the most that other queues may borrow of it."""
         return self.nominal if self.lending_limit is None else self.lending_limit
 
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A ClusterQueue. `groups` are its resourceGroups as stored.
+    """A ClusterQueue. `groups`: its resourceGroups as stored.
 
-    `editors` are the field managers other than the controller's that own them.
+    `editors`: field managers other than the controller's that own the groups.
     """
 
     name: str
@@ -66,9 +66,9 @@ class StoredQueue:
 
 @dataclass(frozen=True, slots=True)
 class SlackQuota:
-    """One flavor and resource of the slack queue, and what its lending depends on.
+    """One flavor and resource of the slack queue, with the inputs of its lending limit.
 
-    `promised` is the nominal quota of all other ClusterQueues.
+    `promised`: the nominal quota of all other ClusterQueues.
     """
 
     quota: StoredQuota
@@ -139,11 +139,11 @@ def _amount(written: JsonValue) -> Decimal:
     try:
         return parse_quantity(written)
     except QuantityError:
-        return _MORE_THAN_ALL  # only a number beyond all bounds gets past the API server
+        return _MORE_THAN_ALL  # only a number beyond all bounds passes the API server
 
 
 def _editors(managed: Iterable[JsonObject]) -> set[str]:
-    """The list is atomic: who changes an entry owns the whole of it from then on."""
+    """Return the other owners of the list: a manager that changes an entry owns all of it."""
     return {
         each["manager"]
         for each in managed
@@ -157,11 +157,11 @@ def schedulable(
 ) -> dict[FlavorResource, Decimal]:
     """Add up what new pods can have of each flavor's nodes.
 
-    `shares` are the nodes, each with how much of its resources no new pod can have. A node belongs
-    to the flavor with the most matching labels, of several to the first by name; some to none.
+    `shares`: each node with the amounts that no new pod can use. A node belongs to the matching
+    flavor with the most labels, then with the first name, or to no flavor.
     """
     ordered = by_precedence(flavors)
-    # One look at each label of each node, however many flavors there are.
+    # Reads each label of each node once, however many flavors there are.
     named = frozenset[tuple[str, str]]().union(*(each.labels for each in ordered))
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
     for node, withheld in shares:
@@ -174,7 +174,7 @@ def schedulable(
 
 
 def by_precedence(flavors: Iterable[NodeFlavor]) -> list[NodeFlavor]:
-    """Sort for `flavor_of`: the most labels first, of as many the first name."""
+    """Sort for `flavor_of`: by number of labels, the largest first, then by name."""
     return sorted(flavors, key=lambda each: (-len(each.labels), each.name))
 
 
@@ -189,7 +189,7 @@ def flavor_of(labels: frozenset[tuple[str, str]], ordered: Iterable[NodeFlavor])
 def slack_quotas(
     slack: StoredQueue, queues: Iterable[StoredQueue], free: Amounts
 ) -> tuple[SlackQuota, ...]:
-    """Return the rows of the slack queue. `free` is what is schedulable; `queues` are all."""
+    """Return the rows of the slack queue. `free`: schedulable amounts; `queues`: all queues."""
     promised: dict[FlavorResource, Decimal] = defaultdict(Decimal)
     for queue in queues:
         if queue.name != slack.name:

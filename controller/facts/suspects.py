@@ -20,10 +20,10 @@ from shared.api.times import format_time, parse_time
 
 # Which failures point at a node.
 #
-# The root cause of a failure is rarely known from Kubernetes' own words alone. So the rule lists
-# what certainly has another cause than the node; all other failures make the node a suspect.
+# Kubernetes' reasons alone rarely show the root cause. So the rule lists reasons that certainly do
+# not come from the node; all other failures make the node a suspect.
 
-# The kubelet's, Kubernetes' or the container runtime's words (`pod_cause`).
+# Reasons from the kubelet, Kubernetes or the container runtime (`pod_cause`).
 NOT_THE_NODES: Final = frozenset(
     {
         "OOMKilled",  # the container used more memory than its own limit
@@ -31,7 +31,7 @@ NOT_THE_NODES: Final = frozenset(
         # The pod used more storage than its limits, or the node ran short of memory, disk or
         # process ids. Kubernetes' own taint keeps new pods off the node in the latter case.
         "Evicted",
-        # Somebody drained, shut down or tainted the node, or another pod needed the place.
+        # The node was drained, shut down or tainted, or another pod preempted this one.
         "EvictionByEvictionAPI",
         "DeletionByTaintManager",
         "DeletionByPodGC",
@@ -51,7 +51,7 @@ _KILLED: Final = frozenset({137, 143})
 def points_at_node(pod: Pod, config: FaultTolerance) -> bool:
     """True if the node may be the cause of the pod's failure.
 
-    False where the cause is known to be the program, its user or a planned disruption: an exit code
+    False if the cause is known to be the program, its user or a planned disruption: an exit code
     that the user listed as terminal, a missing command, a cause in NOT_THE_NODES.
     """
     if pod.cause in NOT_THE_NODES or is_terminal(pod.exit_codes, config):
@@ -62,8 +62,8 @@ def points_at_node(pod: Pod, config: FaultTolerance) -> bool:
 def first_failure(failed: Iterable[Pod]) -> Pod | None:
     """Return the pod that failed first, or None if a deletion ended them all.
 
-    The kubelet reports whole seconds. Within one second a pod that somebody killed comes last, as
-    the failure of another pod may be the reason; then the names decide.
+    The kubelet reports whole seconds. Within one second a killed pod comes last, as another pod's
+    failure may be the reason; then the names decide.
     """
     own = [pod for pod in failed if pod.failed_at]
     return min(own, key=_order, default=None)
@@ -76,8 +76,8 @@ def _order(pod: Pod) -> tuple[str, bool, str, str]:
 def suspect_among(failed: Iterable[Pod], config: FaultTolerance) -> Suspect | None:
     """Return the node of the pod that failed first, unless the node is not to blame.
 
-    For AppWrappers that want no root cause. The later failures tell nothing: pods of one workload
-    fail because one of them did.
+    For AppWrappers without root causes. Later failures prove nothing: pods of one workload fail
+    because one of them did.
     """
     first = first_failure(failed)
     if first is None or not first.node or not points_at_node(first, config):
@@ -92,7 +92,7 @@ def suspect_of(root_cause: RootCause | None) -> Suspect | None:
     return Suspect(node=root_cause.node, pod=root_cause.pod)
 
 
-# What an AppWrapper's status remembers.
+# The suspects in an AppWrapper's status.
 
 MOST_SUSPECTS: Final = 2
 SUSPECTED_FOR: Final = timedelta(hours=24)
@@ -109,18 +109,18 @@ class SuspectNode:
 
     @property
     def until(self) -> datetime:
-        """When the node is no longer avoided."""
+        """Return when the node is no longer avoided."""
         return self.since + SUSPECTED_FOR
 
     def is_in_force(self, now: datetime) -> bool:
-        """False from its 24 hours on, and where it is later than any clock's `now`."""
+        """False once it is 24 hours old, and if it is too far in the future for any clock."""
         return unless_ahead(self.since, now) is not None and now < self.until
 
 
 def suspects_of(status: JsonObject, now: datetime) -> tuple[SuspectNode, ...]:
-    """Return the entries in force, the latest last; not those that are 24 hours old.
+    """Return the entries that are less than 24 hours old, the latest last.
 
-    Entries that nobody can have written (malformed, or later than `now`) are ignored.
+    Entries that the controller cannot have written (malformed, or in the future) are ignored.
     """
     found = [each for each in recorded_suspects(status) if each.is_in_force(now)]
     return tuple(found[-MOST_SUSPECTS:])
@@ -138,7 +138,7 @@ def with_suspect(
 ) -> list[JsonObject]:
     """Return the new `status.suspectNodes`.
 
-    A node that is listed already moves to the end, and its 24 hours begin again.
+    A node that is already listed moves to the end, and its 24 hours begin again.
     """
     known = [each for each in suspects_of(status, now) if each.node != suspect.node]
     new = SuspectNode(node=suspect.node, since=now, pod=suspect.pod, attempt=attempt)
@@ -186,9 +186,9 @@ class Blame:
 
 
 def blames_of(appwrapper: AppWrapper) -> tuple[Blame, ...]:
-    """Return one for each entry of its status.
+    """Return one blame for each suspect in its status.
 
-    None without the label of its user, which the webhook writes: nobody can tell whose it is.
+    Return none without the label from the webhook that names the AppWrapper's user.
     """
     user = appwrapper.labels.get(LABEL_USER, "")
     suspects = recorded_suspects(appwrapper.status) if user else ()
@@ -199,9 +199,9 @@ def blames_of(appwrapper: AppWrapper) -> tuple[Blame, ...]:
 
 
 def reported_nodes(blames: Iterable[Blame], now: datetime) -> Mapping[str, tuple[Blame, ...]]:
-    """Return the nodes that workloads of at least two users suspect, and who does, in order.
+    """Return the nodes that at least two users' AppWrappers suspect, with the blames in order.
 
-    Only what is less than 24 hours old counts.
+    Only suspects that are less than 24 hours old count.
     """
     by_node: dict[str, list[Blame]] = {}
     for each in blames:
