@@ -1,4 +1,4 @@
-"""docs/admins/configuration.md, as text: every key of the operator's configuration."""
+"""Writes docs/admins/configuration.md: every key of the operator's configuration."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -188,7 +188,7 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-# What a change needs, found by a change.
+# The effects of a change, found by making one.
 
 
 def restart(row: Row) -> str:
@@ -213,7 +213,7 @@ def _manifests(config: Configuration) -> str:
 
 @cache
 def _overlays() -> tuple[tuple[Configuration, str], ...]:
-    """Return each overlay's configuration: some keys have an effect only beside others."""
+    """Return each overlay's configuration: some keys have an effect only with others."""
     overlays = Path(__file__).resolve().parents[1] / "deploy" / "manifests" / "overlays"
     configs = [load_config(file).config for file in sorted(overlays.glob("*/config.yaml"))]
     return tuple((config, _manifests(config)) for config in configs)
@@ -243,7 +243,7 @@ def _others(value: Any) -> list[Any]:
         int: lambda it: [it + 1],
         float: lambda it: [it + 1],
         timedelta: lambda it: [it + timedelta(seconds=1)],
-        # Without its last element, or of an empty list what the only empty one may hold.
+        # All but its last element, or the only possible element of an empty list.
         tuple: lambda it: [it[:-1], it[:1]] if it else [(_REQUIREMENT,)],
         dict: lambda it: [{**it, "another": "true"}],
     }

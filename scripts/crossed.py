@@ -1,9 +1,9 @@
-"""Counts the files of the product that one pass and one review cross: `python -m scripts.crossed`.
+"""Counts the product's files that one pass and one review execute: `python -m scripts.crossed`.
 
-Whoever follows a healthy AppWrapper through the program opens as many. Both are counted when warm,
-up to the door to the API server: behind the client somebody answers who knows just what they ask.
-Exits with 1 where there are more files than MOST; `--list` names them. What has no file of its own
-(methods that dataclasses make) and what runs nothing (constants, enums) is not counted.
+A reader who follows a healthy AppWrapper through the program opens as many files. The count is made
+after a warm-up, and ends at the client: a fake API server answers exactly these requests. Exits
+with 1 above MOST files; `--list` names them. Methods that dataclasses make and files without
+running code (constants, enums) do not count.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from webhook.gather.gatherer import Gatherer
 from webhook.metrics import WebhookMetrics
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-# By what is counted.
+# By subject.
 MOST: Final = {"pass": 30, "review": 25}
 
 _PRODUCT: Final = ("controller", "shared", "webhook", "worker")
@@ -38,7 +38,7 @@ _KEY: Final = ("team1", "train")
 _SECONDS: Final = 20.0
 _WARM: Final = 3
 _IDLE: Final = 0.5  # seconds
-# No pass failed, and the counted one came to the last of what Running looks at.
+# No pass failed, and the counted pass reached the last check of Running.
 _PASSES: Final = "controller_runtime_reconcile_total"
 _LAST: Final = "controller/phases/readiness.py"
 _NO_LISTENERS: Final = {
@@ -66,7 +66,7 @@ class Crossed:
 
     @property
     def files(self) -> list[str]:
-        """Their paths below the repository, in order."""
+        """Return their paths below the repository, in order."""
         below = [Path(file) for file in self._files if Path(file).is_relative_to(ROOT)]
         paths = [path.relative_to(ROOT) for path in below]
         return sorted(str(path) for path in paths if path.parts[0] in _PRODUCT)
@@ -100,7 +100,7 @@ def _pod_template(container: str) -> _Json:
 
 
 def _appwrapper() -> _Json:
-    """It runs, and its status is as our controller has written it."""
+    """Return a running AppWrapper, with the status that our controller writes."""
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -141,9 +141,9 @@ def _pod(number: int) -> _Json:
 
 
 class Known:
-    """The client of an API server that knows one Running AppWrapper, and grants everything.
+    """The client of a fake API server with one Running AppWrapper, which grants every access.
 
-    What it is asked for besides fails, and is `unexpected`. Watches have no events. `reviews`
+    Any other request fails and is recorded as `unexpected`. Watches have no events. `reviews`
     counts access reviews.
     """
 
@@ -194,7 +194,7 @@ def _served(plural: str, kind: str) -> _Json:
 
 
 def _review() -> bytes:
-    """CREATE of a PyTorchJob by a user, after mutation."""
+    """Return a CREATE of a PyTorchJob by a user, after mutation."""
     replicas = {
         role: {"replicas": count, "template": _pod_template("pytorch")}
         for role, count in (("Master", 1), ("Worker", 3))
@@ -224,18 +224,20 @@ def _review() -> bytes:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(_SECONDS):
-        while not condition():  # noqa: ASYNC110  nobody tells of it
+        while not condition():  # noqa: ASYNC110  no event reports it
             await asyncio.sleep(0.01)
 
 
 def _passes(controller: Controller) -> dict[str, float]:
-    """How many there were, by result."""
+    """Return the number of passes by result."""
     found = next(each for each in controller._metrics.registry.collect() if each.name in _PASSES)
     return {each.labels["result"]: each.value for each in found.samples if each.name == _PASSES}
 
 
 async def _until_idle(controller: Controller) -> None:
-    """The first lists woke the key, and the watches of its component did once more."""
+    """Wait until the passes end: the first lists enqueue the key, and its component's watches do
+    too.
+    """
     before: dict[str, float] = {}
     async with asyncio.timeout(_SECONDS):
         while (seen := _passes(controller)) != before or not sum(seen.values()):
@@ -244,7 +246,7 @@ async def _until_idle(controller: Controller) -> None:
 
 
 async def crossed_by_a_pass() -> list[str]:
-    """One Running AppWrapper, a Job of two healthy pods: from worker to outcome."""
+    """Count one Running AppWrapper, a Job of two healthy pods: from worker to outcome."""
     client: Any = Known()
     controller = Controller(client, Configuration.model_validate(_NO_LISTENERS))
     stop = asyncio.Event()
@@ -268,7 +270,7 @@ async def crossed_by_a_pass() -> list[str]:
 
 
 class _Schemas:
-    """As if the API server had published how it decodes pods."""
+    """Pod schemas as if the API server had published them."""
 
     def __init__(self) -> None:
         self._schema = PodSchema(pod_schema().definitions)
@@ -278,7 +280,7 @@ class _Schemas:
 
 
 async def crossed_by_a_review() -> list[str]:
-    """One CREATE of a PyTorchJob through /validate, which asks what its user may create."""
+    """Count one CREATE of a PyTorchJob through /validate, which checks its user's rights."""
     client: Any = Known()
     clock, config = SystemClock(), Configuration().appwrapper
     gatherer = Gatherer(client, clock, config, _Schemas())
@@ -300,7 +302,7 @@ async def crossed_by_a_review() -> list[str]:
 
 
 def offences(counted: Mapping[str, Sequence[str]]) -> list[str]:
-    """What crosses too many files, one line each."""
+    """Return one line per subject that executes too many files."""
     return [
         f"a healthy {name} crosses {len(files)} files, the limit is {MOST[name]}"
         for name, files in counted.items()
@@ -309,7 +311,7 @@ def offences(counted: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the counts; the exit code says whether they are within MOST."""
+    """Print the counts; the exit code is 1 if one exceeds MOST."""
     logging.disable()
     counted = {
         "pass": asyncio.run(crossed_by_a_pass()),

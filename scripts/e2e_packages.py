@@ -1,6 +1,6 @@
-"""What `make e2e` and `make test` do about what a real node needs on this machine.
+"""Installs Debian's packages for a real node before `make e2e` and `make test`.
 
-Decided without looking (`decide`); `look` and `install` are the parts that touch the machine.
+`decide` is pure; `look` and `install` access the machine.
 """
 
 import os
@@ -16,16 +16,16 @@ from localcluster.images.stand_in import TORCH_PACKAGE
 from localcluster.realnode import requirements
 from scripts.parts import INTERRUPTED, to_its_end
 
-# What the tests need beside the node, program and package: a registry, as companies have.
+# Program and package that the tests need beside the node: a registry, as companies have.
 _REGISTRY = "docker-registry"
 _DEBIAN = Path("/etc/debian_version")
 _SYSTEMD = Path("/run/systemd")
 _INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "--no-remove")
-# A machine that has just started installs its own updates: apt-get waits its turn, in seconds.
+# A machine that has just started installs its updates: apt-get waits for that, in seconds.
 _PATIENT = ("-o", "DPkg::Lock::Timeout=300")
-# Debian starts a service as its package is installed. The node has a containerd of its own, and
-# whoever owns the machine has not asked for one: systemd is hidden from apt-get, in a mount
-# namespace that ends with it, and RUNLEVEL is what Debian's other way of starting services heeds.
+# Debian starts a service when it installs its package. The node has its own containerd, and the
+# machine's owner requested none. So systemd is hidden from apt-get, in a mount namespace that ends
+# with it; RUNLEVEL stops Debian's other way of starting services.
 _WITHOUT_SYSTEMD = ("unshare", "--mount", "sh", "-c")
 _HIDE = f'mount -t tmpfs none {_SYSTEMD} && exec "$@"'
 _QUIET = {"RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
@@ -33,9 +33,9 @@ _QUIET = {"RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What was found. `missing` are sentences, `packages` those of Debian that would end it.
+    """The machine's state. `missing` are sentences, `packages` the Debian packages that fix them.
 
-    `may_install` is what INSTALL says.
+    `may_install` is the value of INSTALL.
     """
 
     root: bool
@@ -47,14 +47,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Install `packages` first; then run e2e, unless `left_out` says why it is not."""
+    """Install `packages` first; then run e2e, unless `left_out` has a reason not to."""
 
     packages: tuple[str, ...] = ()
     left_out: str = ""
 
 
 def decide(machine: Machine) -> Decision:
-    """Whether e2e can run here, and what has to be installed before."""
+    """Decide whether e2e can run here, and which packages to install first."""
     if not machine.missing:
         return Decision()
     if machine.root and machine.debian and machine.may_install and machine.packages:
@@ -63,7 +63,7 @@ def decide(machine: Machine) -> Decision:
 
 
 def look(environment: Mapping[str, str]) -> Machine:
-    """This machine."""
+    """Inspect this machine."""
     missing, packages = requirements.missing(), requirements.packages()
     if shutil.which(_REGISTRY) is None:
         install = f"apt-get install --no-install-recommends {_REGISTRY}"
@@ -79,18 +79,18 @@ def look(environment: Mapping[str, str]) -> Machine:
 
 
 def command(packages: tuple[str, ...], *, systemd: bool) -> tuple[str, ...]:
-    """The command that installs them and starts no service."""
+    """Return the command that installs the packages and starts no service."""
     asked = (*_INSTALL, *_PATIENT, *packages)
     return (*_WITHOUT_SYSTEMD, _HIDE, "sh", *asked) if systemd else asked
 
 
 def install(packages: tuple[str, ...]) -> int:
-    """Installs them and says so; apt-get's exit code. Package lists are fetched where needed."""
+    """Install them and report it; return apt-get's exit code. Fetch package lists if needed."""
     wanted = command(packages, systemd=_SYSTEMD.is_dir())
     environment = {**os.environ, **_QUIET}
     for attempt in range(2):
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
-        # Nobody may be there to answer.
+        # No user may be there to answer.
         nothing = subprocess.DEVNULL
         code = to_its_end(subprocess.Popen(wanted, env=environment, stdin=nothing))
         if code in (0, INTERRUPTED) or attempt:
@@ -101,9 +101,9 @@ def install(packages: tuple[str, ...]) -> int:
 
 
 def settle() -> tuple[str, tuple[str, ...]]:
-    """Installs what is missing where that is to be done.
+    """Install missing packages if that is allowed.
 
-    Why e2e cannot run, empty where it can; and what was done, with the time it took. Ctrl-C ends
+    Return why e2e cannot run, empty if it can; and what was done, with its duration. Ctrl-C ends
     the whole run, once apt-get has ended.
     """
     found = look(os.environ)
@@ -122,7 +122,7 @@ def settle() -> tuple[str, tuple[str, ...]]:
 
 
 def without_torch() -> str:
-    """Why no image with PyTorch can be made here; empty where one can.
+    """Return why no image with PyTorch can be made here; empty if it can.
 
     The image is made of Debian's packages, which are not installed on this machine.
     """

@@ -1,11 +1,13 @@
-"""Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
+"""Writes all generated files: `make generate`. A unit test fails if one is stale.
 
-docs/users/phases.md, from the one table of edges and from what the phase machine decides;
-docs/admins/rules.md, from the webhook's chain; docs/admins/configuration.md, from the models of
-shared/config; docs/users/generate-values.md, from the keys of `appwrapper generate`; each overlay's
-webhook configurations and admission policies, from its config.yaml; the roles of both programs,
-from their rbac.py; what the command ships: the configurations, and options from the table of
-annotations; and deploy/monitoring, from the table of alerts.
+docs/users/phases.md            from the table of edges and the phase machine's decisions
+docs/admins/rules.md            from the webhook's chain
+docs/admins/configuration.md    from the models of shared/config
+docs/users/generate-values.md   from the keys of `appwrapper generate`
+each overlay's webhook configurations and admission policies    from its config.yaml
+the roles of both programs      from their rbac.py
+the command's shipped files     from the configurations and the table of annotations
+deploy/monitoring               from the table of alerts
 """
 
 import sys
@@ -44,7 +46,7 @@ _POLICIES_HEADER = """\
 
 
 def rules_page() -> str:
-    """docs/admins/rules.md."""
+    """Return docs/admins/rules.md."""
     lines = [
         "# Rules of the webhook",
         "",
@@ -80,7 +82,7 @@ def _subject(rule: Callable[..., object]) -> str:
 
 
 def registrations() -> dict[Path, str]:
-    """Each overlay's webhook configurations and admission policies, by file."""
+    """Return each overlay's webhook configurations and admission policies, by file."""
     made = {}
     for file in sorted(OVERLAYS.glob("*/config.yaml")):
         config = load_config(file).config
@@ -91,7 +93,7 @@ def registrations() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Writes every generated file."""
+    """Write every generated file."""
     pages = {
         PHASES_PAGE: phases_page(),
         CONFIGURATION_PAGE: configuration_page(),

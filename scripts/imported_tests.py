@@ -1,4 +1,4 @@
-"""Refuses modules of tests/ that import a test module: what tests share is in tests/support.
+"""Refuses modules of tests/ that import a test module: tests share code through tests/support.
 
 Run as `python -m scripts.imported_tests`; exits with 1 and one line per offender.
 """
@@ -12,7 +12,7 @@ from scripts.size_limits import tracked_modules
 
 
 def offences(path: Path, source: str) -> Iterator[str]:
-    """The test modules that one module imports, as `file:line: what`."""
+    """Yield the test modules that one module imports, as `file:line: what`."""
     for node in ast.walk(ast.parse(source)):
         for line, name in _imported(node):
             if any(part.startswith("test_") for part in name.split(".")):
@@ -23,7 +23,7 @@ def offences(path: Path, source: str) -> Iterator[str]:
 
 
 def _imported(node: ast.AST) -> list[tuple[int, str]]:
-    """Lists what a statement imports from tests, each with its line."""
+    """Return what a statement imports from tests, each with its line."""
     match node:
         case ast.Import(names):
             return [(node.lineno, each.name) for each in names if each.name.startswith("tests.")]
@@ -35,7 +35,7 @@ def _imported(node: ast.AST) -> list[tuple[int, str]]:
 
 
 def main() -> int:
-    """Prints every offence; any makes the exit code 1."""
+    """Print every offence; any makes the exit code 1."""
     modules = [path for path in tracked_modules() if path.parts[0] == "tests"]
     found = [text for path in modules for text in offences(path, path.read_text())]
     for text in found:

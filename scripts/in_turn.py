@@ -1,7 +1,7 @@
-"""Runs commands one after the other, each whatever became of those before it.
+"""Runs commands one after the other, even after a failure.
 
-Run as `python -m scripts.in_turn COMMAND -- COMMAND`. Exits with the worst of their codes; Ctrl-C
-and SIGTERM end the one that runs, and none is begun after it.
+Run as `python -m scripts.in_turn COMMAND -- COMMAND`. Exits with the worst of their codes. Ctrl-C
+and SIGTERM end the running command, and no other begins.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ from scripts.parts import BETWEEN, INTERRUPTED, end_in_order, to_its_end
 
 
 def commands(arguments: Sequence[str]) -> Iterator[list[str]]:
-    """What stands before, between and after the separators."""
+    """Yield the commands between the separators."""
     for separates, words in groupby(arguments, BETWEEN.__eq__):
         if not separates:
             yield list(words)

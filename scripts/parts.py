@@ -1,4 +1,4 @@
-"""Runs the parts of a target, in turn or side by side, and says what each took."""
+"""Runs the parts of a target, in turn or side by side, and reports the time of each."""
 
 import os
 import queue
@@ -25,8 +25,6 @@ _LAST_LINE = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One step."""
-
     name: str
     command: tuple[str, ...]
 
@@ -35,10 +33,8 @@ class Part:
 class Took:
     """How a part ended: its exit code, and its time in seconds.
 
-    `said` is pytest's last line, of each run of it; `unwanted` what its summary says of each test
-    that failed.
-
-    `cpu` counts the part's process and every process below it that it has waited for.
+    `said` is pytest's last line, of each of its runs; `unwanted` its summary's line for each failed
+    test. `cpu` counts the part's process and every process below it that it has waited for.
     """
 
     name: str
@@ -53,29 +49,31 @@ class Took:
 
 
 def build(*options: str) -> Part:
-    """Before pytest, so that its progress is visible and no test's time limit pays for it."""
+    """Return the build before pytest: its progress is visible and no test's time limit includes
+    it.
+    """
     command = (sys.executable, "-m", "localcluster", "build", *options)
     return Part("build of the cluster's components", command)
 
 
 def tests(name: str, *arguments: str) -> Part:
-    """One pytest run, of folders or files, with options."""
+    """Return one pytest run, of folders or files, with options."""
     return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
 
 
 def in_turn(name: str, *parts: Part) -> Part:
-    """One part of several, each of which begins when the one before it has ended."""
+    """Return one part of several, each of which begins when the one before it has ended."""
     first, *others = parts
     words = [*first.command, *(word for each in others for word in (BETWEEN, *each.command))]
     return Part(name, (sys.executable, "-m", "scripts.in_turn", *words))
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody asked this process alone to end, or ended `make` above it: the parts do not know."""
+    """A signal ended this process alone, or `make` above it: the parts did not get it."""
 
 
 def end_in_order() -> None:
-    """From now on SIGTERM, a closed terminal and the end of `make` end the parts that run, too.
+    """Make SIGTERM, a closed terminal and the end of `make` end the running parts, too.
 
     Call it from the main thread.
     """
@@ -92,8 +90,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def run_all(parts: Sequence[Part], beside: Sequence[Part], took: Sequence[str] = ()) -> int:
     """Run `parts` in turn, then `beside` at the same time; return the exit code.
 
-    The first of `parts` that fails ends the run. Each of `beside` goes to its end, whatever the
-    others do; the worst exit code counts. `took` says what was done before.
+    The first of `parts` that fails ends the run. Each of `beside` runs to its end, even if another
+    fails; the worst exit code counts. `took` contains the lines of earlier work.
     """
     began, told = time.monotonic(), list(took)
     for part in parts:
@@ -123,9 +121,9 @@ def _report(told: Sequence[str], ended: Sequence[Took], wall: float) -> None:
     for line in (line for each in ended for line in each.unwanted):
         print(line)
     counts = counted(each.said for each in ended)
-    # A part can fail without a test: it died, or what was looked at last was not as promised.
+    # A part can fail without a test: it died, or a check after its tests failed.
     counts["failed"] += sum(each.code != 0 and not counted([each.said])["failed"] for each in ended)
-    # Its own line, so that whoever reads only the end of the log finds all tests in it.
+    # A line of its own: a reader of the log's end finds all tests in it.
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     sys.stdout.flush()
 
@@ -140,7 +138,7 @@ def counted(lines: Iterable[str]) -> Counter[str]:
 
 
 def _to_their_end(parts: Sequence[Part], *, labelled: bool = False) -> list[Took]:
-    """Run the parts at the same time. `labelled` puts its part's name before every line."""
+    """Run the parts at the same time. `labelled` writes its part's name before every line."""
     started = [
         subprocess.Popen(
             part.command,
@@ -160,9 +158,9 @@ def _to_their_end(parts: Sequence[Part], *, labelled: bool = False) -> list[Took
 def _follow_all(
     started: Sequence[subprocess.Popen[bytes]], ended: Sequence[Took], width: int = 0
 ) -> bool:
-    """Follow each program to its end in a thread; return True where somebody asked for the end.
+    """Follow each program to its end in a thread; return True if the run was interrupted.
 
-    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, and is sent on.
+    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, which forwards it.
     """
     over: queue.SimpleQueue[None] = queue.SimpleQueue()  # join() would not survive a Ctrl-C
 
@@ -179,7 +177,7 @@ def _follow_all(
     while left:
         try:
             while alone:
-                # Interrupted in the middle of it, it is begun once more; one of the two follows.
+                # Interrupted inside start(), it is called again; one of the two threads follows.
                 threading.Thread(target=follow, args=alone[-1], daemon=True).start()
                 alone.pop()
             over.get()
@@ -192,8 +190,8 @@ def _follow_all(
                         os.kill(process.pid, signal.SIGTERM)
             interrupted = True
         except KeyboardInterrupt:
-            # The programs were told as well. They take their clusters down now, or what they have
-            # half installed comes to an end: killed, they would not.
+            # The programs got the signal, too. They now delete their clusters, or finish a
+            # half-done installation: killed, they could not.
             interrupted = True
     return interrupted
 
@@ -219,6 +217,6 @@ def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
 
 
 def to_its_end(process: subprocess.Popen[bytes]) -> int:
-    """The exit code of a program; 130 where it was interrupted."""
+    """Return the exit code of a program; 130 if it was interrupted."""
     ended = Took("")
     return INTERRUPTED if _follow_all((process,), (ended,)) else ended.code

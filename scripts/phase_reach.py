@@ -1,7 +1,7 @@
-"""Every state that an AppWrapper can come to, by doing what `decide` says wherever it may lead.
+"""Finds every state that an AppWrapper can reach, by following the decisions of `decide`.
 
-A state is its phase, its True conditions and which periods of a deletion have begun. From each the
-situations of phase_walk.py are looked at, as far as they fit it.
+A state is its phase, its True conditions and the periods of a deletion that have begun. Each state
+is combined with the situations of phase_walk.py that fit it.
 """
 
 from collections import defaultdict
@@ -17,13 +17,13 @@ from controller.phases.snapshot import Snapshot
 from controller.phases.timers import evolve
 from scripts.phase_walk import CONFIG, LONG_AGO, NOW, every_snapshot
 
-# The other periods may have begun or not, wherever it is.
+# The other periods may have begun or not, in any state.
 _TIMERS: Final = ("forceful_deletion", "retry_pause")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where it is in its life."""
+    """One state of an AppWrapper."""
 
     phase: Phase
     conditions: frozenset[str] = frozenset()
@@ -32,19 +32,19 @@ class State:
 
 @dataclass(slots=True)
 class Reach:
-    """`states` it can be in, and `said`: each condition's words, with the phases it is said in."""
+    """The reachable `states`, and `said`: each condition's texts, with the phases of each."""
 
     states: set[State] = field(default_factory=set)
     said: dict[tuple[str, bool, str], set[Phase]] = field(default_factory=lambda: defaultdict(set))
 
     def conditions_in(self, phase: Phase) -> list[frozenset[str]]:
-        """The sets of True conditions that it can have in that phase."""
+        """Return the sets of True conditions that are possible in that phase."""
         return [state.conditions for state in self.states if state.phase is phase]
 
 
 @cache
 def explore() -> Reach:
-    """From an AppWrapper that nobody has seen yet to wherever it can come."""
+    """Return the states that a new AppWrapper can reach."""
     situations = _by_phase()
     reach = Reach()
     unseen = {State(Phase.EMPTY)}
@@ -71,9 +71,9 @@ def _repeats(action: SetCondition, snapshot: Snapshot) -> bool:
 
 
 def _by_phase() -> dict[Phase, list[Snapshot]]:
-    """One of each five, since they are dealt out: some stand for all.
+    """Return one of each five situations: every combination occurs often enough in these.
 
-    What differs in conditions and timers only is needed once.
+    Situations that differ only in conditions and timers are needed once.
     """
     found: dict[Phase, list[Snapshot]] = {phase: [] for phase in Phase}
     for number, snapshot in enumerate(every_snapshot()):

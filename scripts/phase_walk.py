@@ -1,8 +1,8 @@
-"""Situations that an AppWrapper can be in, by the ten thousand: what `decide` is asked about them.
+"""Makes ten thousands of situations of an AppWrapper, as input of `decide`.
 
-docs/users/phases.md is drawn from the answers, and the unit tests hold all of them to the rules.
-What may matter in every phase is combined with everything; the rest is dealt out, the same way
-every time.
+docs/users/phases.md shows the decisions, and the unit tests check the rules with all of them. Facts
+that may matter in every phase are combined with all others. The rest is distributed, in the same
+way every time.
 """
 
 import itertools
@@ -138,12 +138,12 @@ _Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
 
 @cache
 def every_decision() -> list[tuple[Snapshot, Actions]]:
-    """What is decided in each situation."""
+    """Return the decision in each situation."""
     return [(snapshot, decide(snapshot, NOW, CONFIG)) for snapshot in every_snapshot()]
 
 
 def every_snapshot() -> Iterator[Snapshot]:
-    """Each situation. Where much may be found there are more of them."""
+    """Yield each situation, and more of them in the phases that can have many findings."""
     dealt = random.Random(39)
     for phase, suspend, deletion in itertools.product(Phase, (False, True), (False, True)):
         watched = phase in (Phase.RESUMING, Phase.RUNNING) and not (suspend or deletion)
@@ -210,7 +210,7 @@ def _components() -> Iterator[Component]:
 
 
 def _companions(component: Component, number: int) -> tuple[Component, ...]:
-    """With none, a kept one, a helper, or one that still has its pods."""
+    """Return the component alone, or with a kept one, a helper, or one that still has its pods."""
     match number:
         case 1:
             kept = Component(name="cache", kind="Secret", presence=Presence.PRESENT, keep=True)

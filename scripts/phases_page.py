@@ -1,4 +1,4 @@
-"""docs/users/phases.md, as text: drawn from the table of edges and the answers of `decide`."""
+"""Writes docs/users/phases.md: drawn from the table of edges and the answers of `decide`."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -20,7 +20,7 @@ from shared.api.names import (
 )
 
 _DEFAULTS: Final = FaultTolerance()
-# How a diagram calls a phase.
+# A phase's name in diagrams.
 _SHORT: Final = {
     Phase.EMPTY: "[*]",
     Phase.SUSPENDED: "sp",
@@ -58,7 +58,7 @@ _CONDITIONS: Final = (
     CONDITION_DELETING_RESOURCES,
 )
 
-# Between Kueue's admission and its end: what can be suspended.
+# The phases between Kueue's admission and the end, which can be suspended.
 ADMITTED: Final = [phase for phase in Phase if Phase.SUSPENDING in EDGES[phase]]
 
 _HEAD: Final = """\
@@ -87,7 +87,7 @@ code forbids one. A reset may have to wait; the reason of Unhealthy shows for wh
 
 
 def phases_page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     reach = explore()
     parts = [
         _HEAD,
@@ -118,7 +118,7 @@ def phases_page() -> str:
 
 
 def _life() -> list[str]:
-    """Everything but Terminating. An edge that all admitted phases have is drawn once."""
+    """Draw all phases but Terminating. An edge that all admitted phases have is drawn once."""
     drawn = [phase for phase in _SHORT if phase is not Phase.EMPTY]
     outer = [phase for phase in drawn if phase not in ADMITTED]
     lines = [f"{_SHORT[phase]} : {phase}" for phase in outer]
@@ -143,7 +143,7 @@ def _life() -> list[str]:
 
 
 def _retries(reach: Reach) -> list[str]:
-    """What happens between admission and the end."""
+    """Draw the phases between admission and the end."""
     drawn = [*ADMITTED, Phase.SUCCEEDED, Phase.FAILED]
     lines = [f"{_SHORT[phase]} : {phase}" for phase in drawn]
     for phase in drawn:
@@ -232,7 +232,7 @@ def _reason_table() -> str:
 
 
 def _first(text: str | None) -> str:
-    """A docstring's first paragraph."""
+    """Return a docstring's first paragraph."""
     return " ".join((text or "").split("\n\n")[0].split())
 
 
@@ -241,7 +241,7 @@ def _seconds(period: timedelta) -> str:
 
 
 def _after_title(text: str | None) -> str:
-    """A module's docstring without its first line."""
+    """Return a module's docstring without its first line."""
     return (text or "").split("\n\n", 1)[1].strip()
 
 

@@ -24,7 +24,7 @@ PATTERNS: Final = _FOLDER / "plain_words.toml"
 BASELINE: Final = _FOLDER / "plain_words_baseline.json"
 
 _PRODUCT: Final = ("cli", "controller", "shared", "webhook", "worker")
-# All pages are checked except these: a row of decisions is history, which is never rewritten.
+# All pages are checked except these: decisions are history, which is never rewritten.
 _HISTORY: Final = "docs/decisions/"
 _DEFINITIONS: Final = "deploy/manifests/crd/"
 

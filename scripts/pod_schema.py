@@ -1,8 +1,8 @@
-"""Writes cli/shipped/pod_schema.json anew: `python -m scripts.pod_schema`, after a new Kubernetes.
+"""Writes cli/shipped/pod_schema.json: `python -m scripts.pod_schema`, after a new Kubernetes.
 
-It is what the command without a cluster, and unit tests, know of pods. It comes from the pinned API
-server, started for that: too much for `make generate`. An integration test compares it with the API
-server that is running.
+The command without a cluster, and unit tests, take the schema of pods from it. It comes from the
+pinned API server, started for that, which takes too long for `make generate`. An integration test
+compares it with the running API server's.
 """
 
 import asyncio
@@ -22,9 +22,10 @@ SHIPPED: Final = REPOSITORY / "cli" / "shipped" / "pod_schema.json"
 
 
 def text_of(version: JsonObject, definitions: Definitions) -> str:
-    """The file: one line a field, so that a new Kubernetes shows as the fields it adds.
+    """Return the file's text: one line a field, so that a diff shows the fields of a new
+    Kubernetes.
 
-    `version` is what the API server's /version answers.
+    `version` is the API server's answer to /version.
     """
     shipped = {"kubernetes": version["gitVersion"], "definitions": definitions}
     return json.dumps(shipped, indent=1, sort_keys=True) + "\n"
@@ -38,7 +39,7 @@ async def _answers() -> tuple[JsonObject, JsonObject]:
 
 
 def main() -> int:
-    """Starts a cluster, asks it, writes the file."""
+    """Start a cluster, request its schema, write the file."""
     version, document = asyncio.run(_answers())
     SHIPPED.write_text(text_of(version, definitions_of(document)))
     print(f"wrote {SHIPPED.relative_to(REPOSITORY)}")

@@ -1,8 +1,8 @@
-"""The manifests of the rights of both programs, made from their own tables.
+"""Writes the manifests of both programs' rights, from their own tables.
 
-Each program has one file with its roles and what binds them to its ServiceAccount; above each rule
-stands its reason. The rights that only one choice needs have a file with that choice: the webhook's
-for certificates of its own, the controller's for the slack queue.
+Each program has one file with its roles and their bindings to its ServiceAccount; each rule has its
+reason as a comment. Rights that only one choice needs have a file with that choice: the webhook's
+for its own certificates, the controller's for the slack queue.
 """
 
 import textwrap
@@ -24,7 +24,7 @@ _WIDTH = 100
 
 
 def role_files() -> dict[Path, str]:
-    """The content of each file of roles."""
+    """Return the content of each file of roles."""
     ours, webhooks = controller.rbac, webhook.rbac
     return {
         _BASE / "controller" / "roles.yaml": roles_yaml("controller", ours.ALWAYS),
@@ -35,7 +35,7 @@ def role_files() -> dict[Path, str]:
 
 
 def roles_yaml(program: str, roles: Iterable[Role]) -> str:
-    """One file of plain objects."""
+    """Return one file of plain objects."""
     parts = [
         _comment(
             f"Generated from {program}/rbac.py by `make generate`; a test compares that "
@@ -81,7 +81,7 @@ def _head(program: str, role: Role, kind: str) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Paragraphs as comment lines; nothing for no text."""
+    """Return paragraphs as comment lines; nothing for no text."""
     paragraphs = [
         "".join(f"# {line}\n" for line in textwrap.wrap(each, _WIDTH - 2))
         for each in text.split("\n\n")

@@ -1,8 +1,8 @@
-"""What `make test`, `test-long`, `integration` and `e2e` build, and which tests they run.
+"""Builds for and runs `make test`, `test-long`, `integration` and `e2e`.
 
-Tests that share one cluster run on workers side by side. Tests that need a cluster for themselves,
-and those on a real node, run beside them, each in a process and on a cluster of their own. What is
-left out on this machine is said at the start.
+Tests that share one cluster run on workers side by side. Tests with a cluster of their own, and
+tests on a real node, run beside them, each in a process of its own. The start of the output lists
+the tests that cannot run on this machine.
 """
 
 import sys
@@ -12,13 +12,13 @@ from localcluster.programs.catalogue import KUEUE_VERSIONS
 from scripts import e2e_packages
 from scripts.parts import Part, build, end_in_order, in_turn, run_all, tests
 
-# Three fill two cores together with the runs beside them; with four, a slow machine refused some of
+# Three fill two cores together with the runs beside them. With four, a slow machine refused some of
 # the load that tests on the node send.
 WORKERS = 3
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 NODES = "tests/integration/nodes"
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
-# What tests need that are not long: all the others take minutes to build.
+# The components for tests that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
 QUICK, LONG = ("-m", "not long"), ("-m", "long")
 LONG_WITHOUT_TORCH = ("-m", "long and not torch")
@@ -47,7 +47,7 @@ def run(target: str) -> int:
 
 
 def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
-    """What comes first, one after the other."""
+    """Return the parts that come first, one after the other."""
     image = ("--torch",) if torch else ()
     if target == "e2e":
         return (build("--with", "cert-manager,training-operator", "--real-node", *image),)
@@ -59,7 +59,7 @@ def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
 
 
 def beside(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
-    """The test runs that go on at the same time."""
+    """Return the test runs that run at the same time."""
     long_on_the_node = LONG if torch else LONG_WITHOUT_TORCH
     if target == "e2e":
         return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *long_on_the_node))
@@ -68,7 +68,7 @@ def beside(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     on_the_node = (tests("e2e", E2E, *which),) if node else ()
     side_by_side = tests("shared", "-n", str(WORKERS), SHARED, *marked)
     if target == "test-long":
-        # The exclusive ones take longest. Five clusters that start at once do not all start.
+        # The exclusive tests take longest. Five clusters that start at once do not all start.
         then_nodes = in_turn("shared, then nodes", side_by_side, tests("nodes", NODES, *marked))
         alone = tests("exclusive", EXCLUSIVE, *marked)
         return (then_nodes, alone, *on_the_node, on_the_oldest_kueue())
@@ -80,7 +80,7 @@ def beside(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
 
 
 def on_the_oldest_kueue() -> Part:
-    """What concerns Kueue, once more: the rest runs on the newest alone."""
+    """Return the tests of Kueue on its oldest version: all others run on the newest alone."""
     marked = ("-m", "kueue")
     version = ("--kueue", OLDEST_KUEUE)
     return tests(f"kueue {OLDEST_KUEUE}", "tests/integration", *marked, *version)

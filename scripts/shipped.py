@@ -1,4 +1,4 @@
-"""What `make generate` writes for the command to ship: configurations and options."""
+"""Writes the files that the command ships: configurations and options."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from shared.config.values import Section
 
 _UNIT: Final = "Duration"
 _WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Whose value is no period: what it is, as usage shows it.
+# Usage text of options whose value is no period.
 _METAVARS: Final = {
     "retryLimit": "N",
     "terminalExitCodes": "CODES",
@@ -41,7 +41,7 @@ _WHAT: Final = {
 
 
 def shipped_files(overlays: Path) -> dict[Path, str]:
-    """By file. The limits and defaults are those of overlay default."""
+    """Return the content of each file. The limits and defaults are those of overlay default."""
     configs = {
         name: load_config(overlays / name / "config.yaml").config.appwrapper for name in OVERLAYS
     }
@@ -54,7 +54,7 @@ def shipped_files(overlays: Path) -> dict[Path, str]:
 
 
 def _plain(value: Any) -> Any:
-    """A configuration as JSON, from which `cli.shipped.configurations` makes one again."""
+    """Return a configuration as JSON, which `cli.shipped.configurations` can read."""
     if isinstance(value, Section):
         fields = {name: _plain(getattr(value, name)) for name in type(value).model_fields}
         return {SECTION: fields}

@@ -1,7 +1,6 @@
-"""Refuses modules over 400 lines, functions over 60, and a product in splinters.
+"""Refuses modules over 400 lines, functions over 60, and a product of too many tiny modules.
 
-The limits are design.md's. Run as `python -m scripts.size_limits`; exits with 1 and one line per
-offender.
+Run as `python -m scripts.size_limits`; exits with 1 and one line per offender.
 """
 
 import ast
@@ -14,13 +13,13 @@ from typing import Final
 
 MODULE_LINES: Final = 400
 FUNCTION_LINES: Final = 60
-# The median of the product's modules: rooms, not cupboards. Packages' own files do not count.
+# The least median of the product's modules. Packages' own files do not count.
 MEDIAN_LINES: Final = 100
 PRODUCT: Final = ("cli", "controller", "shared", "webhook", "worker")
 
 
 def offences(path: Path, source: str) -> Iterator[str]:
-    """What in one module is too long, as `file:line: what`."""
+    """Yield the parts of one module that are too long, as `file:line: what`."""
     lines = source.count("\n")
     if lines > MODULE_LINES:
         yield f"{path}:1: module has {lines} lines, the limit is {MODULE_LINES}"
@@ -35,7 +34,7 @@ def offences(path: Path, source: str) -> Iterator[str]:
 
 
 def splinters(lines: Mapping[Path, int]) -> Iterator[str]:
-    """What is to be said where half of the product's modules are too small, by their lines."""
+    """Yield a line if half of the product's modules, by their lines, are too small."""
     of_the_product = [
         number
         for path, number in lines.items()
@@ -49,14 +48,14 @@ def splinters(lines: Mapping[Path, int]) -> Iterator[str]:
 
 
 def tracked_modules() -> list[Path]:
-    """The Python files git knows or would know."""
+    """Return the Python files that git tracks or would track."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
     output = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
     return [path for line in output.splitlines() if (path := Path(line)).exists()]
 
 
 def main() -> int:
-    """Prints every offence; the number of them decides the exit code."""
+    """Print every offence; any makes the exit code 1."""
     sources = {path: path.read_text() for path in tracked_modules()}
     found = [text for path, source in sources.items() for text in offences(path, source)]
     found += splinters({path: source.count("\n") for path, source in sources.items()})

@@ -1,6 +1,6 @@
-"""What `make demo` looks like, as a picture for the README: `make terminal`.
+"""Draws the output of `make demo` as a picture for the README: `make terminal`.
 
-It runs the demo once, keeps the sections that show what is special, and draws them.
+It runs the demo once and draws the sections that show what is special.
 """
 
 import subprocess
@@ -78,7 +78,7 @@ def _style(line: str) -> str:
 
 
 def main() -> int:
-    """Return the exit code; the demo's own where it fails."""
+    """Return the exit code; the demo's own if it fails."""
     ended = subprocess.run(("make", *COMMAND.split()[1:]), cwd=REPOSITORY, stdout=subprocess.PIPE)
     if ended.returncode != 0:
         return ended.returncode

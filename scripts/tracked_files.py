@@ -1,7 +1,7 @@
 """Refuses machine-specific text in tracked files: home folders, package index addresses.
 
-The product must build on any machine and from any mirror, so lock files name no index and nothing
-names a folder of the machine it was written on. Run as `python -m scripts.tracked_files`.
+The product must build on any machine and from any mirror, so lock files name no index, and no file
+names a folder of its author's machine. Run as `python -m scripts.tracked_files`.
 """
 
 import re
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Spelled so that this file does not contain what it looks for.
+# Split, so that this file does not match itself.
 FORBIDDEN = {
     "a machine path": re.compile(r"(?<![\w.-])/(?:root|work|home/\w+|Users/\w+)/\w"),
     "a package index's address": re.compile(
@@ -21,7 +21,7 @@ FORBIDDEN = {
 
 
 def offences(path: Path, text: str) -> Iterator[str]:
-    """What one file says that it must not, as `file:line: what`."""
+    """Yield the forbidden texts of one file, as `file:line: what`."""
     for what, pattern in FORBIDDEN.items():
         for match in pattern.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
@@ -29,7 +29,7 @@ def offences(path: Path, text: str) -> Iterator[str]:
 
 
 def tracked_texts() -> Iterator[tuple[Path, str]]:
-    """The text files git knows or would know, with their content."""
+    """Yield the text files that git tracks or would track, with their content."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     output = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
     for line in output.splitlines():
@@ -39,7 +39,7 @@ def tracked_texts() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> int:
-    """Prints every offence; any makes the exit code 1."""
+    """Print every offence; any makes the exit code 1."""
     found = [text for path, content in tracked_texts() for text in offences(path, content)]
     for text in found:
         print(text, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""docs/users/generate-values.md, as text: the keys of `appwrapper generate`."""
+"""Writes docs/users/generate-values.md: the keys of `appwrapper generate`."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,6 @@ default, unless the table states another meaning. `make generate` writes this pa
 
 
 def values_page() -> str:
-    """The whole page."""
     return _OPENING + "\n".join(_lines()) + "\n"
 
 

@@ -1,1 +1,1 @@
-"""Alerts and a dashboard as files: one table, and what writes deploy/monitoring from it."""
+"""Writes deploy/monitoring, alerts and a dashboard, from one table."""

@@ -12,7 +12,7 @@ _DAY: Final = 86_400
 
 
 class Severity(StrEnum):
-    """How soon somebody must act."""
+    """How soon the admin or the team must act."""
 
     CRITICAL = "critical"  # at once: submissions or all AppWrappers are affected
     WARNING = "warning"  # today
@@ -23,8 +23,8 @@ class Severity(StrEnum):
 class Alert:
     """One rule, and one panel of the dashboard.
 
-    `condition` is PromQL in which `{threshold}` stands for the threshold. `lasts` is for how long
-    the condition must hold. `figure` is what the panel draws, in `unit` (Grafana's name).
+    `condition` is PromQL with the placeholder `{threshold}`. It must hold for `lasts`. The panel
+    draws `figure`, in `unit` (Grafana's name).
     """
 
     name: str
@@ -39,13 +39,13 @@ class Alert:
     unit: str = "short"
 
     def expression(self, threshold: float | None = None) -> str:
-        """The condition with its own threshold, or another one."""
+        """Return the condition with its own threshold, or with `threshold`."""
         value = self.threshold if threshold is None else threshold
         return self.condition.replace("{threshold}", f"{value:.15g}")
 
     @property
     def runbook(self) -> str:
-        """The path of its page in this repository."""
+        """Return the path of its page in this repository."""
         return f"{RUNBOOK}/{self.page}"
 
 
@@ -63,7 +63,7 @@ ALERTS: Final = (
         name="AppWrapperControllerDown",
         page="controller-down.md",
         severity=Severity.CRITICAL,
-        # A program that does not run, is not scraped, or does not know the cluster yet.
+        # A program that does not run, is not scraped, or has not listed the cluster yet.
         condition="absent(appwrapper_controller_ready == 1)",
         lasts="5m",
         summary="No AppWrapper controller is ready",
@@ -74,8 +74,8 @@ ALERTS: Final = (
         name="AppWrapperWebhookFailing",
         page="webhook-failing.md",
         severity=Severity.CRITICAL,
-        # `missing_facts` must go on: the API server may be away for a moment. Anybody who reaches
-        # the port can cause `unusable_request`.
+        # `missing_facts` must last: the API server may be away for a moment. Any client that
+        # reaches the port can cause `unusable_request`.
         condition=(
             "absent(appwrapper_webhook_ready == 1)"
             f' or sum by (reason) (increase({_ERRORS}{{reason="missing_facts"}}[2m])) > 0'

@@ -21,7 +21,7 @@ _INTERVAL: Final = "30s"
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _HALF, _WHOLE, _HEIGHT = 12, 24, 8
 
-# Beside the alerts: title → what is drawn, its legend, its unit.
+# Panels beside the alerts: title → query, legend, unit.
 _FIGURES: Final[Mapping[str, tuple[str, str, str]]] = {
     "AppWrappers by phase": ('sum by (phase) (appwrappers{phase!=""})', "{{phase}}", "short"),
     "Resets an hour, by reason": (
@@ -54,7 +54,7 @@ _FIGURES: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 def monitoring_files() -> dict[Path, str]:
-    """By file."""
+    """Return the content of each file."""
     return {
         FOLDER / "rules.yaml": _HEADER + _yaml(prometheus_rule(ALERTS)),
         FOLDER / "service-monitors.yaml": _HEADER
@@ -64,7 +64,7 @@ def monitoring_files() -> dict[Path, str]:
 
 
 def rule(alert: Alert) -> dict[str, Any]:
-    """One alerting rule, as Prometheus reads it."""
+    """Return one alerting rule, as Prometheus reads it."""
     return {
         "alert": alert.name,
         "expr": alert.expression(),
@@ -79,24 +79,24 @@ def rule(alert: Alert) -> dict[str, Any]:
 
 
 def prometheus_rule(alerts: Iterable[Alert]) -> dict[str, Any]:
-    """The object that the Prometheus operator reads."""
+    """Return the object that the Prometheus operator reads."""
     groups = [{"name": "appwrapper", "rules": [rule(each) for each in alerts]}]
     return _object("PrometheusRule", "appwrapper", {"groups": groups})
 
 
 def service_monitor(program: str) -> dict[str, Any]:
-    """What the Prometheus operator scrapes: each replica, by the Service for metrics."""
+    """Return a ServiceMonitor: each replica is scraped, by the Service for metrics."""
     labels = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": program}
     spec = {
         "selector": {"matchLabels": labels},
-        # Metrics have a label `namespace` of their own, which must win over the scraped pod's.
+        # Metrics have their own label `namespace`; it must win over the scraped pod's.
         "endpoints": [{"port": "metrics", "interval": _INTERVAL, "honorLabels": True}],
     }
     return _object("ServiceMonitor", f"appwrapper-{program}", spec)
 
 
 def dashboard(alerts: Iterable[Alert]) -> dict[str, Any]:
-    """The dashboard in Grafana's JSON: figures first, then one panel for each alert."""
+    """Return the dashboard in Grafana's JSON: figures first, then one panel for each alert."""
     panels = [_panel(title, *figure) for title, figure in _FIGURES.items()]
     panels += [_alert_panel(each) for each in alerts]
     for number, panel in enumerate(panels):
