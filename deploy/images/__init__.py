@@ -1,1 +1,1 @@
-"""Runs inside the build of an image: collects what the image is made of. See ../../Dockerfile.*."""
+"""Runs inside the build of an image and collects its files for ../../Dockerfile.*."""

@@ -1,4 +1,4 @@
-"""Our own sources in the image, and the proof that the image runs."""
+"""Adds our own sources to the image, and proves that the image runs."""
 
 import os
 import subprocess
@@ -12,14 +12,14 @@ PYTHON_PATH = "/app:/packages"
 
 
 def collect(sources: Path, root: Path) -> None:
-    """Fills the folder `root` with the sources and what lies beside them (the licence)."""
+    """Fills the folder `root` with the sources and the files beside them (the licence)."""
     tree.put_tree(sources, root / PLACE, lambda path: "__pycache__" in path.parts)
     tree.compile_all(root / PLACE, root)
     tree.settle(root)
 
 
 def prove(roots: list[Path], binary: str, together: Path) -> None:
-    """Runs `--help` of the binary where nothing is but the image, as its user. Exits if it fails.
+    """Runs `--help` of the binary as the image's user, with only the image. Exits if it fails.
 
     `together` is a folder that does not exist yet, on the same disk: the roots are linked there.
     """

@@ -1,7 +1,7 @@
 # ruff: noqa: UP031  no newer way is understood by every Python
-"""Says in one sentence why a base image will not do, before anything else fails in its own words.
+"""Rejects an unfit base image with one sentence, before another step fails obscurely.
 
-Written for any Python, however old: what would be a syntax error says nothing to anybody.
+It runs on any Python, however old: users could not understand a syntax error here.
 """
 
 import sys
@@ -12,9 +12,9 @@ OLDEST = (3, 11)
 
 def problem(version, platform_name):  # for any Python
     # type: (tuple[int, ...], str) -> str | None
-    """What is wrong with a base image whose Python is this one; None where nothing is.
+    """Returns why a base image with this Python is unfit; None if it is fit.
 
-    `version` is (major, minor), `platform_name` the GNU name of what it was built for.
+    `version` is (major, minor), `platform_name` the GNU name of its platform.
     """
     if tuple(version) < OLDEST:
         return "its Python is %d.%d, and %d.%d or newer is needed" % (tuple(version) + OLDEST)
@@ -28,7 +28,7 @@ def problem(version, platform_name):  # for any Python
 
 def main():  # for any Python
     # type: () -> int
-    """The exit code: 1 where this Python's image will not do."""
+    """Returns the exit code: 1 if this Python's image is unfit."""
     built_for = [sysconfig.get_config_var(name) or "" for name in ("HOST_GNU_TYPE", "SOABI")]
     found = problem(sys.version_info[:2], " ".join(built_for))
     if found:

@@ -1,4 +1,4 @@
-"""What the Dockerfiles call, each with its folder below /image: one layer each.
+"""Collects a layer's files for the Dockerfiles, each in its folder below /image.
 
 python3 -m deploy.images.collect runtime
 python3 -m deploy.images.collect packages LOCKFILE
@@ -15,7 +15,7 @@ IMAGE = Path("/image")
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     layer, *rest = arguments
     root = IMAGE / layer
     match layer:

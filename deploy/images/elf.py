@@ -1,7 +1,7 @@
-"""Which shared libraries a program or library needs: its loader is asked, which knows best.
+"""Finds the shared libraries that a program or library needs, by asking its loader.
 
-The loader's own path stands in the program (PT_INTERP). `LOADER --list FILE` then applies every
-rule there is: RPATH, RUNPATH, $ORIGIN, the cache, the default folders.
+The program names its loader (PT_INTERP). `LOADER --list FILE` then applies every rule there is:
+RPATH, RUNPATH, $ORIGIN, the cache, the default folders.
 """
 
 import re
@@ -24,14 +24,14 @@ class LibraryMissing(Exception):
 
 
 def is_elf(path: Path) -> bool:
-    """Whether the file is a program or a library for the machine."""
+    """True if the file is a program or a library for the machine."""
     with path.open("rb") as stream:
         return stream.read(4) == _MAGIC
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """One entry of the table of what is loaded: its kind, and where in the file it lies."""
+    """One entry of the table of loaded parts: its kind, and its place in the file."""
 
     kind: int
     begin: int
@@ -39,9 +39,9 @@ class _Segment:
 
 
 def loader_of(program: Path) -> Path | None:
-    """The loader that a program names; None for libraries and for static programs.
+    """Returns the loader that a program names; None for libraries and for static programs.
 
-    Raises ValueError where it is no ELF file.
+    Raises ValueError if it is no ELF file.
     """
     content = program.read_bytes()
     if content[:4] != _MAGIC:
@@ -53,27 +53,27 @@ def loader_of(program: Path) -> Path | None:
 
 
 def without_debugging(content: bytes) -> bytes:
-    """The library without what only a debugger reads: all that lies behind what is loaded.
+    """Removes what only a debugger reads: all bytes behind the loaded parts.
 
-    As binutils' strip does it, which a base image has not; half of some wheels is that.
+    A base image has no `strip` of binutils; half of some wheels is debugging data.
     """
     order, is_64_bit = _form(content)
     table, size, count = _table(content)
     end = max(table + size * count, *(segment.end for segment in _segments(content)))
     kept = bytearray(content[:end])
-    # No table of sections any more: its place, and how many entries it has and which one names all.
+    # No table of sections is left: its place, its number of entries and its entry of names.
     struct.pack_into(f"{order}{'Q' if is_64_bit else 'I'}", kept, 40 if is_64_bit else 32, 0)
     struct.pack_into(f"{order}HH", kept, 60 if is_64_bit else 48, 0, 0)
     return bytes(kept)
 
 
 def _form(content: bytes) -> tuple[str, bool]:
-    """The order of bytes, as `struct` has it, and whether this is for 64 bits."""
+    """Returns the byte order, in `struct`'s notation, and True for 64 bits."""
     return "<" if content[5] == _LITTLE_ENDIAN else ">", content[4] == _64_BIT
 
 
 def _table(content: bytes) -> tuple[int, int, int]:
-    """Where the table of segments is, the bytes of an entry, and how many there are."""
+    """Returns the place of the table of segments, an entry's bytes, and the number of entries."""
     order, is_64_bit = _form(content)
     (begin,) = struct.unpack_from(
         order + ("Q" if is_64_bit else "I"), content, 32 if is_64_bit else 28
@@ -95,7 +95,7 @@ def _segments(content: bytes) -> Iterator[_Segment]:
 
 
 def parse_listing(listing: str, path: Path) -> dict[str, Path]:
-    """The loader's answer about the file: name that is asked for → where it is.
+    """Parses the loader's answer about the file: requested name → path.
 
     Raises LibraryMissing.
     """
@@ -106,7 +106,7 @@ def parse_listing(listing: str, path: Path) -> dict[str, Path]:
 
 
 def libraries_of(path: Path, loader: Path) -> dict[str, Path]:
-    """What the file needs, directly and indirectly: name → where it is. Raises LibraryMissing."""
+    """Returns the file's direct and indirect libraries: name → path. Raises LibraryMissing."""
     asked = subprocess.run(
         [str(loader), "--list", str(path)], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""What of the standard library and of the packages an image does without."""
+"""Selects the files of the standard library and of packages that an image omits."""
 
 from fnmatch import fnmatch
 from pathlib import PurePath
@@ -45,7 +45,7 @@ _EXTENSIONS = (
     "readline.*",
     "xxlimited*.so",
 )
-# What compilers and type checkers read, and lists of files that are no longer all there.
+# Files for compilers and type checkers, and lists of files that are no longer complete.
 _PACKAGE_FILES = (
     "*.c",
     "*.cpp",
@@ -63,7 +63,7 @@ _CACHE = "__pycache__"
 
 
 def of_stdlib(path: PurePath) -> bool:
-    """Whether the file, relative to the standard library's folder, stays behind."""
+    """True if the image omits the file, relative to the standard library's folder."""
     first = path.parts[0]
     return (
         first in _STDLIB_NAMES
@@ -75,7 +75,7 @@ def of_stdlib(path: PurePath) -> bool:
 
 
 def of_packages(path: PurePath) -> bool:
-    """Whether the file, relative to the folder that pip filled, stays behind."""
+    """True if the image omits the file, relative to the folder that pip filled."""
     return (
         path.parts[0] == "bin"
         or not {_CACHE, *_TESTS}.isdisjoint(path.parts[1:-1])

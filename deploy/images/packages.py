@@ -1,4 +1,4 @@
-"""The locked packages of a binary, installed with pip and trimmed to what a process needs."""
+"""Installs the locked packages of a binary with pip and trims them to a process's needs."""
 
 import os
 import subprocess
@@ -10,15 +10,15 @@ from deploy.images import elf, leave_out, tree
 from deploy.images.runtime import Libraries
 
 PLACE = Path("packages")
-# Where the build's secrets are, if any were given (docs/admins/install.md).
+# The folder of the build's secrets, if any were given (docs/admins/install.md).
 AUTHORITIES = Path("/run/secrets/ca-certificates")
 _CACHE = Path("/pip-cache")
 
 
 def collect(lock: Path, root: Path, runtime: Path) -> None:
-    """Fills the folder `root` with what the lock file names; `runtime` is there already.
+    """Fills the folder `root` with the packages of the lock file; `runtime` exists already.
 
-    Exits where pip fails, which has said why. Raises LibraryMissing.
+    Exits if pip fails, after pip's own message. Raises LibraryMissing.
     """
     with tempfile.TemporaryDirectory() as folder:
         _install(lock, Path(folder))
@@ -37,7 +37,7 @@ def collect(lock: Path, root: Path, runtime: Path) -> None:
 
 
 def pip_environment(environment: dict[str, str], authorities: Path) -> dict[str, str]:
-    """What pip is to know of the site: the build's own authorities, where it was given some."""
+    """Returns pip's environment, with the build's own authorities if it has some."""
     if not authorities.is_file():
         return environment
     return environment | {"PIP_CERT": str(authorities)}
@@ -48,7 +48,7 @@ def _install(lock: Path, folder: Path) -> None:
     from_cache = ["--no-index", f"--find-links={_CACHE}"]
     install = ["install", *from_cache, "--target", str(folder), "--no-compile", *locked]
     install += ["--root-user-action=ignore"]
-    # The index is asked only where the cache has not all of it: builds often repeat.
+    # pip requests the index only if the cache lacks something: builds often repeat.
     if _pip(install, may_fail=True):
         return
     if not (_pip(["download", "--dest", str(_CACHE), *locked]) and _pip(install)):

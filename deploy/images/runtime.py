@@ -1,7 +1,7 @@
-"""The interpreter as an image needs it: program, standard library, shared libraries, loader, user.
+"""Collects the interpreter for an image: program, standard library, shared libraries, loader, user.
 
-It asks the interpreter that runs it where all that is, so any layout will do: /usr/local of the
-official images, /usr of Debian, or another.
+The running interpreter reports the paths, so any layout will do: /usr/local of the official images,
+/usr of Debian, or another.
 """
 
 import ctypes
@@ -16,8 +16,8 @@ from deploy.images import elf, leave_out, tree
 # A fixed name for ENTRYPOINT, whatever the base image calls it.
 PYTHON = Path("/usr/bin/python3")
 USER = 65532
-# Loaded by name while running: no file says that it needs them. Without the first, a thread's end
-# aborts the process; the others, where they are more than empty, resolve names.
+# Loaded by name at run time: no file declares them. Without the first, the end of a thread aborts
+# the process; the others, if they are not empty, resolve names.
 _UNWINDER = "libgcc_s.so.1"
 _BY_NAME = ("libresolv.so.2", "libnss_dns.so.2", "libnss_files.so.2")
 _FILES = {
@@ -31,14 +31,14 @@ _FILES = {
 
 
 class Libraries:
-    """Puts shared libraries into the one folder where the loader looks without being told."""
+    """Copies shared libraries into the folder that the loader searches by default."""
 
     def __init__(self) -> None:
         loader = elf.loader_of(Path(os.path.realpath(sys.executable)))
         if loader is None:
             raise SystemExit("error: BASE_IMAGE cannot be used: its Python is linked statically")
         self.loader = loader
-        # glibc looks in the folder that it was installed to, however the distribution names it.
+        # glibc searches the folder of its installation, however the distribution names it.
         self._folder = _loaded("libc.so.6").parent
 
     def put(self, libraries: dict[str, Path], root: Path, *, but_not_in: Path) -> None:
@@ -48,7 +48,7 @@ class Libraries:
                 tree.put(path, _below(root, self._folder) / name)
 
     def needed_below(self, folder: Path) -> dict[str, Path]:
-        """What the ELF files in the folder need. Raises LibraryMissing."""
+        """Returns the libraries that the folder's ELF files need. Raises LibraryMissing."""
         found: dict[str, Path] = {}
         for path in sorted(folder.rglob("*.so*")):
             if elf.is_elf(path):
@@ -95,7 +95,7 @@ def _is_there(name: str) -> bool:
 
 
 def _loaded(name: str) -> Path:
-    """Where the loader finds the library: it is loaded, and then the process's map says."""
+    """Returns the library's path in the process's map, after loading it."""
     ctypes.CDLL(name)
     maps = Path("/proc/self/maps").read_text()
     found = re.search(rf"\s(/\S*/{re.escape(name)})$", maps, re.MULTILINE)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
-# Everything is as old as this, seconds since 1970: archives hold times.
+# The time of every file, in seconds since 1970: archives contain times.
 EPOCH = 315_532_800  # 1980, the oldest that zip files know
 _FILE = 0o644
 _PROGRAM = 0o755
@@ -15,16 +15,18 @@ _FOLDER = 0o755
 
 
 def put(source: Path, target: Path, *, program: bool = False) -> None:
-    """Copies what the path leads to; its mode is ours: nobody writes, nothing is setuid."""
+    """Copies the target of the path, with a fixed mode: only the owner writes, nothing is
+    setuid.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
     target.chmod(_PROGRAM if program else _FILE)
 
 
 def put_tree(source: Path, target: Path, leave_out: Callable[[PurePath], bool]) -> None:
-    """Copies the files below a folder, without those that `leave_out` says yes to.
+    """Copies the files below a folder, except those for which `leave_out` is True.
 
-    Symbolic links become what they lead to; those that lead nowhere are not copied.
+    Symbolic links become copies of their targets; broken links are not copied.
     """
     for folder, folders, files in os.walk(source):
         folders.sort()
@@ -49,7 +51,7 @@ def compile_all(folder: Path, root: Path) -> None:
 
 
 def settle(root: Path) -> None:
-    """Gives every file and folder its mode and the one time. To be called last."""
+    """Sets every file's and folder's mode and time. Call it last."""
     for folder, _, files in os.walk(root, topdown=False):
         for name in files:
             os.utime(Path(folder, name), (EPOCH, EPOCH), follow_symlinks=False)
