@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReceivedSignal:
-    """The first signal that told the worker to end, and when (nanoseconds since the epoch)."""
+    """The first signal that asked the worker to end, and when (nanoseconds since the epoch)."""
 
     signal: int
     time_ns: int
@@ -58,8 +58,8 @@ def start(
 def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, ReceivedSignal], None]) -> Ended:
     """Wait for the command's end, and forward the signals that arrive until then.
 
-    `on_told` gets the command's pid and the first signal that tells it to end, after the signal
-    was forwarded.
+    `on_told` gets the command's pid and the first signal that asks it to end, after the signal was
+    forwarded.
     """
     awaited = signals.awaited()
     told: ReceivedSignal | None = None

@@ -1,4 +1,4 @@
-"""What the recorder learns from its environment, and what it adds to the command's."""
+"""Read the recorder's environment, and add its variables to the command's."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
 
 @dataclass(frozen=True)
 class Environment:
-    """Who this worker is, and where its record goes; the controller injects most of it.
+    """The worker's identity, and the destination of its record; the controller injects most of it.
 
-    `budget` is in bytes. `error_uri` is the file's own place, or empty: no store.
+    `budget` is in bytes. `error_uri` is the URI of the file itself, or empty: no store.
     """
 
     off: bool
@@ -37,9 +37,9 @@ class Environment:
 
 
 def read(environ: Mapping[str, str]) -> Environment:
-    """Return what the variables say; those of Flyte count where ours are absent.
+    """Return the variables' values; those of Flyte count if this project's are absent.
 
-    Nothing is refused: a recorder that cannot read a number does without it.
+    No value is rejected: a recorder that cannot read a number does without it.
     """
     worker = _first(environ, "AW_WORKER_NAME", "_F_WN", "FLYTE_INTERNAL_WORKER_NAME", "HOSTNAME")
     strategy = _first(environ, "AW_ERROR_STRATEGY", "_F_DES", "FLYTE_INTERNAL_DIST_ERROR_STRATEGY")

@@ -1,25 +1,23 @@
 """Recognise two families of failures by their text, and make a text fit to be shown.
 
-The families are a lost peer, and a faulty device.
-
-Neither is a fault of the user's program, so that a retry is worth it. A device that is out of
-memory is: the program asked for too much.
+The families are a lost peer, and a faulty device. The user's program causes neither, so a retry is
+worth it. A device that is out of memory is the program's fault: it asked for too much.
 """
 
 from __future__ import annotations
 
 import re
 
-# Exceptions stand at the end of a text, summaries at its beginning.
+# Exceptions are at the end of a text, summaries at its beginning.
 _HEAD = 4096
 _TAIL = 16384
 
-# Compiled one by one, in lower case, and each beginning with a letter of its own: so the search is
-# ten times as fast as one pattern of alternatives is. A thousand workers fail at once.
+# Compiled one by one, in lower case, each with a different first letter: so the search is ten times
+# as fast as with one pattern of alternatives. A thousand workers fail at once.
 _PEER_LOSS = tuple(
     re.compile(pattern)
     for pattern in (
-        # NCCL, as torch and NCCL itself word it
+        # NCCL, in torch's and in NCCL's own wording
         r"nccl (?:remote |system |internal |operation )?(?:error|timeout|failure)",
         r"nccl(?:remote|system|internal)error",
         r"nccl communicator was aborted",
@@ -42,7 +40,7 @@ _PEER_LOSS = tuple(
         r"recvbytes failed",
         r"sendbytes failed",
         r"rendezvous\w{0,40}(?:error|exception|timeout)",
-        # Horovod, MPI, JAX and whatever else speaks gRPC
+        # Horovod, MPI, JAX and all others that use gRPC
         r"horovodinternalerror",
         r"lost communication with a remote daemon",
         r"socket closed",
@@ -96,12 +94,12 @@ _FRAME = re.compile(r'^  File "[^\n]*\n(?:    [^\n]*\n)*', re.MULTILINE)
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")  # colours of a terminal
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# Control characters but tab and line end, and marks that reverse the order of writing.
+# Control characters except tab and line end, and marks that reverse the order of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """Return `text` without what changes a terminal that shows it."""
+    """Return `text` without characters that change a terminal."""
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
 
 

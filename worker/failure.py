@@ -1,4 +1,4 @@
-"""One failure inside this pod, and which of several came first."""
+"""One failure inside this pod, and the rules for which of several came first."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LINK_NS = 30 * 1_000_000_000
 
 @dataclass(frozen=True)
 class Failure:
-    """What ended a process: an exception, an exit code or a signal.
+    """The end of a process: an exception, an exit code or a signal.
 
     It happened in [time_ns, time_ns + precision_ns]. `status` is the exit code, or the negated
-    number of a signal; None if nobody saw the process end. `recoverable` is what the program said;
-    None if it said nothing.
+    number of a signal; None if no process waited for the end. `recoverable` is the program's own
+    statement; None without one.
     """
 
     time_ns: int
@@ -37,9 +37,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What one process left behind, in the form of torchrun's error files.
+    """The report of one process, in the form of torchrun's error files.
 
-    `ranks` are the failures of a launcher, each with its process id, where torchrun gave up.
+    `ranks` are the failures of a launcher, each with its process id, if torchrun gave up.
     """
 
     failure: Failure
@@ -53,9 +53,9 @@ def first_failure(
 ) -> Failure:
     """Return the failure that ended the command whose process id is `pid`.
 
-    `end` is how the command itself ended: the answer where no report explains it. A launcher's
-    list takes precedence over exceptions, these over `error_file` (of the command itself), and
-    that over an exception of a thread. Reports long before the end explain nothing: the program
+    `end` is the end of the command itself: the answer if no report explains it. A launcher's list
+    takes precedence over exceptions, exceptions over `error_file` (of the command itself), and that
+    file over an exception of a thread. Reports long before the end explain nothing: the program
     survived them.
     """
     linked = _linked(reports, pid, end)
@@ -82,9 +82,9 @@ def first_failure(
 def earliest(failures: Sequence[Failure]) -> Failure:
     """Return the first of `failures`, which must not be empty.
 
-    Those that a launcher killed after the first failure count only if there are no others. Where
-    times are too coarse to tell, an exception of the program comes before a signal, that before an
-    exit code, and that before the loss of a peer.
+    Failures of ranks that a launcher killed afterwards count only if there are no others. If times
+    are too coarse to decide, an exception of the program takes precedence over a signal, a signal
+    over an exit code, and an exit code over the loss of a peer.
     """
     others = [failure for failure in failures if failure.status != _TERMINATED]
     candidates = others or list(failures)
@@ -102,9 +102,9 @@ def earliest(failures: Sequence[Failure]) -> Failure:
 def is_recoverable(failure: Failure, exit_code: int, recoverable_codes: frozenset[int]) -> bool:
     """True if the failure is worth another try.
 
-    What the program said comes first, then the exit codes that the user named. An exception that
-    says nothing is the program's own fault, unless it reports a lost peer or a faulty device. A
-    signal or a bare exit code proves nothing against another try.
+    The program's own statement takes precedence, then the exit codes that the user named. An
+    exception without a statement is the program's own fault, unless it reports a lost peer or a
+    faulty device. A signal or a bare exit code proves nothing against another try.
     """
     if failure.recoverable is not None:
         return failure.recoverable
@@ -114,7 +114,7 @@ def is_recoverable(failure: Failure, exit_code: int, recoverable_codes: frozense
 
 
 def _explains(failure: Failure, end: Failure) -> bool:
-    """True if a program that ended with the same exit code had words for it."""
+    """True if a program that ended with the same exit code reported a message."""
     return bool(failure.message) and not failure.is_exception and failure.status == end.status
 
 
@@ -127,7 +127,7 @@ def _weight(failure: Failure) -> int:
 def _linked(reports: Sequence[Report], pid: int, end: Failure) -> list[Report]:
     """Return the reports that lead to the end: each close to the next one, or of the command.
 
-    A command that a signal killed did not end by an exception of another process, so that only a
+    A command that a signal killed did not end by an exception of another process. So only a
     launcher's report and its own can explain it.
     """
     by_signal = (end.status or 0) < 0
@@ -145,8 +145,8 @@ def _linked(reports: Sequence[Report], pid: int, end: Failure) -> list[Report]:
 def _exact(rank: Failure, pid: int | None, reports: Sequence[Report]) -> Failure:
     """Return a rank's failure by its own report, which has the exact time, if there is one.
 
-    A rank that failed first may still be ending when the launcher kills it, together with those
-    that failed because of it: then its own word counts, and not the launcher's signal.
+    A rank that failed first may still be ending when the launcher kills it, together with the ranks
+    that failed because of it. Then the rank's own report counts, and not the launcher's signal.
     """
     own = [
         report.failure

@@ -27,7 +27,7 @@ class BadOption(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says. `root_code`: exit with the first failure's code."""
+    """The options of the command line. `root_code`: exit with the first failure's code."""
 
     recoverable_codes: frozenset[int] = frozenset()
     root_code: bool = True

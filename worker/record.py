@@ -20,11 +20,11 @@ _END_OF_TIME = 253_402_300_800 * 10**9  # the year 10000, which datetime cannot 
 class ErrorRecord:
     """The earliest failure of a worker.
 
-    `time_ns` is in nanoseconds since the epoch, by the clock of the worker's node, and the failure
-    happened in [time_ns, time_ns + precision_ns]; None where nobody recorded a time. `origin` is
-    USER, SYSTEM or UNKNOWN. `rank` is the global rank. `collateral`: the worker was told to end
-    before anything of its own failed. `started_ns`: when its recorder began. Empty text, attempt 0
-    and None mean that the writer did not say (Flyte's files have the first six fields only).
+    `time_ns` is in nanoseconds since the epoch, by the clock of the worker's node. The failure
+    happened in [time_ns, time_ns + precision_ns]; None if no time was recorded. `origin` is USER,
+    SYSTEM or UNKNOWN. `rank` is the global rank. `collateral`: a signal asked the worker to end
+    before any failure of its own. `started_ns`: when its recorder began. Empty text, attempt 0 and
+    None mean that the writer gave no value (Flyte's files have the first six fields only).
     """
 
     code: str = ""
@@ -42,7 +42,7 @@ class ErrorRecord:
     precision_ns: int = 0
     started_ns: int | None = None
     record_id: str = ""
-    uri: str = ""  # where the whole record is kept; in the termination message only
+    uri: str = ""  # the whole record's URI; in the termination message only
 
 
 def plausible_number(value: object) -> int | None:

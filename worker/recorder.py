@@ -55,7 +55,7 @@ def run(command: list[str], environ: dict[str, str], mask: set[int], options: Op
 
 
 class Recorder:
-    """What one run of a command knows, from before its start to its record."""
+    """Collects the facts of one run of a command, from before its start to its record."""
 
     def __init__(self, worker: Environment, options: Options) -> None:
         self._worker = worker

@@ -24,7 +24,7 @@ def release(mask: set[int]) -> None:
 
 
 def awaited() -> set[int]:
-    """Return what to wait for: a signal that is ignored stays so, for the command as well."""
+    """Return the signals to wait for: an ignored one stays ignored, for the command as well."""
     heeded = {number for number in FORWARDED if signal.getsignal(number) != signal.SIG_IGN}
     return heeded | {signal.SIGCHLD}
 
@@ -32,7 +32,7 @@ def awaited() -> set[int]:
 def wait(numbers: set[int]) -> tuple[int, bool]:
     """Wait for one of the signals; return it, and whether the command got it already.
 
-    A terminal sends its signals to the whole process group. PyPy does not say who sent one.
+    A terminal sends its signals to the whole process group. PyPy does not report a signal's sender.
     """
     if not hasattr(signal, "sigwaitinfo"):
         return signal.sigwait(numbers), False

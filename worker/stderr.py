@@ -1,4 +1,4 @@
-"""The recorder's own words: one line each, on the command's stderr."""
+"""The recorder's own messages: one line each, on the command's stderr."""
 
 from __future__ import annotations
 

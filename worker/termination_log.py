@@ -16,7 +16,7 @@ _MARKER = termination_message.MARKER.encode()
 
 
 class TerminationLog:
-    """Writes a record beside what the user's program wrote, within a budget of bytes."""
+    """Writes a record beside the text of the user's program, within a budget of bytes."""
 
     def __init__(self, path: str, budget: int) -> None:
         self._path = path
@@ -54,7 +54,7 @@ class TerminationLog:
         return record.exit_code == exit_code and record.started_ns > since_ns
 
     def _content(self) -> bytes:
-        """Return what the file contains, a little more than may be there.
+        """Return the file's content, up to slightly more than the budget.
 
         A pipe, such as /dev/stderr, contains nothing, and reading it would never end.
         """

@@ -1,7 +1,7 @@
 """A record in a container's termination message: one marker, and compact JSON after it.
 
-The kubelet keeps 4096 bytes of the file, and cuts each container's share of 12 KiB at its end; a
-container runtime may write its own words before ours. So the marker may stand anywhere, and the
+The kubelet keeps 4096 bytes of the file, and cuts each container's share of 12 KiB at its end. A
+container runtime may write its own text before the record. So the marker may be anywhere, and the
 message, which is the longest part, comes last.
 """
 
@@ -23,7 +23,7 @@ from worker.record import (
 MARKER = "AWERR1 "
 _CUT = "\n[... cut ...]\n"
 _LONGEST_CODE = 120
-_MOST_MARKERS = 16  # that are looked at: programs write what they like, and a look takes time
+_MOST_MARKERS = 16  # of a text: programs write what they like, and a search takes time
 _KINDS = ("NON_RECOVERABLE", "RECOVERABLE")
 
 _Facts = Dict[str, Union[str, int, bool]]
@@ -55,7 +55,7 @@ def encode(record: ErrorRecord, budget: int) -> bytes:
 def find(text: str) -> ErrorRecord | None:
     """Return the first record in a termination message, or None.
 
-    The marker may stand anywhere. A record that was cut at its end is read as far as it is whole;
+    The marker may be anywhere. The complete part of a record that was cut at its end is read;
     `kind`, which decides about a retry, is written first.
     """
     position = -1
@@ -70,7 +70,7 @@ def find(text: str) -> ErrorRecord | None:
 
 
 def _facts(record: ErrorRecord) -> _Facts:
-    """Return what is written before the message; facts that nobody knows are left out."""
+    """Return the facts before the message, without unknown ones."""
     facts: dict[str, str | int | bool | None] = {
         "kind": _KINDS[record.recoverable],
         "collateral": record.collateral or None,
@@ -158,7 +158,7 @@ def _value_at(text: str, position: int) -> tuple[str | int | bool | None, int]:
 
 
 def _cut_string(text: str) -> str | None:
-    """Return the part of a JSON string that is left of it, without an escape that was cut."""
+    """Return the complete part of a cut JSON string, without an escape that was cut."""
     if not text.startswith('"'):
         return None
     for cut in range(7):

@@ -22,7 +22,7 @@ class BadErrorFile(ValueError):
 
 
 def parse(content: bytes) -> Report:
-    """Return what an error file says. Raises BadErrorFile."""
+    """Return the report in an error file. Raises BadErrorFile."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -58,7 +58,7 @@ def _failure(text: str, facts: _Object, seconds: int | None, status: int | None)
     recoverable = facts.get("recoverable")
     ends_by_exit = code == "SystemExit" or facts.get("exit") is True
     if not isinstance(recoverable, bool):
-        # A thread's exception need not be why the process ended.
+        # A thread's exception need not be the reason why the process ended.
         recoverable = True if facts.get("thread") is True else None
     return Failure(
         time_ns=exact or plausible_time((seconds or 0) * _SECOND) or 0,
@@ -75,8 +75,8 @@ def _failure(text: str, facts: _Object, seconds: int | None, status: int | None)
 def _rank(entry: _Object) -> tuple[int | None, Failure]:
     """Return one failed rank of a launcher and its process id.
 
-    Without an error file its time is when the launcher noticed: up to one look later, in whole
-    seconds.
+    Without an error file its time is the launcher's check, in whole seconds: up to one interval
+    late.
     """
     status, rank = _status(entry.get("exitcode")), plausible_number(_integer(entry.get("rank")))
     pid = plausible_number(entry.get("pid"))
@@ -118,7 +118,7 @@ def _object(value: object) -> _Object:
 
 
 def _status(value: object) -> int | None:
-    """Return an exit code or a negated signal; None for what no process ends with."""
+    """Return an exit code or a negated signal; None for a value with which no process ends."""
     number = value if isinstance(value, int) else _integer(value)
     return number if number is not None and -65 < number < 256 else None
 

@@ -1,4 +1,4 @@
-"""Put a record's file into the store: a folder (a mounted volume), or what fsspec reaches."""
+"""Upload a record's file to the store: a folder (a mounted volume), or a scheme of fsspec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 10.0
 
 
 class UploadFailed(Exception):
-    """The store did not take the file; the text says why."""
+    """The store did not accept the file; the text contains the reason."""
 
 
 def upload(uri: str, content: bytes, seconds: float = _SECONDS) -> None:

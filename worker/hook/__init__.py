@@ -1,1 +1,1 @@
-"""What runs inside the recorded Python processes: a folder that the recorder puts on PYTHONPATH."""
+"""Code inside the recorded Python processes: a folder that the recorder puts on PYTHONPATH."""

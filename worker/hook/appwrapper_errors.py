@@ -1,9 +1,9 @@
-"""What a user's program may import under the recorder: two exceptions, and `record`.
+"""Two exceptions and `record`, which a user's program may import under the recorder.
 
     from appwrapper_errors import RecoverableError
 
-Any exception may have an attribute `aw_recoverable` (True or False) instead, and a class of any
-origin that is called like one of ours or Flyte's counts as that one, so that no program depends on
+Any exception may have an attribute `aw_recoverable` (True or False) instead. A class of any origin
+with the name of one of these, or of Flyte's, counts as that class, so that no program depends on
 this module. Standard library only, and no other module of the recorder: it runs in the user's
 processes.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _RECOVERABLE = ("RecoverableError", "FlyteRecoverableException")
 _NON_RECOVERABLE = ("NonRecoverableError", "FlyteNonRecoverableSystemException")
-# An ordinary end, or the launcher's word for a signal: the exit status says it better.
+# An ordinary end, or the launcher's name for a signal: the exit status has more detail.
 _NO_ERRORS = ("KeyboardInterrupt", "SignalException")
 _MESSAGE = 16_384
 _TRACEBACK = 262_144
@@ -105,9 +105,9 @@ def write_exit(argument: object, time_ns: int, handled: dict[str, Any]) -> None:
 
 
 def description(error: BaseException, traceback: TracebackType | None) -> dict[str, Any]:
-    """Return what is reported of an exception, in bounded texts.
+    """Return the reported facts of an exception, in bounded texts.
 
-    A group of one exception, as asyncio's TaskGroup raises it, is called like that exception.
+    A group of one exception, as asyncio's TaskGroup raises it, gets that exception's name.
     """
     leaves = _leaves(error)
     shown = leaves[0] if len(leaves) == 1 else error
@@ -182,9 +182,9 @@ def _exit_code(argument: object) -> int:
 
 
 def is_recoverable(error: BaseException) -> bool | None:
-    """Return what the exception itself says about another try; None if it says nothing.
+    """Return the exception's own statement about another try; None without one.
 
-    A group says what all its exceptions say.
+    A group has the statement that all its exceptions share.
     """
     said = _attribute(error, "aw_recoverable")
     if isinstance(said, bool):
@@ -209,7 +209,7 @@ def _leaves(error: BaseException) -> list[BaseException]:
 def _failures(error: BaseException, traceback: TracebackType | None) -> list[dict[str, Any]]:
     """Return the ranks that torchrun lists when it gives up: its ChildFailedError has them all.
 
-    This needs no import of torch, and no knowledge of how the launcher was started.
+    This needs no import of torch, and works for every way to start the launcher.
     """
     if type(error).__name__ != "ChildFailedError":
         return []
@@ -231,7 +231,7 @@ def _failures(error: BaseException, traceback: TracebackType | None) -> list[dic
 
 
 def _error_file_data(failure: object) -> object:
-    """Return what a rank's error file said; None if it left none, for which torchrun has words."""
+    """Return a rank's error file; None without one: torchrun has a default text for that."""
     data = getattr(failure, "error_file_data", None)
     return _shortened(data) if os.path.isabs(str(getattr(failure, "error_file", ""))) else None
 
@@ -246,7 +246,9 @@ def _shortened(data: object) -> object:
 
 
 def _monitor_interval(traceback: TracebackType | None) -> float:
-    """Return how often the launcher looked at its ranks, in seconds: a local variable knows it."""
+    """Return the launcher's interval between checks of its ranks, in seconds, from a local
+    variable.
+    """
     while traceback is not None:
         config = traceback.tb_frame.f_locals.get("config")
         interval = getattr(config, "monitor_interval", None)
@@ -263,7 +265,7 @@ def _bounded(text: str, length: int) -> str:
 
 
 def _write_whole(path: str, content: bytes) -> None:
-    """Write a file in one step: who reads it sees all of it, or nothing."""
+    """Write a file in one step: a reader sees all of it, or nothing."""
     unfinished = f"{path}.{os.getpid()}.tmp"
     with open(unfinished, "wb") as file:
         file.write(content)

@@ -113,7 +113,9 @@ def _install():
 
 
 def _own_error_file():
-    """Say to which process torchrun's error file belongs: not to those that this one starts."""
+    """Claim torchrun's error file for this process: it does not belong to the processes below
+    it.
+    """
     path = os.environ.get("TORCHELASTIC_ERROR_FILE", "")
     if path and os.environ.get("_AW_ERROR_FILE_TAKEN") != path:
         os.environ["_AW_ERROR_FILE_TAKEN"] = path
@@ -128,7 +130,7 @@ def _chain():
     try:
         import sitecustomize  # noqa: F401
     except ImportError as error:
-        # Python says what is wrong with the user's own file, and goes on.
+        # Python reports the fault of the user's own file, and continues.
         if getattr(error, "name", "sitecustomize") != "sitecustomize":
             raise
     finally:
