@@ -1,7 +1,7 @@
-"""Whose failures count against an attempt, pods that are gone included. Pure.
+"""Choose the pods whose failures count against an attempt, including deleted pods. Pure.
 
-Whoever makes pods deletes failed ones as well: a JobSet that begins again, a PyTorchJob that
-restarts a worker, a Job that gives up. Their evidence is remembered (memory.Sightings).
+Controllers delete failed pods: a JobSet that restarts, a PyTorchJob that restarts a worker, a Job
+that gives up. The controller remembers the evidence of such pods (memory.Sightings).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from controller.facts.pods import Pod
 
 
 def failure_in(pod: Pod) -> Pod | None:
-    """Return the pod as one that failed, if it failed or crashed by itself; else None.
+    """Return the pod as a failed one, if it failed or crashed by itself; else None.
 
-    What is told is how it was before anybody deleted it: a pod that crashes in place again and
-    again runs, for Kubernetes, and fails with its deletion.
+    The result shows the pod before its deletion: for Kubernetes, a pod in a crash loop runs, and
+    only its deletion makes it fail.
     """
     if pod.phase == "Failed":
         return pod if pod.failed_at or pod.ends else None
@@ -33,18 +33,18 @@ def failure_in(pod: Pod) -> Pod | None:
 
 
 def evidence(pods: Sequence[Pod], gone: Iterable[Pod], membership: Membership) -> Sequence[Pod]:
-    """Return the pods whose failures count: those that nobody healed, else all that are judged.
+    """Return the pods whose failures count: those without a replacement, else all judged failures.
 
-    `pods` are those of the current attempt that count; `gone` are failures of this attempt, some of
-    which may be there still. If nothing failed, the pods that crash in place count. Beside other
-    failures a pod counts that a disruption takes away.
+    `pods`: the counted pods of the current attempt. `gone`: failures of this attempt, whose pods
+    may still exist. If nothing failed, pods that crash in place count. If something failed, pods
+    that a disruption deletes count too.
     """
     known = {pod.uid: pod for pod in gone}
     if not known and not any(pod.phase == "Failed" for pod in pods):
         return _looping(pods)  # as on nearly every pass: none
     there = [_as_it_failed(pod, known.pop(pod.uid, None)) for pod in pods]
     owners = newest_owners([*there, *known.values()])
-    # A JobSet that began again has made Jobs of the same names.
+    # A JobSet that restarted has created Jobs of the same names.
     left = [
         pod for pod in known.values() if owners[pod.owner_kind, pod.owner_name] == pod.owner_uid
     ]
@@ -56,9 +56,9 @@ def evidence(pods: Sequence[Pod], gone: Iterable[Pod], membership: Membership) -
 
 
 def _taken_away(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
-    """Return the pods that a disruption deletes and whose end nobody reported yet, as failed ones.
+    """Return as failed the pods that a disruption deletes and whose end is not reported yet.
 
-    A node that is lost reports no end of its pods, while their peers fail.
+    A lost node does not report the end of its pods, but their peers fail.
     """
     taken = {
         pod.uid: replace(pod, phase="Failed", failed_at=pod.asked, ends=())
@@ -74,10 +74,10 @@ def _taken_away(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
 def _without_earlier_trouble(
     unhealed: Sequence[Pod], pods: Iterable[Pod], membership: Membership
 ) -> Sequence[Pod]:
-    """Leave out the failures that were made up for before the others happened.
+    """Leave out the failures whose replacement was created before the others happened.
 
-    A plain Job keeps its failed pods, and none of its pods has an index: when another one fails
-    hours later, all of them seem to be without a replacement.
+    A plain Job keeps its failed pods, and its pods have no index. If another one fails hours later,
+    all failed pods seem to lack a replacement.
     """
     if len(unhealed) < 2:
         return unhealed
@@ -89,10 +89,10 @@ def _without_earlier_trouble(
 def _replaced_at(
     unhealed: Iterable[Pod], pods: Iterable[Pod], membership: Membership
 ) -> dict[str, str]:
-    """By UID, when the pod was made that took the place of a failed one.
+    """Return by a failed pod's UID when its replacement was created.
 
-    The pods of a component beyond the number that it wants each replace one, the first to fail
-    first.
+    Each pod beyond the expected number of its component replaces one failed pod, in the order of
+    the failures.
     """
     found: dict[str, str] = {}
     made = sorted((pod for pod in pods if not pod.index), key=rank)
@@ -113,7 +113,7 @@ def _looping(pods: Iterable[Pod]) -> list[Pod]:
 def on_bad_nodes(failed: Iterable[Pod], *bad: Mapping[str, Collection[str]]) -> frozenset[str]:
     """Return the nodes of pods that used a resource which is bad there.
 
-    `bad`: by node, the resources that drive pods off, or that a label calls bad.
+    `bad`: by node, the resources that running pods must leave, or that a label marks as bad.
     """
     return frozenset(
         pod.node
@@ -122,29 +122,29 @@ def on_bad_nodes(failed: Iterable[Pod], *bad: Mapping[str, Collection[str]]) -> 
     )
 
 
-# Those that are gone.
+# Failed pods that are gone.
 
-# Of one AppWrapper. As many characters do such pods leave as their last words, all in all.
+# The most such pods of one AppWrapper, and the most characters of all their messages together.
 MOST_FAILURES: Final = 2048
 MOST_FAILURE_TEXT: Final = 4 * 1024 * 1024
 
 
 class SeenFailures:
-    """Failed pods that went. Of too many the oldest is dropped: somebody has likely replaced it."""
+    """Failed pods that are gone. The oldest is dropped first: it was probably replaced."""
 
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}  # by UID
         self._text = 0
 
     def __iter__(self) -> Iterator[Pod]:
-        """In the order in which they were added."""
+        """Iterate in the order of `add`."""
         return iter(self._pods.values())
 
     def __len__(self) -> int:
         return len(self._pods)
 
     def add(self, pod: Pod) -> None:
-        """Remember it as it is now."""
+        """Remember the pod as it is now."""
         self._drop(pod.uid)
         self._pods[pod.uid] = pod
         self._text += _text_of(pod)
@@ -163,5 +163,5 @@ def _text_of(pod: Pod) -> int:
 
 
 def _as_it_failed(pod: Pod, seen: Pod | None) -> Pod:
-    """A deletion may have ended what had crashed before."""
+    """Return the pod as seen, if it crashed before a deletion ended it; else as it is."""
     return seen if seen is not None and pod.deleting and failure_in(pod) is None else pod

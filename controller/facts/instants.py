@@ -1,4 +1,4 @@
-"""Moments as nanoseconds since the epoch, which is how recorders write them. Pure."""
+"""Convert times to and from nanoseconds since the epoch, as recorders write them. Pure."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -12,12 +12,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def nanoseconds(moment: datetime) -> int:
-    """Return the nanoseconds since the epoch."""
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def moment_of(at: int | None) -> datetime | None:
-    """Return the moment, to the microsecond; None where there is none that a calendar knows."""
+    """Return the time, cut to microseconds; None if `at` is None or beyond the calendar."""
     if at is None:
         return None
     try:
@@ -28,9 +27,9 @@ def moment_of(at: int | None) -> datetime | None:
 
 @lru_cache(maxsize=4096)
 def instant(text: str) -> int | None:
-    """Return what Kubernetes writes of a time; None where that is none.
+    """Parse a time of Kubernetes; None if `text` is no time.
 
-    Many pods end in the same second.
+    The cache helps because many pods end in the same second.
     """
     try:
         return nanoseconds(parse_time(text))

@@ -1,4 +1,4 @@
-"""What the scheduler says of a pod that it finds no node for, or why it says nothing."""
+"""Read why the scheduler finds no node for a pod, or why no scheduler has reported on it."""
 
 import re
 from typing import Final
@@ -9,9 +9,9 @@ from shared.api.objects import JsonObject
 from shared.waits.pods import without_preemption
 from shared.waits.words import joined
 
-# Anybody may write a pod's status, and conditions are shown on terminals.
+# Any client may write a pod's status, and terminals show conditions.
 _LONGEST_UNSCHEDULED: Final = 200  # characters
-# The latter: it failed itself, as when a volume cannot be bound.
+# SchedulerError: the scheduler itself failed, for example to bind a volume.
 _REJECTED: Final = ("Unschedulable", "SchedulerError")
 _ALL_NODES: Final = re.compile(r"^0/[0-9]+ nodes are available: ")
 
