@@ -1,4 +1,4 @@
-"""How the containers of a pod ended: exit codes, times, and what they left as their last words."""
+"""Read how the containers of a pod ended: exit codes, times and termination messages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from worker.termination_message import find
 _KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
 
 
-# What a deletion of the pod brought about.
+# Ends that were caused by the pod's deletion.
 
-# The API server counts a grace period in nanoseconds of 64 bits. Whoever deletes a pod may ask for
-# any number of seconds, so the sum may have begun anew from the other end.
+# The API server counts a grace period in nanoseconds of 64 bits. A client may request any number of
+# seconds, so the number may overflow.
 _HALF: Final = 2**63
 
 
 def deletion_requested(metadata: JsonObject) -> datetime | None:
-    """The API server writes when the grace period ends, to the second."""
+    """Return the time of the deletion; the API server writes only when the grace period ends."""
     if "deletionTimestamp" not in metadata:
         return None
     grace = (metadata.get("deletionGracePeriodSeconds") or 0) * 1_000_000_000
@@ -34,7 +34,7 @@ def deletion_requested(metadata: JsonObject) -> datetime | None:
 
 
 def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
-    """By the deletion. Of what ended in the same second, the code tells."""
+    """True if the deletion ended it; for an end in the same second the exit code decides."""
     try:
         finished = parse_time(ended.get("finishedAt") or "")
     except ValueError:
@@ -43,10 +43,10 @@ def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
 
 
 def exit_codes(item: JsonObject) -> tuple[int, ...]:
-    """The non-zero ones of a failed pod's containers, not of its init containers.
+    """Return the non-zero exit codes of a failed pod's containers, without init containers.
 
-    Those that a deletion brought about say nothing of the workload: when one pod of a Job fails,
-    the others are deleted, and end by SIGTERM.
+    Exit codes that a deletion caused are left out: if one pod of a Job fails, the Job controller
+    deletes the others, which end by SIGTERM.
     """
     deleted = deletion_requested(item["metadata"])
     ended = [
@@ -61,11 +61,11 @@ def exit_codes(item: JsonObject) -> tuple[int, ...]:
 
 
 def failed_at(item: JsonObject) -> str:
-    """When a failed pod failed by itself (RFC 3339): as its first container did.
+    """Return when a failed pod failed by itself (RFC 3339), which is its first container's failure.
 
-    Empty where a deletion ended it, unless the deletion was a disruption (a drain, a taint) or a
-    container had recorded its error before. Without a container that ended (the kubelet did not
-    take the pod, or its node is gone) its disruption tells, else its start.
+    Empty if a deletion ended it, unless the deletion was a disruption (a drain, a taint) or a
+    container had recorded its error before. If no container ended (the kubelet rejected the pod,
+    or its node is gone), return the time of its disruption, else of its start or creation.
     """
     metadata, status = item["metadata"], item.get("status") or {}
     deleted = deletion_requested(metadata)
@@ -82,7 +82,7 @@ def failed_at(item: JsonObject) -> str:
     return str(next(filter(None, times), ""))
 
 
-# The kubelet writes 1970 where the container runtime knows no time. Kubernetes is of 2014.
+# The kubelet writes 1970 if the container runtime knows no time. Kubernetes began in 2014.
 _FIRST_YEAR: Final = "2014"
 
 
@@ -97,14 +97,14 @@ def containers(status: JsonObject) -> Iterable[JsonObject]:
         yield from status.get(field) or ()
 
 
-# The ends themselves.
+# All ends of a pod's containers.
 
-# A pod with more failed containers keeps the earliest ones, as its last words are kept in memory.
+# If a pod has more failed containers, only the earliest ends remain: memory holds their messages.
 _MOST_ENDS: Final = 8
-# The kubelet keeps half of it; nothing but the kubelet sees to that.
+# Twice what the kubelet keeps. Only the kubelet enforces its own limit.
 _LONGEST_TEXT: Final = 8192
 _LONGEST_WORD: Final = 48
-# Of whoever deletes a pod because a container of it ended.
+# How long a controller may take to delete a pod after one of its containers ended.
 _REACTION: Final = timedelta(minutes=1)
 _SECOND: Final = 1_000_000_000
 
@@ -113,16 +113,16 @@ _SECOND: Final = 1_000_000_000
 class ContainerEnd:
     """A terminated state with a non-zero exit code.
 
-    `message` is the log's tail or what the program wrote: bounded, without control characters save
-    line ends and tabs; empty where `record` holds what it says. `peer_loss`: the message reports
-    that another worker was lost. `init`: it is an init container.
+    `message`: the log's tail or the program's own text, bounded, without control characters except
+    line ends and tabs; empty if `record` holds its content. `peer_loss`: the message reports that
+    another worker was lost. `init`: it is an init container.
     """
 
     container: str
     exit_code: int
     signal: int | None = None
-    reason: str = ""  # Kubernetes' word: Error, OOMKilled
-    started: str = ""  # RFC 3339, whole seconds; empty where nobody knows
+    reason: str = ""  # Kubernetes' reason: Error, OOMKilled
+    started: str = ""  # RFC 3339, whole seconds; empty if unknown
     finished: str = ""  # likewise
     message: str = ""
     peer_loss: bool = False
@@ -131,10 +131,10 @@ class ContainerEnd:
 
 
 def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
-    """Return the ends of a failed pod's containers, without those that its deletion brought about.
+    """Return the ends of a failed pod's containers, without ends that its deletion caused.
 
-    A container that recorded an error of its own before the deletion was asked for, and was slow to
-    end (torchrun gives its processes 30 s), counts although the deletion ended it.
+    If a container recorded its own error before the deletion and was slow to end (torchrun gives
+    its processes 30 s), its end counts although the deletion caused it.
     """
     deleted = deletion_requested(item["metadata"])
     found = [
@@ -147,9 +147,9 @@ def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
 
 
 def ends_before_deletion(item: JsonObject) -> tuple[ContainerEnd, ...]:
-    """Return the ends of containers that began again just before somebody deleted their pod.
+    """Return the ends of containers that restarted just before their pod was deleted.
 
-    A Job with restartPolicy OnFailure deletes it for them, and its backoffLimit may be 0.
+    A Job with restartPolicy OnFailure deletes the pod because of them; its backoffLimit may be 0.
     """
     deleted = deletion_requested(item["metadata"])
     if deleted is None:
@@ -236,7 +236,7 @@ def _end(
 
 
 def _word(ended: JsonObject) -> str:
-    """Return the reason; empty if it is no word, as whoever may write the status of pods may do."""
+    """Return the reason; empty if it is no plain word: any client may write a pod's status."""
     text = str(ended.get("reason") or "")
     return text if len(text) <= _LONGEST_WORD and text.isascii() and text.isalnum() else ""
 
@@ -244,7 +244,7 @@ def _word(ended: JsonObject) -> str:
 def _is_own(record: ErrorRecord, metadata: JsonObject) -> bool:
     """False for the record of another pod or attempt, which a log may quote.
 
-    A launcher shows what its workers print, and a program what it printed when it failed before.
+    A launcher prints its workers' output, and a program may print its output of an earlier failure.
     """
     if record.pod_uid not in ("", metadata["uid"]):
         return False

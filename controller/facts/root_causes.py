@@ -1,4 +1,4 @@
-"""Which of an attempt's failures is the root cause, and what is said of it. Pure."""
+"""Choose the root cause among an attempt's failures, and describe it. Pure."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -28,7 +28,7 @@ from worker.error_texts import is_device_fault, is_peer_loss
 from worker.record import SYSTEM, USER, ErrorRecord
 
 _ORIGINS: Final = {USER: "User", SYSTEM: "System"}
-# The container runtime's words for an image without the command.
+# The container runtime's reasons for an image without the command.
 _NOT_STARTED: Final = frozenset({"ContainerCannotRun", "StartError"})
 _NO_COMMAND: Final = re.compile(r'exec: "[^"]*": ')
 _GOING_ON: Final = frozenset({"Pending", "Running"})
@@ -47,15 +47,15 @@ def find_root_cause(
     skew: timedelta = timedelta(0),
     now: datetime,
 ) -> RootCause | None:
-    """Return the root cause among the pods that count against the attempt, be they gone by now.
+    """Return the root cause among the `failed` pods, which may be gone by now.
 
-    None without a failure, and where a deletion ended them all. `others`: the attempt's other pods,
-    whose records count for nothing. `store`: the error records of this attempt; None where there is
-    no store. `flagged_nodes`: nodes that Autopilot's labels call bad.
+    None without a failure, and if a deletion ended all pods. `others`: the attempt's other pods,
+    whose records are ignored. `store`: the error records of this attempt; None without a store.
+    `flagged_nodes`: nodes that Autopilot's labels mark as bad.
 
-    A record that names no pod (Flyte's old error.pb) counts where nothing else is recorded; one of
-    a pod that nobody knows where no failed pod is known, and none goes on (a restart of the
-    controller found all gone). Beside pods that go on somebody has replaced it.
+    A record without a pod's name (Flyte's old error.pb) counts if nothing else is recorded. A
+    record of an unknown pod counts if no failed pod is known and no other pod remains (all were
+    gone after a restart of the controller). If others remain, they replaced the unknown pod.
     """
     records = store.records if store else ()
     if not failed and not records:
@@ -75,7 +75,7 @@ def find_root_cause(
 
 
 def _first_of(ends: Sequence[Evidence]) -> Evidence | None:
-    """Return the failure of a pod: of its containers, which have one clock, the first."""
+    """Return the pod's first failure; its containers share one clock."""
     if len(ends) == 1:
         return ends[0]
     choice = choose(ends, timedelta(0))
@@ -90,9 +90,9 @@ def _may_count(unbound: ErrorRecord, choice: Choice | None, others: Sequence[Pod
 
 
 def _with_loose(choice: Choice | None, loose: Choice | None) -> Choice | None:
-    """Return the choice with the text of a record that nobody can tell the pod of.
+    """Return the choice with the text of a record without a known pod.
 
-    The pod stays the one that the kubelet's words name, unless these name the infrastructure.
+    The chosen pod remains. If its cause is the infrastructure, the record is ignored.
     """
     if choice is None or loose is None or choice.first.kind is Kind.INFRASTRUCTURE:
         return choice or loose
@@ -100,7 +100,7 @@ def _with_loose(choice: Choice | None, loose: Choice | None) -> Choice | None:
     return replace(choice, first=replace(choice.first, record=record, from_store=True))
 
 
-# What is said of it.
+# The description of the root cause.
 
 
 def _root_cause(choice: Choice, config: FaultTolerance, *, pods: int, records: int) -> RootCause:
@@ -119,7 +119,7 @@ def _root_cause(choice: Choice, config: FaultTolerance, *, pods: int, records: i
 
 
 def _described(each: Evidence, config: FaultTolerance) -> RootCause:
-    """Return it as if it were the only failure."""
+    """Describe a failure as if it were the only one."""
     record, end, pod = each.record, each.end, each.pod
     return RootCause(
         pod=each.name,
@@ -151,11 +151,11 @@ def _code(each: Evidence) -> str:
 
 
 def _recoverable(record: ErrorRecord | None) -> bool | None:
-    """Return what the program said of a retry; None where that says nothing.
+    """Return whether the program recorded that a retry can help; None if it proves neither.
 
-    A worker that was told to end knows nothing of the reason. Flyte's kind of an exception that
-    nobody classified is non-recoverable, the loss of a peer and a broken device included; our
-    recorder tells these apart itself, and its records have an id.
+    A terminated worker does not know the reason. Flyte records each unclassified exception as
+    non-recoverable, even the loss of a peer or a broken device. This project's recorder separates
+    these cases itself; its records have an id.
     """
     if record is None or record.collateral:
         return None
@@ -178,19 +178,19 @@ def _source(each: Evidence) -> Source:
 
 
 def _judged_codes(each: Evidence) -> tuple[int, ...]:
-    """Return the exit code that the user's lists judge: none of an init container."""
+    """Return the exit code that the user's lists apply to; none for an init container."""
     if each.exit_code is None or (each.end is not None and each.end.init):
         return ()
     return (each.exit_code,)
 
 
 def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
-    """Return True if the node may be the cause of a failure.
+    """True if the node may be the cause of a failure.
 
-    A device that failed and a node that Autopilot calls bad always point at it. Otherwise False
-    where the cause is known to be another: the program (it recorded an exception, used too much
-    memory, has no such command, ended with an exit code that the user listed as terminal), the loss
-    of a peer, a planned disruption.
+    Always True for a failed device, and for a node that Autopilot marks as bad. Otherwise False if
+    the cause is known to be another one: the loss of a peer, a planned disruption, or the program
+    (it recorded an exception, used too much memory, has no such command, or ended with an exit code
+    that the user listed as terminal).
     """
     if each.infrastructure == UNHEALTHY_NODE or is_device_fault(_text(each)):
         return True
