@@ -1,7 +1,7 @@
-"""What is known of each failed pod: its container's end, its record, when it failed. Pure.
+"""Gather the evidence of each failed pod: its container's end, its record, its time. Pure.
 
-The kubelet says which pod, container and exit code; a record says what the program saw, and when.
-A record is in the termination message, in the error store, or in both.
+The kubelet reports the pod, the container and the exit code. A record holds the program's error and
+its time. A record is in the termination message, in the error store, or in both.
 """
 
 import re
@@ -30,8 +30,8 @@ from worker.error_texts import is_peer_loss
 from worker.record import ErrorRecord
 
 OOM_KILLED: Final = "OOMKilled"
-UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels call it so
-# Kubernetes' words (`pod_cause`) for failures that no program brought about.
+UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels mark it as bad
+# Kubernetes' reasons (`pod_cause`) for failures that no program caused.
 INFRASTRUCTURE: Final = (NOT_THE_NODES - {OOM_KILLED, "DeadlineExceeded"}) | {
     "NodeAffinity",
     "NodeLost",
@@ -47,9 +47,9 @@ _DELETIONS: Final = frozenset(
         "PreemptionByScheduler",
     }
 )
-# What is known of a node that is lost comes minutes later than its peers' errors.
+# Reports about a lost node come minutes later than the errors of its pods' peers.
 _NODE_IS_LOST: Final = frozenset({"DeletionByPodGC", "DeletionByTaintManager", "NodeLost"})
-# The words of the kubelet and of containerd for a container that is gone when they come back.
+# Reasons of the kubelet and of containerd for a container that is gone when they restart.
 _CONTAINER_IS_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
 _SIGKILL: Final = 137
 _TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
@@ -60,21 +60,21 @@ _SIGNALS: Final = range(129, 193)  # exit codes that mean a signal
 
 
 class Kind(IntEnum):
-    """What a failure looks like; of failures in one moment the smaller one is the root cause."""
+    """The kind of a failure. Among failures at one time the smallest kind is the root cause."""
 
-    INFRASTRUCTURE = 0  # out of memory, evicted, on a node that is called bad
+    INFRASTRUCTURE = 0  # out of memory, evicted, on a bad node
     OWN_ERROR = 1
     SIGNAL = 2
-    PEER_LOSS = 3  # the text says that another worker left
+    PEER_LOSS = 3  # the text reports that another worker left
     EXIT_CODE = 4
 
 
 class Looks(Enum):
-    """What a failure looks like beside others."""
+    """Whether a failure looks like the consequence of another one."""
 
     OWN = "own"
-    KILLED = "killed"  # by SIGKILL, nobody says why
-    TERMINATED = "terminated"  # likewise by SIGTERM
+    KILLED = "killed"  # by SIGKILL, without a reason
+    TERMINATED = "terminated"  # by SIGTERM, without a reason
     LOST_PEER = "lost peer"
 
 
@@ -82,12 +82,12 @@ class Looks(Enum):
 class Evidence:
     """One failure of one pod.
 
-    It happened in [earliest, latest], in nanoseconds since the epoch; both None where nobody knows.
-    `finished`: when its container ended, if the kubelet says so, else `earliest`.
-    `recorded_time`: the program noted it, and its clock is believed. `clock_suspect`: it noted one
-    that cannot be. `pod` is None where only a record is known. `from_store`: the record's text is
-    the store's. `cause`: Kubernetes' word for why the whole pod failed. `infrastructure` is empty
-    where it was not the cause.
+    It happened in [earliest, latest], in nanoseconds since the epoch; both None if unknown.
+    `finished`: when its container ended, if the kubelet reports it, else `earliest`.
+    `recorded_time`: the program recorded a plausible time. `clock_suspect`: it recorded an
+    implausible one. `pod` is None if only a record is known. `from_store`: the record's text is
+    the store's. `cause`: Kubernetes' reason for the failure of the whole pod. `infrastructure` is
+    empty if the infrastructure was not the cause.
     """
 
     pod: Pod | None
@@ -104,14 +104,14 @@ class Evidence:
 
     @property
     def name(self) -> str:
-        """The pod's name; empty where only a record tells it, and writes what is no such name."""
+        """Return the pod's name, or a valid name from the record; else empty."""
         if self.pod is not None:
             return self.pod.name
         return self.record.worker if self.record and _NAME.fullmatch(self.record.worker) else ""
 
     @property
     def exit_code(self) -> int | None:
-        """The kubelet's word goes before the record's."""
+        """Return the exit code; the kubelet's takes precedence over the record's."""
         if self.end is not None:
             return self.end.exit_code
         if self.pod is not None and self.pod.exit_codes:
@@ -120,7 +120,7 @@ class Evidence:
 
     @property
     def signal(self) -> int | None:
-        """The signal that ended the process, as far as a record, a state or an exit code tells."""
+        """Return the signal from the record, the container's state or the exit code."""
         told = [self.record and self.record.signal, self.end and self.end.signal]
         code = self.exit_code
         if self.record is None and code is not None and code in _SIGNALS:
@@ -129,23 +129,23 @@ class Evidence:
 
     @property
     def word(self) -> str:
-        """Kubernetes' word for how it ended; empty where it says no more than the exit code."""
+        """Return Kubernetes' reason; empty if it adds nothing to the exit code."""
         own = self.end.reason if self.end else ""
         return self.cause if own in _TELLS_NOTHING else own
 
     @property
     def told_to_end(self) -> bool:
-        """The recorder says that the worker was ended before anything of its own failed."""
+        """True if the recorder reports a termination before any failure of the worker itself."""
         return self.record is not None and self.record.collateral
 
     @property
     def is_forced(self) -> bool:
-        """Kubernetes' own word says why it ended: out of memory, evicted, on a bad node."""
+        """True if Kubernetes reports why it ended: out of memory, evicted, on a bad node."""
         return bool(self.infrastructure) or self.word == OOM_KILLED
 
     @property
     def kind(self) -> Kind:
-        """Costly: it may search the texts."""
+        """Return the kind. Costly: it may search the texts."""
         if self.is_forced:
             return Kind.INFRASTRUCTURE
         if self._says_peer_loss():
@@ -156,7 +156,7 @@ class Evidence:
 
     @property
     def looks(self) -> "Looks":
-        """Whether it looks like the consequence of another failure."""
+        """Return whether it looks like the consequence of another failure. Costly likewise."""
         if self.is_forced:
             return Looks.OWN
         if self._says_peer_loss():
@@ -168,7 +168,7 @@ class Evidence:
 
     @property
     def is_reported_late(self) -> bool:
-        """The node or its container runtime was lost, which nobody noticed at once."""
+        """True if the node or its container runtime was lost, which is reported with a delay."""
         lost = self.end is not None and self.end.reason in _CONTAINER_IS_LOST
         return lost or self.infrastructure in _NODE_IS_LOST
 
@@ -189,15 +189,15 @@ _TAIL: Final = 1280
 
 
 def _looked_at(text: str) -> str:
-    """Without the middle of a long one: a thousand workers fail at once."""
+    """Cut the middle out of a long text, as a thousand workers may fail at once."""
     return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What evidence is judged by. `number` is 0 where attempts are not counted.
+    """The attempt and its limits of plausible times. `number` is 0 if attempts are not counted.
 
-    A time may lie `leeway` nanoseconds before the pod's creation, and up to `soon`.
+    A plausible time is at most `leeway` nanoseconds before the pod's creation, and at most `soon`.
     """
 
     soon: int
@@ -209,7 +209,7 @@ class Attempt:
     def at(
         cls, now: datetime, skew: timedelta, number: int, flagged_nodes: Collection[str]
     ) -> "Attempt":
-        """`skew`: how far the clocks of two nodes may be apart."""
+        """Compute the limits. `skew`: the greatest difference between the clocks of two nodes."""
         leeway = max(PLAUSIBLE, skew // timedelta(microseconds=1) * 1000)
         return cls(
             soon=nanoseconds(now) + leeway,
@@ -230,10 +230,10 @@ class Gathered:
 def gather_evidence(
     failed: Iterable[Pod], others: Iterable[Pod], records: Iterable[ErrorRecord], attempt: Attempt
 ) -> Gathered:
-    """Return what is known of each failed pod, whatever the order of all that is given.
+    """Return the evidence of each failed pod. The order of the arguments' elements is irrelevant.
 
-    `others` are the attempt's pods that did not fail, or whose failure somebody made up for: their
-    records count for nothing. Neither does a pod count that a deletion ended.
+    `others`: the attempt's pods that did not fail or were replaced; their records are ignored. Pods
+    that a deletion ended are ignored too.
     """
     pods = {pod.uid: pod for pod in failed}
     well = [pod for pod in others if pod.uid not in pods]
@@ -244,7 +244,7 @@ def gather_evidence(
 
 
 def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
-    """Return what a record says whose pod nobody knows."""
+    """Return the evidence of a record whose pod is unknown."""
     known = record.time_ns is not None and 0 <= record.time_ns <= attempt.soon
     span = _recorded_span(record) if known else (None, None)
     return Evidence(
@@ -260,7 +260,7 @@ def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
 
 
 def _of_pod(pod: Pod, stored: Sequence[ErrorRecord], attempt: Attempt) -> tuple[Evidence, ...]:
-    """Return one for each container that ended by itself; as a rule there is one."""
+    """Return the evidence of each container that ended by itself; as a rule there is one."""
     known = latest([each for each in stored if is_of_its_run(each, pod)])
     if not pod.ends:
         is_evidence = known is not None or pod.failed_at
@@ -303,7 +303,7 @@ def _judged(
 
 
 def _is_plausible(time: int, pod: Pod, at: Attempt) -> bool:
-    """True unless the pod did not exist at that time, or it is yet to come."""
+    """True unless the time is before the pod's creation or in the future."""
     made = instant(pod.created)
     if made is not None and time < made - at.leeway:
         return False
@@ -318,7 +318,7 @@ def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
 def _finished_span(
     pod: Pod, end: ContainerEnd | None, at: Attempt
 ) -> tuple[int | None, int | None]:
-    """Return the second that the kubelet gives. A pod's own time may be that of its start."""
+    """Return the second that the kubelet reports; for a whole pod it may be that of its start."""
     time = instant(pod.failed_at if end is None else end.finished)
     if time is None or not _is_plausible(time, pod, at):
         return None, None
@@ -326,9 +326,9 @@ def _finished_span(
 
 
 def _cause(pod: Pod, failed: int | None) -> str:
-    """Return the pod's word unless it is about another container, or came after the failure.
+    """Return the pod's cause unless it is a container's reason, or came after the failure.
 
-    A failed pod stays for FailureGracePeriod, and somebody may drain its node meanwhile.
+    A failed pod remains for FailureGracePeriod, and an admin may drain its node meanwhile.
     """
     if not pod.cause or any(end.reason == pod.cause for end in pod.ends):
         return ""

@@ -1,4 +1,4 @@
-"""Pods as facts: read from the API server's objects, with why they failed or crash."""
+"""Pods as facts: projected from the API server's objects, with the causes of failures."""
 
 import re
 from collections.abc import Iterable
@@ -32,31 +32,30 @@ from shared.kinds.table import KINDS
 
 
 def is_terminal(codes: Iterable[int], config: FaultTolerance) -> bool:
-    """Some code is listed as terminal, or a list of retryable ones exists and lacks it."""
+    """True if some code is listed as terminal, or is missing in a list of retryable ones."""
     return any(config.forbids(code) for code in codes)
 
 
 # Whether containers of a running pod crash again and again in place.
 #
-# Under restartPolicy OnFailure or Always a pod's phase stays Running meanwhile, so its containers
-# have to be looked at:
+# Under restartPolicy OnFailure or Always the pod's phase remains Running, so the states of its
+# containers count:
 #
 # - One restart is no loop, whatever its cause (a crash, a liveness probe, a reboot of the node).
-# - A loop begins with the second end within what the kubelet takes for one: it begins its back-
-# off anew only after a run of ten minutes. So a pod that restarted twice a week ago is in none,
-# and its third restart is again a single one. - A loop lasts until the container has run for the
-# stability period since its last start. - A container that ended for good (exit code 0 under
-# OnFailure, anything under Never) is in none. - One that ended and cannot be started again (its
-# image is gone, its Secret is) does not run either. - Init containers and sidecars do not count:
-# while the former run, the pod is Pending; the latter serve the others, whose own crashes tell if
-# they cannot do without.
+# - A loop begins with the second end, if that ended a short run. The kubelet resets its back-off
+#   after a run of ten minutes. So two restarts a week ago are no loop, nor is a third one now.
+# - A loop lasts until the container has run for the stability period since its last start.
+# - A container that ended finally (exit code 0 under OnFailure, any under Never) is in no loop.
+# - A container that ended and cannot restart (its image or Secret is gone) counts as not running.
+# - Init containers and sidecars do not count. While init containers run, the pod is Pending.
+#   Containers that need a failed sidecar crash themselves.
 
-NOT_RUNNING: Final = ""  # a container of the loop is down; nobody knows for how long
-# The kubelet forgets earlier crashes of what ran that long: twice its longest back-off.
+NOT_RUNNING: Final = ""  # a container of the loop is down, for an unknown time
+# After such a run the kubelet forgets earlier crashes: twice its longest back-off.
 FORGIVEN_AFTER: Final = timedelta(minutes=10)
 
 _CRASH_LOOP: Final = "CrashLoopBackOff"
-# Reasons of a waiting container for which the kubelet tries again and again, or not any more.
+# Reasons of a waiting container that the kubelet retries without success, or no longer retries.
 _STUCK: Final = frozenset(
     {
         "ImagePullBackOff",
@@ -69,9 +68,9 @@ _STUCK: Final = frozenset(
 
 
 def crash_loop(spec: JsonObject, status: JsonObject) -> str | None:
-    """None: no loop. Else when the last of the looping containers was started (RFC 3339).
+    """Return when the last container in a crash loop was started (RFC 3339); None without one.
 
-    NOT_RUNNING where one of them does not run.
+    Return NOT_RUNNING if one of them does not run.
     """
     found: list[str] = []
     for each in status.get("containerStatuses") or ():
@@ -86,9 +85,9 @@ def crash_loop(spec: JsonObject, status: JsonObject) -> str | None:
 
 
 def stable_in(started: str, now: datetime, period: timedelta) -> timedelta | None:
-    """How long until a pod with that crash loop counts as running; zero: it does.
+    """Return the wait until a pod with that crash loop counts as running; zero: it does now.
 
-    None: not by itself. A start in the future, by another clock, counts as now.
+    None: a container must start first. A start in the future, by another clock, counts as now.
     """
     if started == NOT_RUNNING:
         return None
@@ -97,7 +96,7 @@ def stable_in(started: str, now: datetime, period: timedelta) -> timedelta | Non
 
 
 def _restart_policy(spec: JsonObject, name: object) -> str:
-    """A container's own one goes before the pod's."""
+    """Return the container's own policy, else the pod's."""
     containers: Iterable[JsonObject] = spec.get("containers") or ()
     own = next((each.get("restartPolicy") for each in containers if each.get("name") == name), None)
     return str(own or spec.get("restartPolicy") or "Always")
@@ -119,7 +118,7 @@ def _looping_since(container: JsonObject, policy: str) -> str | None:
 
 
 def _was_short(ended: JsonObject | None) -> bool:
-    """The run that so ended; also where nobody knows how long it was."""
+    """True if the run that ended was shorter than FORGIVEN_AFTER, or of unknown length."""
     try:
         began, finished = ((ended or {}).get(key) or "" for key in ("startedAt", "finishedAt"))
         return parse_time(finished) - parse_time(began) < FORGIVEN_AFTER
@@ -127,26 +126,26 @@ def _was_short(ended: JsonObject | None) -> bool:
         return True
 
 
-# Why a pod failed or does not start, in Kubernetes' own word for it.
+# Why a pod failed or does not start, as Kubernetes' reason.
 
-# A container's word that tells no more than its exit code does.
+# Reasons of a container that add nothing to its exit code.
 _TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
-# Nobody but time is needed while a container waits for these.
+# Reasons of a waiting container that will start without help.
 _ON_ITS_WAY: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-# The kubelet alternates: it tries, and it waits before it tries again. One word for both, or the
-# pod would seem to change every minute.
+# The kubelet alternates between a try and a pause. Both get one reason, or the pod would seem to
+# change every minute.
 _ONE_OF_TWO: Final = {"ImagePullBackOff": "ErrImagePull", "CrashLoopBackOff": ""}
-# As CamelCase as the API asks for, and no longer than a condition bears. Anybody may write status.
+# CamelCase, as the API requires, and short enough for a condition: any client may write a status.
 # The kubelet appends a resource's name to OutOf: OutOfcpu, OutOfnvidia.com/gpu.
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,47}|OutOf[-._/A-Za-z0-9]{1,128}")
 
 
 def pod_cause(status: JsonObject, *, deleting: bool = False) -> str:
-    """`OOMKilled`, `Evicted`, `ErrImagePull`; empty where there is no more to tell.
+    """Return `OOMKilled`, `Evicted`, `ErrImagePull`; empty without a useful reason.
 
-    `status` is the pod's. Of a failed pod its own reason comes before who disrupted it, and that
-    before a container's: whoever evicts a pod ends its containers. A running pod has a cause only
-    while a disruption deletes it.
+    `status` is the pod's. A failed pod's own reason takes precedence, then its disruption, then a
+    container's reason: an eviction ends the containers. A running pod has a cause only while a
+    disruption deletes it.
     """
     phase = status.get("phase")
     if phase == "Failed":
@@ -159,7 +158,7 @@ def pod_cause(status: JsonObject, *, deleting: bool = False) -> str:
 
 
 def _disruption(status: JsonObject) -> str:
-    """`EvictionByEvictionAPI`, `DeletionByTaintManager`, `PreemptionByScheduler`."""
+    """Return `EvictionByEvictionAPI`, `DeletionByTaintManager`, `PreemptionByScheduler`, or ""."""
     found = condition(status.get("conditions") or (), "DisruptionTarget")
     if found is None or found.get("status") != "True":
         return ""
@@ -186,23 +185,23 @@ def _first(words: Iterable[str]) -> str:
     return next((word for word in words if _WORD.fullmatch(word)), "")
 
 
-# A pod as the controller remembers it: a few hundred bytes of what decisions depend on.
+# A pod as the controller remembers it: a few hundred bytes with the fields that decisions read.
 
-# Where the controllers that make pods say which of their pods one is, by their Kind's name. A
-# replacement has the same. Labels of others may come from a template, the same for all pods.
+# The labels for the index of a pod within its owner, by the owner's Kind; a replacement has the
+# same index. Under other owners the label may come from a template, the same for all pods.
 _INDEX_LABELS = {each.resource.kind: each.index_label for each in KINDS if each.index_label}
 _COMPONENT = re.compile(r"[0-9]{1,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making.
+    """A pod. `attempt` and `appwrapper_uid` are empty if the Go operator created it.
 
-    `component` is the index of the component that it comes from, None where no label of ours tells.
-    `resources` names, sorted, what some container asks for a non-zero amount of. `crash_loop` and
-    `cause`: see the functions `crash_loop` and `pod_cause`.
-    Nothing that changes without meaning (a resourceVersion, a heartbeat) belongs here: a change of
-    any field is a change to look at.
+    `component`: the index of its component; None without the controller's label. `resources`: the
+    sorted names of resources of which some container requests a non-zero amount. `crash_loop` and
+    `cause`: results of the functions `crash_loop` and `pod_cause`.
+    Do not add fields that change without meaning (a resourceVersion, a heartbeat): each change of a
+    field counts as a change of the pod.
     """
 
     namespace: str
@@ -217,31 +216,31 @@ class Pod:
     created: str  # RFC 3339: compares as text
     owner_uid: str
     owner_kind: str
-    index: str  # within its owner; empty where its owner gives none
+    index: str  # within its owner; empty if its owner gives none
     node: str
-    bound: str  # RFC 3339: when it got its node; empty before
+    bound: str  # RFC 3339: when it was bound to its node; empty before
     priority: int
     resources: tuple[str, ...]
     exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
-    cause: str = ""  # why it failed, does not start or is taken away: Kubernetes' word for it
-    unscheduled: str = ""  # why the scheduler finds no node for it: see `scheduler_message`
-    unheeded: str = ""  # why no scheduler has reported on it: see `unheeded`
+    cause: str = ""  # Kubernetes' reason: why it failed, does not start or is deleted
+    unscheduled: str = ""  # why the scheduler finds no node: `scheduler_message`
+    unheeded: str = ""  # why no scheduler has reported on it: `unheeded`
     requests: tuple[tuple[str, Decimal], ...] = ()  # only while the scheduler finds no node
-    leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
-    asked: str = ""  # RFC 3339: when it was asked to go, however long it may take; empty likewise
+    leaves: str = ""  # RFC 3339: when its termination grace period ends; empty unless deleted
+    asked: str = ""  # RFC 3339: when its deletion was requested; empty likewise
     owner_name: str = ""
     owner_version: str = ""  # its API version, as in `batch/v1`
-    failed_at: str = ""  # RFC 3339: when it failed; empty otherwise, and where a deletion ended it
-    # Of a failed pod, of one whose containers, or init containers while it is pending, crash in
-    # place again and again, and of one that is deleted for a crash (facts/ends.py).
+    failed_at: str = ""  # RFC 3339: when it failed; also empty if a deletion ended it
+    # Only for a failed pod, for a pod in a crash loop (or with init containers in one, while it is
+    # pending), and for a pod that is deleted because of a crash (facts/ends.py).
     ends: tuple[ContainerEnd, ...] = ()
 
 
 def project_pod(item: JsonObject) -> Pod:
-    """From the API server's object, which may then be dropped.
+    """Project the API server's object; the Pod holds no reference to it.
 
-    What pods have in common is one string for all of them: there may be tens of thousands.
+    Pods share equal strings in memory, as there may be tens of thousands of pods.
     """
     metadata = item["metadata"]
     labels = metadata.get("labels") or {}
@@ -293,12 +292,12 @@ def _ends(item: JsonObject, phase: str, looping: str | None) -> tuple[ContainerE
 
 def _component(labels: dict[str, str]) -> int | None:
     text = labels.get(LABEL_COMPONENT, "")
-    # Anybody may write labels; no AppWrapper has a thousand components.
+    # Any user may write labels; no AppWrapper has a thousand components.
     return int(text) if _COMPONENT.fullmatch(text) and LABEL_UID in labels else None
 
 
 def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
-    """The scheduler found a node or may look for one, which changes nothing for the AppWrapper."""
+    """True if only the scheduling changed, in a way that does not matter to the AppWrapper."""
     if old is None or new is None or old == new or (new.unscheduled and not new.node):
         return False
     placed = replace(old, node=new.node, bound=new.bound, unheeded=new.unheeded)
@@ -306,9 +305,9 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
 
 
 def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
-    """Namespace and name of the AppWrappers that a change of a pod matters to.
+    """Return namespace and name of the AppWrappers that a change of a pod matters to.
 
-    Two where somebody gave it the label of another: the one that lost it has to notice.
+    These are two if a client changed the pod's label: the AppWrapper that lost the pod must notice.
     """
     if is_only_placed(old, new):
         return set()
@@ -347,7 +346,7 @@ def _resources(spec: JsonObject) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _non_zero_ones(amounts: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Most pods ask for what others ask for: one answer, and one tuple, for all of them."""
+    """Return the sorted names with an amount above 0. Most pods share one cached tuple."""
     containers = [{"resources": {"requests": {name: amount}}} for name, amount in amounts]
     names = sorted({intern(name) for name, _ in amounts})
     return tuple(requested_resources({"containers": containers}, names, "spec"))
