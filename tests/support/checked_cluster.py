@@ -1,4 +1,4 @@
-"""`appwrapper check` of a made-up cluster: the seeds' example, and how the command is run."""
+"""Runs `appwrapper check` on a made-up cluster, the seeds' example."""
 
 import io
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ class _Clock(SystemClock):
         return NOW
 
     async def sleep(self, seconds: float) -> None:
-        """Somebody presses Ctrl-C after some rounds."""
+        """Raises Ctrl-C after some rounds."""
         assert seconds == 5.0
         self.rounds -= 1
         if self.rounds <= 0:
@@ -56,7 +56,7 @@ def checked(
     namespace: str = "code",
     **environment: str,
 ) -> tuple[int, str, str]:
-    """Exit code, output and errors of `appwrapper check ARGV`."""
+    """Returns exit code, output and errors of `appwrapper check ARGV`."""
 
     @asynccontextmanager
     async def reached(arguments: Any) -> AsyncIterator[Cluster]:

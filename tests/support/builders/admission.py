@@ -1,4 +1,4 @@
-"""AppWrappers and AdmissionReviews, as short as their point."""
+"""Builds AppWrappers and AdmissionReviews, each as short as its test allows."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,14 +28,14 @@ def component(template: Any = POD, **fields: Any) -> dict[str, Any]:
 def appwrapper(
     *components: Any, labels: dict[str, Any] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    """Builds an AppWrapper of components, whatever they are; of one Pod where there are none."""
+    """Builds an AppWrapper of components; without components, of one Pod."""
     metadata = {} if labels is None else {"labels": labels}
     wrapped = list(components) or [component()]
     return manifest(spec={"components": wrapped, **spec}, name="job", namespace="team1", **metadata)
 
 
 def queued(*components: Any) -> dict[str, Any]:
-    """Builds one that names a queue, as those of teams must."""
+    """Builds an AppWrapper that names a queue, as the AppWrappers of teams must."""
     return appwrapper(*components, labels={"kueue.x-k8s.io/queue-name": "default-queue"})
 
 
@@ -55,7 +55,7 @@ def request(
     group_kind: str = "workload.codeflare.dev/AppWrapper",
     subresource: str = "",
 ) -> AdmissionRequest:
-    """A CREATE, or an UPDATE of `old`."""
+    """Builds a CREATE, or an UPDATE of `old`."""
     return AdmissionRequest(
         uid="7",
         operation=Operation.CREATE if old is None else Operation.UPDATE,
@@ -72,7 +72,7 @@ def request(
 def review(
     submitted: Any, *, old: Any = None, operation: str = "CREATE", **fields: Any
 ) -> dict[str, Any]:
-    """A whole AdmissionReview, as the API server sends it."""
+    """Builds a whole AdmissionReview, as the API server sends it."""
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -98,12 +98,12 @@ def review(
 
 
 def facts(**config: Any) -> Facts:
-    """Nothing known but the configuration, and how pods are decoded."""
+    """Builds Facts with only the configuration and the schema of pods."""
     return Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)
 
 
 def team_facts(**config: Any) -> Facts:
-    """The same, in a team's namespace."""
+    """Builds the same Facts in a team's namespace."""
     return replace(facts(**config), is_team_namespace=True)
 
 
@@ -115,9 +115,9 @@ def patch_of(
     under: str = "",
     **config: Any,
 ) -> list[dict[str, Any]]:
-    """The mutation's operations; [] when it changes nothing. `known` replaces `config`.
+    """Returns the mutation's operations; [] if it changes nothing. `known` replaces `config`.
 
-    `under` leaves out those elsewhere.
+    `under` drops the operations on other paths.
     """
     verdict = chain.mutate(request(submitted, old=old), known or facts(**config))
     if isinstance(verdict, Allowed):
@@ -133,7 +133,9 @@ def errors_of(
     known: Facts | None = None,
     **config: Any,
 ) -> list[str]:
-    """The validation's errors, one text each; [] when it allows. `known` replaces `config`."""
+    """Returns the validation's errors, one text each; [] if it allows. `known` replaces
+    `config`.
+    """
     verdict = chain.validate(request(submitted, old=old), known or facts(**config))
     if isinstance(verdict, Allowed):
         return []
@@ -150,7 +152,7 @@ def warnings_of(
     known: Facts | None = None,
     **config: Any,
 ) -> list[str]:
-    """What both chains warn of, mutation first."""
+    """Returns the warnings of both chains, mutation first."""
     judged, found = request(submitted, old=old), known or facts(**config)
     verdicts = (chain.mutate(judged, found), chain.validate(judged, found))
     return [
@@ -162,7 +164,7 @@ def warnings_of(
 
 
 def direct_errors(body: dict[str, Any]) -> list[str]:
-    """Why a team's user may not create this without wrapping it."""
+    """Returns why a team's user may not create this object without wrapping it."""
     group = body["apiVersion"].rpartition("/")[0]
     asked = request(body, group_kind=f"{group}/{body['kind']}")
     verdict = chain.validate_direct_kind(asked, team_facts())

@@ -1,4 +1,4 @@
-"""Names our annotations without their prefix."""
+"""Adds the prefix to the names of our annotations."""
 
 from typing import Any
 

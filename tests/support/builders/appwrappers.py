@@ -1,4 +1,4 @@
-"""Builds AppWrappers, and reads what they say of themselves."""
+"""Builds AppWrappers, and reads their status."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from shared.api.objects import JsonObject
 from tests.support.builders.annotations import prefixed
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}
-# Annotations of ours under which nothing is waited for between two attempts.
+# With these annotations nothing waits between two attempts.
 AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 
 
 def manifest(*wrapped: Any, spec: Mapping[str, Any] | None = None, **metadata: Any) -> JsonObject:
     """Builds an AppWrapper of templates, or of components, with this metadata and no other.
 
-    The fields of `spec` are laid over its own.
+    The fields of `spec` replace its own.
     """
     components = [
         each if isinstance(each, Mapping) and "template" in each else {"template": each}
@@ -37,7 +37,7 @@ def appwrapper(
 ) -> JsonObject:
     """Builds an AppWrapper of templates, or of components, in the team's queue.
 
-    `annotations` are ours, without their prefix. `metadata` is laid over the rest.
+    The keys of `annotations` have no prefix. `metadata` replaces its own fields.
     """
     labels = dict(QUEUE) if queued else {}
     ours = prefixed(**(annotations or {}))
@@ -45,16 +45,16 @@ def appwrapper(
 
 
 def true_conditions(item: JsonObject) -> set[str]:
-    """The types of the conditions that are True."""
+    """Returns the types of the conditions that are True."""
     conditions = (item.get("status") or {}).get("conditions") or []
     return {each["type"] for each in conditions if each["status"] == "True"}
 
 
 def phase(item: JsonObject) -> str:
-    """`status.phase`; empty at first."""
+    """Returns `status.phase`; empty at first."""
     return str((item.get("status") or {}).get("phase") or "")
 
 
 def version_of(item: JsonObject) -> int:
-    """The resourceVersion as a number."""
+    """Returns the resourceVersion as a number."""
     return int(item["metadata"]["resourceVersion"])

@@ -1,4 +1,4 @@
-"""Strategies for property tests: JSON of any kind, with the words of AppWrappers in it."""
+"""Strategies for property tests: JSON of any kind, with the field names of AppWrappers."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def _objects(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, An
 
 
 def components() -> st.SearchStrategy[Any]:
-    """Elements of spec.components, and what is none."""
+    """Generates elements of spec.components, valid and invalid."""
     anything = json_values()
     return (
         _objects(
@@ -56,7 +56,7 @@ def components() -> st.SearchStrategy[Any]:
 
 
 def appwrappers() -> st.SearchStrategy[dict[str, Any]]:
-    """AppWrappers by name and Kind, and by nothing else."""
+    """Generates AppWrappers that are valid only in name and Kind."""
     anything = json_values()
     named = {"name": st.just("job"), "namespace": st.just("team1")}
     return st.fixed_dictionaries(

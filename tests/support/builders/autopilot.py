@@ -1,4 +1,4 @@
-"""Configurations of Autopilot, as short as their point."""
+"""Builds configurations of Autopilot, each as short as its test allows."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ HEALTH = "autopilot.ibm.com/gpuhealth"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
-# What the default configuration injects where GPUs are wanted.
+# The default configuration injects this into pods that request GPUs.
 BAD: dict[str, Any] = {"key": HEALTH, "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]}
 WORSE: dict[str, Any] = {
     "weight": 50,
@@ -28,7 +28,7 @@ def taint(value: str, effect: str = "NoSchedule", key: str = HEALTH) -> Taint:
     return Taint.model_validate({"key": key, "value": value, "effect": effect})
 
 
-# What MLBatch configures.
+# MLBatch's configuration.
 SEEDS = (taint("ERR"), taint("EVICT", "NoExecute"))
 
 
@@ -39,7 +39,7 @@ def config(
     weight: int = 50,
     **others: tuple[Taint, ...],
 ) -> AppWrapperConfig:
-    """Taints of GPUs, those of the seeds unless given; `others` by the name of the resource."""
+    """Builds taints of GPUs, the seeds' by default; `others` by the name of the resource."""
     autopilot = Autopilot(
         inject_anti_affinities=inject,
         resource_taints={GPU: gpu_taints or SEEDS, **others},

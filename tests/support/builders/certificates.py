@@ -1,4 +1,4 @@
-"""A certificate and its key, self-signed, made in memory."""
+"""Makes a self-signed certificate and its key in memory."""
 
 from datetime import datetime
 from ipaddress import ip_address
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 def self_signed(
     serial: int, not_before: datetime, not_after: datetime, name: str = "webhook"
 ) -> tuple[bytes, bytes]:
-    """PEM texts of certificate and key for `localhost` and 127.0.0.1."""
+    """Returns the PEM texts of certificate and key for `localhost` and 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]

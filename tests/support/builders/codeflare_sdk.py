@@ -1,9 +1,9 @@
-"""What codeflare-sdk 0.33.1 submits: RayClusters, AppWrappers of them, and RayJobs.
+"""Builds the objects that codeflare-sdk 0.33.1 submits: RayClusters, AppWrappers, RayJobs.
 
-Not its code: the fields that it writes, with the values that a rule could look at. Worth knowing:
-it always writes `autoscalerOptions` with resources, beside `enableInTreeAutoscaling: false`;
-minReplicas and maxReplicas are the replicas; a submitter's pod names no resources; a RayJob with a
-cluster of its own begins suspended.
+Not its code: the fields that it writes, with the values that a rule could read. It always writes
+`autoscalerOptions` with resources, beside `enableInTreeAutoscaling: false`. minReplicas and
+maxReplicas equal the replicas. A submitter's pod names no resources. A RayJob with its own cluster
+begins suspended.
 """
 
 import copy
@@ -13,7 +13,7 @@ from shared.api.objects import JsonObject, JsonValue
 from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.builders.autopilot import GPU
 
-# What `get_cluster` takes out of a stored object, at any depth, before it is applied again.
+# `get_cluster` removes these from a stored object, at any depth, before it is applied again.
 _TAKEN_OUT = {
     "creationTimestamp", "resourceVersion", "uid", "selfLink", "managedFields", "finalizers",
     "generation", "status", "suspend", "podSetInfos",
@@ -33,7 +33,7 @@ _UNZIPPED = {"name": "unzipped-working-dir", "mountPath": "/tmp/rayjob-working-d
 
 
 def _amounts(cpu: JsonValue, memory: str, more: JsonObject) -> JsonObject:
-    """CPUs are integers there, memory has a unit, and requests are limits where it matters."""
+    """Builds resources: CPUs are integers, memory has a unit, requests equal limits."""
     return {
         "requests": {"cpu": cpu, "memory": memory, **more},
         "limits": {"cpu": cpu, "memory": memory, **more},
@@ -41,7 +41,9 @@ def _amounts(cpu: JsonValue, memory: str, more: JsonObject) -> JsonObject:
 
 
 def _authorities() -> tuple[list[JsonObject], list[JsonObject]]:
-    """Volumes and mounts of the certificates that Open Data Hub trusts, which may be absent."""
+    """Builds volumes and mounts of the certificates that Open Data Hub trusts; they may be
+    absent.
+    """
     volumes, mounts = [], []
     for name, key in (("odh-trusted-ca-cert", "ca-bundle.crt"), ("odh-ca-cert", "odh-ca.crt")):
         items = [{"key": key, "path": f"{name}.crt"}]
@@ -81,7 +83,7 @@ def ray_cluster(
     spec: JsonObject | None = None,
     **options: Any,
 ) -> JsonObject:
-    """`Cluster(ClusterConfiguration(…))` without an AppWrapper; `queue`: its LocalQueue is found.
+    """Builds `Cluster(ClusterConfiguration(…))` without an AppWrapper; `queue`: with a LocalQueue.
 
     `options`: `annotations`, `env`, `volumes` and `volumeMounts` that the user gives, `pod` for
     tolerations and imagePullSecrets.
@@ -131,7 +133,7 @@ def ray_cluster(
 
 
 def wrapped(cluster: JsonObject, *, queue: bool = True) -> JsonObject:
-    """`appwrapper=True`: the AppWrapper has the RayCluster's name, and the queue label."""
+    """Builds `appwrapper=True`: the AppWrapper has the RayCluster's name, and the queue label."""
     inner = copy.deepcopy(cluster)
     for key in QUEUE:
         inner["metadata"]["labels"].pop(key, None)
@@ -140,16 +142,16 @@ def wrapped(cluster: JsonObject, *, queue: bool = True) -> JsonObject:
 
 
 def fetched(stored: JsonValue) -> Any:
-    """What `get_cluster` makes of a stored object, to be applied again or written to a file."""
+    """Returns the result of `get_cluster`, to be applied again or written to a file."""
     if isinstance(stored, dict):
         return {key: fetched(each) for key, each in stored.items() if key not in _TAKEN_OUT}
     return [fetched(each) for each in stored] if isinstance(stored, list) else stored
 
 
 def with_tls_of_its_operator(cluster: JsonObject) -> JsonObject:
-    """A RayCluster as codeflare-operator's webhook leaves it: mutual TLS, and a proxy at its head.
+    """Builds a RayCluster after codeflare-operator's webhook: mutual TLS, and a proxy at its head.
 
-    An init container in every pod makes the certificate; what it makes is in an emptyDir.
+    An init container in every pod makes the certificate and writes it into an emptyDir.
     """
     made = copy.deepcopy(cluster)
     name = made["metadata"]["name"]
@@ -195,7 +197,7 @@ def ray_job(
     spec: JsonObject | None = None,
     priority: str = "",
 ) -> JsonObject:
-    """`RayJob(…).submit()`: with a `ManagedClusterConfig`, or on an `existing` RayCluster.
+    """Builds `RayJob(…).submit()`: with a `ManagedClusterConfig`, or on an `existing` RayCluster.
 
     `files`: `script` or `zip`, local files that a Secret brings to the pod that submits. `queue`:
     without one the SDK writes the queue `default`.
@@ -222,7 +224,7 @@ def ray_job(
 
 
 def _managed(name: str, workers: int, gpus: int, files: str) -> JsonObject:
-    """Unlike a Cluster's it has no autoscalerOptions, and empty lists are written."""
+    """Builds a managed cluster: it has no autoscalerOptions, and empty lists are written."""
     worker = {GPU: gpus} if gpus else {}
     volumes = [{"name": _FILES["name"], "secret": {"secretName": f"{name}-files"}}]
 
@@ -264,7 +266,7 @@ def _managed(name: str, workers: int, gpus: int, files: str) -> JsonObject:
 
 
 def _submitter(name: str, *, zipped: bool) -> JsonObject:
-    """A working directory is unzipped by an init container."""
+    """Builds the submitter; an init container unzips a working directory."""
     key = "working_dir.zip" if zipped else "train.py"
     secret = {"secretName": f"{name}-files", "items": [{"key": key, "path": key}]}
     spec: JsonObject = {
@@ -288,7 +290,7 @@ def _submitter(name: str, *, zipped: bool) -> JsonObject:
 
 
 def file_secret(job: JsonObject) -> JsonObject:
-    """The Secret of a RayJob's files, which it makes once the RayJob exists: its controller."""
+    """Builds the Secret of a RayJob's files, whose controller is the existing RayJob."""
     owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": job["metadata"]["name"]}
     owner |= {"uid": job["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
     return {

@@ -1,10 +1,10 @@
-"""Texts that count how often they are compared, for what must not take the square of its input."""
+"""Texts that count comparisons, for code whose time must not be quadratic in its input."""
 
 from typing import ClassVar
 
 
 class ComparedText(str):
-    """As a `str`. `times` is that of all of them, ever."""
+    """Works as a `str`. `times` counts the comparisons of all instances."""
 
     times: ClassVar[int] = 0
 

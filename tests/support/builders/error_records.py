@@ -1,4 +1,4 @@
-"""Records for the tests of their formats, and strategies for arbitrary ones."""
+"""Records for the tests of their formats, and strategies for arbitrary records."""
 
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ FULL = ErrorRecord(
     uri="s3://errors/ns/aw/uid/2/error-train-worker-3.pb",
 )
 
-# No lone surrogates: what becomes of them is tested by itself.
+# No lone surrogates: they have tests of their own.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 NUMBERS = st.none() | st.integers(0, 2**31 - 1)
 TIMES = st.none() | st.integers(1, 2**63 - 1)

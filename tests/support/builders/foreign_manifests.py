@@ -1,7 +1,7 @@
-"""Manifests that no rule may refuse: others' tools write them, and people who mean no harm.
+"""Collects manifests that no rule may reject: other tools and well-meaning users write them.
 
-A rule that refuses one of them is too strict. The Go operator's own samples come beside them from
-its module, where a test can have it.
+A rule that rejects one of them is too strict. A test adds the Go operator's own samples from its
+module, if it has the module.
 """
 
 import copy
@@ -20,7 +20,7 @@ _SERVER_FIELDS: Final[JsonObject] = {
 
 
 def foreign_manifests() -> dict[str, JsonObject]:
-    """By where each comes from and what it is about."""
+    """Returns the manifests, by origin and subject."""
     return {
         f"{origin}: {title}": made
         for origin, all_of_it in (
@@ -33,7 +33,7 @@ def foreign_manifests() -> dict[str, JsonObject]:
 
 
 def _of_codeflare_sdk() -> dict[str, JsonObject]:
-    """Every way to submit that it has, and its options."""
+    """Returns all its ways to submit, with their options."""
     gpus = ray_cluster("gpus", 4, head_gpus=1, worker_gpus=8)
     options = ray_cluster(
         "options",
@@ -82,7 +82,7 @@ def _of_codeflare_sdk() -> dict[str, JsonObject]:
 
 
 def kinds_of(made: JsonObject) -> set[str]:
-    """The Kinds that it wraps; its own where it wraps nothing."""
+    """Returns the wrapped Kinds; its own Kind if it wraps nothing."""
     if made["kind"] != "AppWrapper":
         return {made["kind"]}
     return {each["template"]["kind"] for each in made["spec"]["components"]}
@@ -93,10 +93,9 @@ def is_wrapped(made: JsonObject) -> bool:
 
 
 def copies_of(stored: JsonObject) -> dict[str, JsonObject]:
-    """What people and tools make of an AppWrapper that they read, to submit it again.
+    """Returns the copies that users and tools make of a stored AppWrapper, to submit it again.
 
-    resourceVersion they take out, because the API server refuses it in what is created; so they do
-    with the podSetInfos.
+    They remove resourceVersion, which the API server rejects in a create, and the podSetInfos.
     """
     copied: JsonObject = copy.deepcopy(stored)
     copied["metadata"] |= _SERVER_FIELDS

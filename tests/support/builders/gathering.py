@@ -1,4 +1,4 @@
-"""A gatherer with caches and a server that hold what a test says."""
+"""Builds a gatherer with caches and a server that contain a test's objects."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,7 @@ CREATED = {"type": "ResourcesDeployed", "status": "True"}
 
 
 class Served:
-    """Discovery of a server that knows these."""
+    """Discovery of a server that serves these resources."""
 
     def __init__(self) -> None:
         self.forgotten: list[GroupVersionKind] = []
@@ -51,7 +51,7 @@ class Served:
 
 
 class Watches:
-    """What informers would have seen."""
+    """The objects that informers would have seen."""
 
     def __init__(self, facts: ComponentFacts | None, last: ComponentFacts | None) -> None:
         self._facts = facts
@@ -95,7 +95,7 @@ class Watches:
 
 
 class Cache:
-    """An informer that knows one thing."""
+    """An informer with one object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -109,7 +109,7 @@ class Cache:
         return [((pod.namespace, pod.name), pod) for pod in self.value]
 
 
-# Without what it wraps, which nobody looks at here.
+# Without the wrapped content, which no test here reads.
 TEMPLATE = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
 
 
@@ -146,7 +146,7 @@ def appwrapper(
 
 
 def of_kind(item: dict[str, Any], **changes: str) -> dict[str, Any]:
-    """The AppWrapper with another `kind` or `apiVersion` of its component."""
+    """Replaces `kind` or `apiVersion` of the AppWrapper's component."""
     item["spec"]["components"] = [{"template": TEMPLATE | changes}]
     item["status"]["componentStatus"][0].update(changes)
     return item
@@ -188,7 +188,7 @@ RUNNING_PODS = tuple(project_pod(raw_pod(name, "Running")) for name in ("a", "b"
 
 
 class Unserved(UnservedKinds):
-    """Of a Kind that is not served there may be objects, for the reason a test gives."""
+    """For an unserved Kind, objects may exist, for the reason that a test gives."""
 
     def __init__(self, client: Any, clock: FakeClock, obstacle: str) -> None:
         super().__init__(client, clock)
@@ -201,7 +201,7 @@ class Unserved(UnservedKinds):
 
 
 class Bench:
-    """A gatherer with caches that hold what a test says."""
+    """A gatherer with caches that contain a test's objects."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What a generated AppWrapper means, in a form of our own: golden files compare it with the chart.
+"""Reduces a generated AppWrapper to facts, which golden files compare with the chart's.
 
-Whatever Kubernetes takes for the same is the same here: empty lists and absent ones, 4 and "4",
-1Gi and 1024Mi. Of the script only commands count, not what it prints.
+Values that are equal for Kubernetes are equal here: empty lists and absent ones, 4 and "4", 1Gi and
+1024Mi. The script counts by its commands, not by its output.
 """
 
 import shlex
@@ -14,7 +14,7 @@ VERSION = "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion"
 
 
 def facts(appwrapper: JsonObject) -> JsonObject:
-    """The facts, without what is empty."""
+    """Returns the facts, without empty values."""
     metadata = appwrapper["metadata"]
     (component,) = appwrapper["spec"]["components"]
     job = component["template"]
@@ -96,7 +96,7 @@ def _amounts(amounts: JsonObject) -> JsonObject:
 
 
 def _script(text: str) -> JsonObject:
-    """The user's commands, torchrun's words, and what the generator adds to them."""
+    """Returns the user's commands, torchrun's arguments, and the generator's additions."""
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "echo "))]
     setup = [line for line in lines if not line.startswith(("torchrun ", "export RANK=", "set "))]
     torchrun = [shlex.split(line)[1:] for line in lines if line.startswith("torchrun ")]

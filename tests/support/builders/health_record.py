@@ -1,4 +1,4 @@
-"""ConfigMap `appwrapper-node-health` as an informer's list and the answer to a patch."""
+"""Builds ConfigMap `appwrapper-node-health` for an informer's list and as a patch's answer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An installation as `appwrapper check --install` reads it: the sound one, and its parts."""
+"""Builds an installation for `appwrapper check --install`: a sound one, and its parts."""
 
 import base64
 import copy
@@ -45,7 +45,7 @@ LASTING = certificate(timedelta(days=365))
 
 
 def with_bundle(item: JsonObject, bundle: str = LASTING, port: int = 443) -> JsonObject:
-    """As stored: the webhook has filled in the caBundle, and something a port."""
+    """Returns the stored form: with the webhook's caBundle, and with a port."""
     stored = copy.deepcopy(item)
     for each in stored["webhooks"]:
         each["clientConfig"]["caBundle"] = bundle
@@ -66,7 +66,7 @@ def kueue(image: str, ready: int = 1, account: str = "kueue-controller-manager")
 
 
 def kueue_config(**changes: Any) -> JsonObject:
-    """None removes a key."""
+    """Builds Kueue's ConfigMap; None removes a key."""
     content = {key: value for key, value in {**SETTINGS, **changes}.items() if value is not None}
     return {"data": {"controller_manager_config.yaml": yaml.safe_dump(content)}}
 
@@ -107,7 +107,7 @@ SOUND = Installed(
 
 
 def wrong(seen: Installed, verdict: Verdict = Verdict.WARNING) -> list[tuple[str, str]]:
-    """Title and text of the items with this verdict. No other item is anything but ok."""
+    """Returns title and text of the items with this verdict. All other items must be ok."""
     found: list[Item] = [
         each for each in installation_report(seen, NOW).items if each.verdict is not Verdict.OK
     ]

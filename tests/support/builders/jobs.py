@@ -1,4 +1,4 @@
-"""Builds what has a pod template: Jobs, PyTorchJobs, Deployments and StatefulSets."""
+"""Builds objects with a pod template: Jobs, PyTorchJobs, Deployments and StatefulSets."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def job_of(name: str, template: JsonObject, pods: int = 1) -> JsonObject:
 
 
 def restarted_job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
-    """Builds a Job whose containers the kubelet runs again, as often as need be."""
+    """Builds a Job whose containers the kubelet restarts without limit."""
     body = job(name, pods, **simulation)
     body["spec"]["backoffLimit"] = 1000
     body["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
@@ -37,9 +37,9 @@ def restarted_job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
 def pytorch_job(
     name: str, restart: str = "", /, **roles: JsonObject | tuple[int, JsonObject]
 ) -> JsonObject:
-    """Builds a PyTorchJob of a pod template for each role, or of how many pods and a template.
+    """Builds a PyTorchJob of a pod template for each role, or of a number of pods and a template.
 
-    `restart` is what each role says of restarts; the container has to be called `pytorch`.
+    `restart` is each role's restartPolicy; the container must have the name `pytorch`.
     """
     says = {"restartPolicy": restart} if restart else {}
     specs = {}
@@ -55,7 +55,7 @@ def pytorch_job(
 
 
 def master_and_workers(name: str, **simulation: str) -> JsonObject:
-    """Builds one of a master that succeeds soon, and two workers that do what is said."""
+    """Builds a master that succeeds soon, and two workers that simulate `simulation`."""
     return pytorch_job(
         name,
         Master=pod_template(container="pytorch", run_for="500ms"),
@@ -64,12 +64,12 @@ def master_and_workers(name: str, **simulation: str) -> JsonObject:
 
 
 def bare_job(template: Any) -> JsonObject:
-    """Builds a Job of nothing but its pod template."""
+    """Builds a Job of only its pod template."""
     return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
 
 
 def bare_pytorch_job(**roles: JsonObject) -> JsonObject:
-    """Builds a PyTorchJob of nothing but the pod templates of its roles."""
+    """Builds a PyTorchJob of only the pod templates of its roles."""
     specs = {role: {"template": template} for role, template in roles.items()}
     return {
         "apiVersion": "kubeflow.org/v1",

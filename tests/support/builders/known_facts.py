@@ -1,4 +1,4 @@
-"""A gatherer that knows already, for tests of what comes after gathering."""
+"""A gatherer with given facts, for tests of the steps after gathering."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A kubeconfig for tests of what needs one and never gets to talk to its API server."""
+"""A kubeconfig for code that needs one but never reaches its API server."""
 
 NOBODY_THERE = """
 apiVersion: v1

@@ -7,7 +7,7 @@ from tests.support.builders.appwrappers import QUEUE
 
 
 def large(size: int) -> dict[str, Any]:
-    """About `size` bytes, all of them in small fields that are decoded strictly."""
+    """Builds about `size` bytes, all of them in small fields that are decoded strictly."""
     variables = [{"name": f"VARIABLE_{number}", "value": "x" * 40} for number in range(size // 74)]
     containers = [{"name": "c", "image": "i", "env": variables}]
     return appwrapper(component({**POD, "spec": {"containers": containers}}), labels=QUEUE)

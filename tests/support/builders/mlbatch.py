@@ -1,4 +1,4 @@
-"""An AppWrapper as MLBatch's generator of PyTorchJobs writes it, with every option used."""
+"""Builds an AppWrapper as MLBatch's generator of PyTorchJobs writes it, with every option used."""
 
 from shared.api.objects import JsonObject
 from tests.support.builders.annotations import prefixed
@@ -13,7 +13,7 @@ GENERATOR = "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion"
 
 
 def training() -> JsonObject:
-    """One master and three workers of eight GPUs."""
+    """Builds one master and three workers of eight GPUs."""
     periods = prefixed(
         admissionGracePeriodDuration="60s",
         warmupGracePeriodDuration="300s",
@@ -57,7 +57,7 @@ def _template() -> JsonObject:
 
 
 def _affinity() -> JsonObject:
-    """The one of the generator, which also keeps off hosts that the user names."""
+    """Builds the generator's affinity, which also excludes hosts that the user names."""
     expressions = [
         {"key": HEALTH, "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]},
         {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n1"]},

@@ -1,6 +1,6 @@
-"""What MLBatch's samples, its tutorial and its generator of PyTorchJobs contain; our own words.
+"""Rewrites the contents of MLBatch's samples, tutorial and generator of PyTorchJobs.
 
-Read at its chart 1.1.12. Each is written for one feature that a rule could look at.
+They follow its chart 1.1.12. Each has one feature that a rule could read.
 """
 
 import copy
@@ -18,7 +18,7 @@ _PREFIX = "workload.codeflare.dev.appwrapper/"
 
 
 def samples() -> dict[str, JsonObject]:
-    """By what each is about."""
+    """Returns the samples, by subject."""
     return {**_samples(), **_tutorial(), **_generated()}
 
 
@@ -44,7 +44,7 @@ def _pytorch_job(name: str) -> JsonObject:
 
 
 def _samples() -> dict[str, JsonObject]:
-    """None of the wrapped ones names a queue."""
+    """Builds the samples. None of the wrapped ones names a queue."""
     two = _template(requests={"cpu": 1})
     two["metadata"] = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     direct = _pytorch_job("direct")
@@ -70,7 +70,7 @@ def _samples() -> dict[str, JsonObject]:
 
 
 def _tutorial() -> dict[str, JsonObject]:
-    """Generated names, GPUs as limits alone or as text, containers side by side, a claim."""
+    """Builds generated names, GPUs as limits alone or as text, several containers, a claim."""
     burst = _job("", {"spec": {}}, completions=2, parallelism=2)
     burst["metadata"] = {"generateName": "burst"}
     burst["spec"]["template"]["spec"] = {
@@ -127,7 +127,7 @@ def _inference() -> JsonObject:
 
 
 def _tuning() -> JsonObject:
-    """No minReplicas, no maxReplicas; a GPU for the head and one for each worker."""
+    """Builds a RayCluster without minReplicas and maxReplicas; a GPU for head and each worker."""
 
     def group(container: str) -> JsonObject:
         amounts = {"cpu": "16", "memory": "256G", GPU: "1"}
@@ -148,9 +148,9 @@ def _tuning() -> JsonObject:
 
 
 def _generated() -> dict[str, JsonObject]:
-    """The generator's output: with every option, with none, and with what needs a file of its own.
+    """Builds the generator's output: with every option, with none, and with options in own files.
 
-    It writes `nvidia.com/gpu: 0` and `nvidia.com/roce_gdr: 0` where none are wanted, empty lists,
+    It writes `nvidia.com/gpu: 0` and `nvidia.com/roce_gdr: 0` for pods without them, empty lists,
     and periods in days.
     """
     least = _one_pod({"cpu": 1, "memory": "1Gi", GPU: 0, ROCE: 0})
@@ -172,7 +172,7 @@ def _generated() -> dict[str, JsonObject]:
 
 
 def _one_pod(amounts: JsonObject) -> JsonObject:
-    """Only a Master."""
+    """Builds a PyTorchJob with only a Master."""
     container = {
         "name": "pytorch",
         "image": "i",

@@ -1,4 +1,4 @@
-"""Nodes as the API server shows them, and as the controller remembers them."""
+"""Builds nodes as the API server shows them, and as the controller remembers them."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ PROJECTION = NodeProjection([HEALTH, LABEL_HOSTNAME], [GPU])
 
 
 def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
-    """Of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation."""
+    """Builds a node of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation."""
     metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
     if cleared := changes.get("cleared"):
         metadata["annotations"] = {"workload.codeflare.dev/latch-cleared": cleared}
@@ -35,19 +35,19 @@ def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
 
 
 def node(name: str, label: str = "", **changes: Any) -> Node:
-    """The same, projected."""
+    """Builds the same node, projected."""
     return PROJECTION.project(raw_node(name, label, **changes))
 
 
 def change(old: Node | None, new: Node | None) -> Change[Node]:
-    """As an informer tells of it."""
+    """Builds an informer's change."""
     known = new or old
     assert known is not None
     return Change(("", known.name), old, new)
 
 
 def unschedulable(nodes: NodeIndex) -> Decimal:
-    """How many GPUs no new pod can have. Both of the index's sums say the same."""
+    """Returns how many GPUs no new pod can get. Both of the index's sums must agree."""
     by_reason = nodes.unschedulable_by_reason().items()
     lost = sum((amount for (name, _), amount in by_reason if name == GPU), Decimal(0))
     assert lost == sum(withheld.get(GPU, 0) for _, withheld in nodes.shares())
@@ -55,12 +55,12 @@ def unschedulable(nodes: NodeIndex) -> Decimal:
 
 
 def index(now: datetime, **labels: str) -> NodeIndex:
-    """Knows nodes of these names (`_` stands for `-`) with these values of Autopilot's label."""
+    """Builds an index of nodes with these names (`_` means `-`) and values of Autopilot's label."""
     return latching_index(now, timedelta(0), **labels)
 
 
 def latching_index(now: datetime, latch: timedelta, **labels: str) -> NodeIndex:
-    """The same; nodes stay NoExecute for that long."""
+    """Builds the same index; nodes stay NoExecute for that long."""
     made = NodeIndex(TAINTS, NodeHealth(latch=latch))
     for name, label in labels.items():
         made.update(change(None, node(name.replace("_", "-"), label)), now)

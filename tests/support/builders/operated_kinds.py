@@ -1,4 +1,4 @@
-"""Objects of Kinds whose operators are installed beside Kueue, or stand for one that is not."""
+"""Builds objects of Kinds with operators beside Kueue, and objects of an absent operator."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.support.cluster.resources import (
 
 
 def job_set(name: str, /, *, policies: JsonObject | None = None, **jobs: JsonObject) -> JsonObject:
-    """One Job of one pod for each pod template in `jobs`; none of them tries again by itself."""
+    """Builds one Job of one pod for each pod template in `jobs`; none of them retries by itself."""
     replicated = [
         {"name": role, "template": {"spec": {"backoffLimit": 0, "template": template}}}
         for role, template in jobs.items()
@@ -28,7 +28,7 @@ def job_set(name: str, /, *, policies: JsonObject | None = None, **jobs: JsonObj
 
 
 def _ray_spec(workers: int) -> JsonObject:
-    """A head and its workers, which run until they are deleted."""
+    """Builds a head and its workers, which run until they are deleted."""
 
     def group(container: str) -> JsonObject:
         template = pod_template(hang="running")
@@ -56,9 +56,9 @@ def ray_cluster(name: str, workers: int = 1) -> JsonObject:
 
 
 def ray_job(name: str, workers: int = 1, **spec: Any) -> JsonObject:
-    """Its operator submits by HTTP, which no simulated head answers: so it gets no further.
+    """Builds a RayJob. Its operator submits by HTTP, and no simulated head answers: it stays there.
 
-    Kueue insists that its cluster is removed when it has ended; here, an hour later.
+    Kueue requires that its cluster is removed after the end; here, an hour later.
     """
     return {
         "apiVersion": RAY_JOBS.gvk.api_version,
@@ -76,7 +76,7 @@ def ray_job(name: str, workers: int = 1, **spec: Any) -> JsonObject:
 
 
 def made_by(owner: JsonObject, resource: Resource, template: JsonObject) -> JsonObject:
-    """What an operator that is not there would make of a template in `owner`, as stored."""
+    """Builds, as stored, the object that an absent operator would make of a template in `owner`."""
     metadata = owner["metadata"]
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
     reference |= {"name": metadata["name"], "uid": metadata["uid"], "blockOwnerDeletion": True}
@@ -94,7 +94,7 @@ def leader_worker_set(
     size: int = 1,
     **spec: Any,
 ) -> JsonObject:
-    """Groups of `size` pods, all of them from `worker` where there is no `leader`.
+    """Builds groups of `size` pods, all of them from `worker` if there is no `leader`.
 
     `restartPolicy` of a group, if given, is among `spec`.
     """
@@ -116,7 +116,7 @@ def _least_template() -> JsonObject:
 
 
 def always(template: JsonObject) -> JsonObject:
-    """`template`, as a StatefulSet takes it, which makes the pods of a LeaderWorkerSet."""
+    """Changes `template` for a StatefulSet, which makes the pods of a LeaderWorkerSet."""
     template["spec"]["restartPolicy"] = "Always"
     return template
 
@@ -130,9 +130,9 @@ def mpi_job(
     version: str = MPI_JOBS.version,
     **policy: Any,
 ) -> JsonObject:
-    """A launcher, which is not tried again by itself, and its workers; all run until they are told.
+    """Builds a launcher without retries, and its workers; all run until they are deleted.
 
-    `policy` is laid over its runPolicy.
+    `policy` replaces fields of its runPolicy.
     """
     roles = {
         "Launcher": {

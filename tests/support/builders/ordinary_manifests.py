@@ -1,7 +1,7 @@
-"""What else people write: features of each Kind that look like tricks and are none.
+"""Collects ordinary features of each Kind that resemble tricks.
 
-What asks for GPUs here is counted to the last one, in the object as it is written. What is not
-counted (native sidecars, the pod that submits a RayJob) asks for cpu and memory alone.
+All GPUs in these objects are counted. Pods that are not counted (native sidecars, the submitter of
+a RayJob) request cpu and memory alone.
 """
 
 from typing import Any
@@ -16,19 +16,21 @@ HELPER = {"workload.codeflare.dev.appwrapper/helper": "true"}
 
 
 def manifests() -> dict[str, JsonObject]:
-    """By what each is about."""
+    """Returns the manifests, by subject."""
     return {**_pods(), **_jobs(), **_trainings(), **_ray(), **_sets(), **_surroundings()}
 
 
 def template(gpus: int = 0, container: str = "main", **spec: Any) -> JsonObject:
-    """A pod template; GPUs are limits, as most people write them."""
+    """Builds a pod template; GPUs are limits, as most users write them."""
     amounts = {"requests": {"cpu": "1"}, "limits": {GPU: gpus} if gpus else {}}
     main = {"name": container, "image": "i", "resources": amounts}
     return {"spec": {"containers": [main], "restartPolicy": "Never", **spec}}
 
 
 def with_sidecars(gpus: int, container: str = "main") -> JsonObject:
-    """Native sidecars, and an init container that checks the GPUs before the main container."""
+    """Builds native sidecars, and an init container that checks the GPUs before the main
+    container.
+    """
     amounts = {"requests": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "1Gi"}}
     none = {"requests": {"cpu": "1", GPU: 0}, "limits": {"memory": "1Gi", GPU: "0"}}
     sidecar = {"image": "i", "restartPolicy": "Always"}
@@ -47,7 +49,7 @@ def _named(api_version: str, kind: str, **fields: Any) -> JsonObject:
 
 
 def _direct(made: JsonObject, **spec: Any) -> JsonObject:
-    """The same, created without wrapping it, in the team's queue."""
+    """Builds the same object without a wrapper, in the team's queue."""
     made["metadata"]["labels"] = dict(QUEUE)
     made["spec"] |= spec
     return made
@@ -102,7 +104,7 @@ def _jobs() -> dict[str, JsonObject]:
 
 
 def _trainings() -> dict[str, JsonObject]:
-    """An elastic PyTorchJob without metrics gets no autoscaler: it is as large as it says."""
+    """Builds elastic PyTorchJobs: without metrics they get no autoscaler and keep their size."""
 
     def elastic() -> JsonObject:
         made = pytorch_job("elastic", "OnFailure", Worker=(2, template(8, "pytorch")))
@@ -145,7 +147,7 @@ def _ray_group(gpus: int, container: str) -> JsonObject:
 
 
 def ray_spec(gpus: int = 0, group: JsonObject | None = None, **spec: Any) -> JsonObject:
-    """A head, and workers as KubeRay's own samples have them, which no autoscaler touches."""
+    """Builds a head, and workers as in KubeRay's own samples, which no autoscaler changes."""
     counts = {"groupName": "workers", "replicas": 2, "minReplicas": 1, "maxReplicas": 5}
     workers = {**counts, "numOfHosts": 1, **_ray_group(gpus, "ray-worker"), **(group or {})}
     return {
@@ -228,7 +230,7 @@ def _sets() -> dict[str, JsonObject]:
 
 
 def _surroundings() -> dict[str, JsonObject]:
-    """A job with all that it needs, and a TensorBoard beside it."""
+    """Builds a job with all that it needs, and a TensorBoard beside it."""
     board = _named("apps/v1", "Deployment")
     labels = {"app": "board"}
     pods = {**template(restartPolicy="Always"), "metadata": {"labels": labels}}

@@ -1,4 +1,4 @@
-"""Manifests as people write them, and what `appwrapper pack` makes of them."""
+"""Manifests as users write them, and the output of `appwrapper pack` for them."""
 
 JOB = """\
 # Trains for a while.

@@ -1,4 +1,4 @@
-"""What the pinned API server says of pods, from the file that ships with the command."""
+"""Reads the pinned API server's schema of pods from the file that ships with the command."""
 
 from cli.shipped.data import pod_schema
 from shared.pod_schema.pod_schema import Definitions, PodSchema

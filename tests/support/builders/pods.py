@@ -1,4 +1,4 @@
-"""Builds Pods and pod templates that simulated kubelets act out."""
+"""Builds Pods and pod templates for simulated kubelets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ SIMULATION = "simulation.localcluster.dev/"
 def pod_template(
     labels: Mapping[str, str] | None = None, /, *, container: str = "main", **simulation: str
 ) -> JsonObject:
-    """Builds a template whose pods do what `simulation` says (`run_for="1s"`)."""
+    """Builds a template whose pods act out `simulation` (`run_for="1s"`)."""
     return {
         "metadata": {
             "labels": dict(labels or {}),
@@ -29,7 +29,7 @@ def pod_template(
 
 
 def pod_of(template: JsonObject, **metadata: object) -> JsonObject:
-    """Builds a Pod of a template; `metadata` is laid over that of the template."""
+    """Builds a Pod of a template; `metadata` replaces fields of the template's."""
     described = {**template.get("metadata", {}), **metadata}
     return {"apiVersion": "v1", "kind": "Pod", **template, "metadata": described}
 

@@ -1,4 +1,4 @@
-"""Kueue's objects, nodes and pods, as the API server shows them to `appwrapper check`."""
+"""Builds Kueue's objects, nodes and pods, as the API server shows them to `appwrapper check`."""
 
 from typing import Any
 
@@ -20,7 +20,9 @@ def cluster_queue(
     active: str = "",
     **limits: Any,
 ) -> JsonObject:
-    """With GPUs only. `limits` are borrowingLimit and lendingLimit; `active` is why it is not."""
+    """Builds one with GPUs only. `limits`: borrowingLimit, lendingLimit; `active`: why it is
+    not.
+    """
     quota = {"name": GPU, "nominalQuota": gpus, **limits}
     usage = {"name": GPU, "total": str(used), "borrowed": str(borrowed)}
     condition = {"type": "Active", "status": "False" if active else "True", "message": active}
@@ -43,7 +45,7 @@ def cluster_queue(
 
 
 def local_queue(namespace: str, cluster_queue_name: str, name: str = "default-queue") -> JsonObject:
-    """Of a team."""
+    """Builds a team's LocalQueue."""
     return {
         "kind": "LocalQueue",
         "metadata": {"name": name, "namespace": namespace},
@@ -53,7 +55,7 @@ def local_queue(namespace: str, cluster_queue_name: str, name: str = "default-qu
 
 
 def gpu_node(name: str, gpus: int = 8, **changes: Any) -> JsonObject:
-    """80 CPUs, 1100Gi, 2 adapters. `changes` are labels, spec, allocatable."""
+    """Builds a node with 80 CPUs, 1100Gi, 2 adapters. `changes`: labels, spec, allocatable."""
     amounts = {"cpu": "80", "memory": "1100Gi", GPU: str(gpus), "nvidia.com/roce_gdr": "2"}
     return {
         "kind": "Node",
@@ -67,7 +69,7 @@ def gpu_node(name: str, gpus: int = 8, **changes: Any) -> JsonObject:
 
 
 def workload(name: str, namespace: str = "team1", **changes: Any) -> JsonObject:
-    """Of an AppWrapper `name`, with one pod of 8 GPUs. `changes` replace what is said here.
+    """Builds a Workload of AppWrapper `name`, with one pod of 8 GPUs. `changes` replace fields.
 
     `requests`, `count`, `scheduler` are the pod set's; `conditions` maps a type to its status, or
     to a whole condition; everything else is a field of the spec.
@@ -104,7 +106,7 @@ def workload(name: str, namespace: str = "team1", **changes: Any) -> JsonObject:
 
 
 def bound_pod(namespace: str, name: str, node: str, gpus: int) -> JsonObject:
-    """A running pod."""
+    """Builds a running pod."""
     return {
         "kind": "Pod",
         "metadata": {"namespace": namespace, "name": name},
@@ -117,7 +119,7 @@ def bound_pod(namespace: str, name: str, node: str, gpus: int) -> JsonObject:
 
 
 def default_priority(value: int = 5) -> JsonObject:
-    """The PriorityClass of pods that name none."""
+    """Builds the PriorityClass of pods that name none."""
     return {
         "kind": "PriorityClass",
         "metadata": {"name": "default-priority"},
@@ -127,7 +129,7 @@ def default_priority(value: int = 5) -> JsonObject:
 
 
 def operator_config(text: str = "", namespace: str = "appwrapper-system") -> JsonObject:
-    """The operator's ConfigMap."""
+    """Builds the operator's ConfigMap."""
     return {
         "kind": "ConfigMap",
         "metadata": {"name": "appwrapper-operator-config", "namespace": namespace},

@@ -1,4 +1,4 @@
-"""Pods as the controller remembers them."""
+"""Builds pods as the controller remembers them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from controller.facts.pods import Pod
 
 
 def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
-    """Of the AppWrapper `train` with UID `u1`, owned by the Job with UID `job`."""
+    """Builds a pod of AppWrapper `train` with UID `u1`, owned by the Job with UID `job`."""
     fields: dict[str, Any] = {
         "namespace": "team1",
         "name": name,

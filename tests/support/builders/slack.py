@@ -1,4 +1,4 @@
-"""ClusterQueues, ResourceFlavors and nodes as the slack queue's keeper reads them."""
+"""Builds ClusterQueues, ResourceFlavors and nodes for the slack queue's keeper."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -34,7 +34,7 @@ def raw_queue(
     manager: str = "kubectl",
     uid: str = "",
 ) -> JsonObject:
-    """A ClusterQueue. Each group is flavor → resource → its nominalQuota, or all that it says."""
+    """Builds a ClusterQueue. A group is flavor → resource → nominalQuota, or its whole entry."""
     cohort_key = "cohort" if api == "v1beta1" else "cohortName"
     return {
         "apiVersion": f"{KUEUE}/{api}",
@@ -70,7 +70,7 @@ def _group(flavors: Mapping[str, Mapping[str, Any]]) -> JsonObject:
 
 
 def gpu_queue(name: str, nominal: int, limit: str | None = None, **more: Any) -> JsonObject:
-    """Of GPUs in the default flavor only."""
+    """Builds a queue of GPUs in the default flavor only."""
     said: JsonObject = {"nominalQuota": nominal}
     if limit is not None:
         said["lendingLimit"] = limit
@@ -78,7 +78,7 @@ def gpu_queue(name: str, nominal: int, limit: str | None = None, **more: Any) ->
 
 
 def raw_flavor(name: str = FLAVOR, labels: Mapping[str, str] | None = None) -> JsonObject:
-    """A ResourceFlavor of the nodes with these labels."""
+    """Builds a ResourceFlavor of the nodes with these labels."""
     return {
         "apiVersion": f"{KUEUE}/v1beta2",
         "kind": "ResourceFlavor",
@@ -88,19 +88,19 @@ def raw_flavor(name: str = FLAVOR, labels: Mapping[str, str] | None = None) -> J
 
 
 def flavor(name: str = FLAVOR, **labels: str) -> NodeFlavor:
-    """The same, projected."""
+    """Builds the same flavor, projected."""
     return node_flavor(raw_flavor(name, labels))
 
 
 def labelled_node(name: str, label: str = "", **changes: Any) -> Node:
-    """A node of 8 GPUs. `labels` are more labels, beside Autopilot's value `label`."""
+    """Builds a node of 8 GPUs. `labels` are more labels, beside Autopilot's value `label`."""
     raw = raw_node(name, label, **changes)
     raw["metadata"]["labels"] |= changes.get("labels", {})
     return NodeProjection().project(raw)
 
 
 def index_of(nodes: Iterable[Node]) -> NodeIndex:
-    """Knows these nodes."""
+    """Builds an index of these nodes."""
     made = NodeIndex(TAINTS)
     for each in nodes:
         made.update(change(None, each), START)
@@ -112,7 +112,7 @@ def rows_of(
     nodes: Iterable[Node],
     flavors: Iterable[NodeFlavor] = (flavor(),),
 ) -> tuple[SlackQuota, ...]:
-    """What is computed of it all."""
+    """Computes the rows of these queues and nodes."""
     stored = {queue.name: queue for queue in map(stored_queue, queues)}
     free = schedulable(index_of(nodes).shares(), flavors)
     return slack_quotas(stored[SLACK], stored.values(), free)
@@ -121,7 +121,7 @@ def rows_of(
 def row(
     headroom: int, *, nominal: int = 8, limit: int | None = None, resource: str = GPU
 ) -> SlackQuota:
-    """One row with 16 promised."""
+    """Builds one row with 16 promised."""
     stored = StoredQuota(
         (FLAVOR, resource),
         Decimal(nominal),

@@ -1,4 +1,4 @@
-"""A cluster as admins of teams see it: nodes, a flavor, the roles, and perhaps teams."""
+"""Builds a cluster as admins of teams see it: nodes, a flavor, the roles, and perhaps teams."""
 
 from copy import deepcopy
 
@@ -8,7 +8,7 @@ from tests.support.manifests import TEAM, documents
 
 GPU = "nvidia.com/gpu"
 AMOUNTS = {"cpu": "80", "memory": "1100Gi", GPU: "8", "nvidia.com/roce_gdr": "2", "pods": "110"}
-# What --quota says for the quota of deploy/team/team1.yaml.
+# The value of --quota for the quota of deploy/team/team1.yaml.
 TEAM1_QUOTA = ("cpu=640", "memory=8800Gi", f"{GPU}=64", "nvidia.com/roce_gdr=16", "pods=800")
 
 
@@ -21,12 +21,12 @@ def gpu_nodes(count: int) -> list[JsonObject]:
 
 
 def what_teams_share() -> list[JsonObject]:
-    """deploy/team/cluster.yaml."""
+    """Reads deploy/team/cluster.yaml."""
     return documents(TEAM / "cluster.yaml")
 
 
 def team(name: str, *, gpus: int = 64) -> list[JsonObject]:
-    """deploy/team/team1.yaml, for another team, and with other GPUs."""
+    """Builds deploy/team/team1.yaml for another team, with other GPUs."""
     made = []
     for each in documents(TEAM / "team1.yaml"):
         renamed = _renamed(deepcopy(each), name)

@@ -1,4 +1,4 @@
-"""Objects of every Kind whose pods are known, for the API server and Kueue to read."""
+"""Builds objects of every Kind with known pods, for the API server and Kueue to read."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NAME = "injected"
 
 
 def template(gpus: int = 0, **spec: Any) -> JsonObject:
-    """A pod template; its pods run until they are deleted."""
+    """Builds a pod template; its pods run until they are deleted."""
     resources = {"limits": {GPU: str(gpus)}} if gpus else {"requests": {"cpu": "100m"}}
     return {
         "metadata": {"annotations": {f"{SIMULATION}hang": "running"}},

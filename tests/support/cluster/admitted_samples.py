@@ -1,4 +1,4 @@
-"""Says what admission makes of a sample."""
+"""Computes a sample's spec after admission."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ USER, USERID = "workload.codeflare.dev/user", "workload.codeflare.dev/userid"
 QUEUE = "kueue.x-k8s.io/queue-name"
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
 COSCHEDULER = "scheduler-plugins-scheduler"
-# What keeps a pod that asks for GPUs off nodes that Autopilot calls unfit.
+# Keeps a GPU pod off nodes that Autopilot reports as unfit.
 AWAY_FROM_BAD_GPUS = {
     "nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -39,7 +39,7 @@ AWAY_FROM_BAD_GPUS = {
 
 
 def pod_templates(template: JsonObject) -> list[JsonObject]:
-    """Written for the samples' Kinds alone, and not with the product's own table."""
+    """Returns the pod templates of the samples' Kinds, without the product's own table."""
     match template["kind"]:
         case "Pod":
             return [template]
@@ -64,7 +64,7 @@ def pod_templates(template: JsonObject) -> list[JsonObject]:
             pytest.fail(f"a sample wraps a {kind}: say where its pods are")
 
 
-# The pod sets that the webhook writes down, since Kueue does not infer those of these Kinds.
+# The pod sets that the webhook writes: Kueue does not infer them for these Kinds.
 _DECLARED: dict[str, list[JsonObject]] = {
     "MPIJob": [
         {"path": "template.spec.mpiReplicaSpecs.Launcher.template", "replicas": 1},
@@ -81,9 +81,9 @@ def asks_for_gpus(pod_template: JsonObject) -> bool:
 
 
 def as_admitted(file: JsonObject, scheduler: str | None = COSCHEDULER) -> JsonObject:
-    """The sample's spec with all that admission adds, the digest left out; Kueue suspends it.
+    """Returns the sample's spec with all additions of admission except the digest; suspended.
 
-    `scheduler` is the one that the operator's configuration names.
+    `scheduler` is the scheduler in the operator's configuration.
     """
     spec: dict[str, Any] = copy.deepcopy(file["spec"])
     for component in spec["components"]:

@@ -1,4 +1,6 @@
-"""A team of its own for a test module, made as deploy/team says: copy the file, replace team1."""
+"""Makes a test module's own team by the instructions of deploy/team: copy the file, replace
+team1.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -29,7 +31,7 @@ def team_documents(name: str) -> list[JsonObject]:
 
 
 def without_quota(document: JsonObject) -> JsonObject:
-    """A ClusterQueue that admits nothing and borrows nothing; other objects as they are."""
+    """Changes a ClusterQueue to admit and borrow nothing; returns other objects unchanged."""
     if document["kind"] == "ClusterQueue":
         del document["spec"]["cohortName"]
         document["spec"]["stopPolicy"] = "Hold"
@@ -46,7 +48,7 @@ def without_quota(document: JsonObject) -> JsonObject:
 async def another_team(
     cluster: RunningCluster, name: str, documents: list[JsonObject]
 ) -> AsyncGenerator[None, None]:
-    """Applies `documents`, those of the team `name` and perhaps more; takes all away at the end."""
+    """Applies the team's `documents`, and perhaps more; deletes all of them at the end."""
     claim(name)
     await cluster.apply(documents)
     try:
@@ -60,9 +62,9 @@ async def another_team(
 
 
 async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) -> None:
-    """Pods find their ServiceAccount, and the API server knows who may create AppWrappers.
+    """Waits until ServiceAccounts exist and the API server knows who may create AppWrappers.
 
-    It learns of what was just written a moment later, and so does the controller manager.
+    The API server and the controller manager react to a write a moment later.
     """
     for document in documents:
         if document["kind"] == "Namespace":
@@ -94,6 +96,8 @@ async def _may_wrap(cluster: RunningCluster, subject: JsonObject, namespace: str
 
 
 def member_of(cluster: RunningCluster, team: str, user: str = "alice") -> Kubectl:
-    """kubectl as a researcher of the team: with the rights of deploy/team, and no others."""
+    """Returns kubectl as a researcher of the team: with the rights of deploy/team, and no
+    others.
+    """
     admin = Kubectl(cluster.kubectl, cluster.kubeconfig)
     return admin.impersonating(user, f"{team}-edit-group")

@@ -1,6 +1,6 @@
-"""What the API server itself answers to somebody: for tests in which kubectl is not the subject.
+"""Sends requests to the API server directly, for tests in which kubectl is not the subject.
 
-A kubectl costs a sixth of a second of CPU time, and puts its own words around those of the server.
+A kubectl costs a sixth of a second of CPU time, and adds its own text to the server's.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer: its HTTP code, and the object that was asked for or the Status that says no."""
+    """An answer: its HTTP code, and the requested object or the Status of the error."""
 
     code: int
     object: JsonObject
@@ -36,20 +36,20 @@ class Said:
 
     @property
     def message(self) -> str:
-        """Of a Status: why not."""
+        """Returns the message of a Status."""
         return str(self.object["message"])
 
     @property
     def errors(self) -> list[str]:
-        """Of the Status of an invalid object: each field with its error, as kubectl lists them."""
+        """Returns the errors of an invalid object's Status, as kubectl lists them."""
         causes = self.object["details"]["causes"]
         return [f"{each['field']}: {each['message']}" for each in causes]
 
 
 async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bool = False) -> Said:
-    """Create `body` under the identity that this kubectl has, or have the server judge it only.
+    """Creates `body` with this kubectl's identity; with `dry_run` the server only validates it.
 
-    Asks again, as a user would, where the webhook had no answer about their rights in time.
+    Retries, as a user would, if the webhook got no answer about the user's rights in time.
     """
     client = await connect(str(who.kubeconfig))
     try:
@@ -66,7 +66,7 @@ async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bo
 
 
 async def answer(who: Kubectl, request: Request) -> Said:
-    """What the API server says to any request."""
+    """Returns the API server's answer to any request."""
     credentials = await asyncio.to_thread(load_credentials, str(who.kubeconfig))
     clock = SystemClock()
     headers = CIMultiDict(request.headers)
@@ -93,7 +93,7 @@ async def answer(who: Kubectl, request: Request) -> Said:
 
 
 async def is_admin(client: KubeClient, namespace: str, account: str) -> bool:
-    """Whether the ServiceAccount may do everything."""
+    """True if the ServiceAccount may do everything."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",

@@ -1,6 +1,6 @@
-"""Cases of one file that wait for the same minute instead of each for its own.
+"""Runs cases of one file at the same time, so that they wait for the same minute.
 
-For cases that share nothing but the team of `lives`, and spend their time waiting.
+The cases share only the team of `lives`, and spend their time waiting.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ UnderWay = Mapping[str, asyncio.Task[None]]
 
 @asynccontextmanager
 async def under_way(cluster: RunningCluster, *cases: Case) -> AsyncGenerator[UnderWay, None]:
-    """Each case's task by its name, all begun; a test awaits its own.
+    """Yields the running task of each case, by its name; a test awaits its own.
 
-    What a case has begun is gone when its task ends. Those that nobody awaited are cancelled.
+    A case's objects are gone when its task ends. Tasks that no test awaited are cancelled.
     """
 
     async def one(case: Case) -> None:

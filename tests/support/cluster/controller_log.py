@@ -1,4 +1,4 @@
-"""What the controller's log says of one AppWrapper, on a cluster that has others too."""
+"""Reads the controller's log lines about one AppWrapper, on a cluster with others."""
 
 import json
 
@@ -8,7 +8,7 @@ from tests.support.cluster.life import Life
 
 
 def entries_about(cluster: RunningCluster, life: Life) -> list[JsonObject]:
-    """The whole lines that name its UID."""
+    """Returns the complete lines that name its UID."""
     uid = life.events[0].object["metadata"]["uid"]
     text = (cluster.logs / "controller.log").read_text()
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
@@ -16,5 +16,5 @@ def entries_about(cluster: RunningCluster, life: Life) -> list[JsonObject]:
 
 
 def moves_in(entries: list[JsonObject]) -> list[JsonObject]:
-    """Those that tell of a change of phase."""
+    """Returns the lines about a change of phase."""
     return [each for each in entries if each["message"].startswith("from ")]

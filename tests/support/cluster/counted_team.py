@@ -1,4 +1,6 @@
-"""A team with a wrapped and a direct job that run, and who may try something against them."""
+"""A team with a running wrapped job and a running direct job, and users who may try to change
+them.
+"""
 
 import re
 from collections.abc import AsyncGenerator
@@ -31,7 +33,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def said_to_be(resource: Resource, name: str, said: Said) -> str:
-    """Why it is forbidden."""
+    """Returns why the request is forbidden."""
     assert said.code == 403, said
     at = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
     text = said.message.removeprefix(f'{at} "{name}" is forbidden: ')
@@ -55,7 +57,7 @@ DIRECT = training("direct", labels=QUEUE)
 
 @dataclass(frozen=True)
 class Team:
-    """Who types, and the names of what runs."""
+    """The users, and the names of the running objects."""
 
     client: KubeClient
     alice: Kubectl
@@ -67,7 +69,7 @@ class Team:
     replica_set: str
 
     def name(self, text: str) -> str:
-        """Of an object whose name somebody else chose."""
+        """Returns the name of an object, also of one whose name was generated."""
         return str(getattr(self, text, text))
 
     async def asks(self, who: str, request: Request) -> Said:
@@ -75,7 +77,7 @@ class Team:
 
 
 def documents() -> list[JsonObject]:
-    """`edit`, and what it lacks in some versions of Kubernetes."""
+    """Builds the role `edit`, with rights that it lacks in some versions of Kubernetes."""
     resize = {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["get", "patch", "update"]}
     metadata = {"name": "resize", "namespace": TEAM}
     role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": [resize]}
@@ -94,7 +96,7 @@ def documents() -> list[JsonObject]:
 
 @asynccontextmanager
 async def counted_team(cluster: RunningCluster) -> AsyncGenerator[Team, None]:
-    """An AppWrapper with all its pods, a direct job, and an admin's own Deployment."""
+    """Runs an AppWrapper with all its pods, a direct job, and an admin's own Deployment."""
     client = cluster.client
     async with another_team(cluster, TEAM, documents()):
         await client.create(APPWRAPPERS, TEAM, WRAPPED)
@@ -127,7 +129,7 @@ async def phase_of(client: KubeClient, name: str) -> str:
 
 
 async def _is_known(team: Team) -> bool:
-    """The API server knows of the policies, and of these rights."""
+    """True once the API server knows the policies and these rights."""
     request = merged(DEPLOYMENTS, "free", {"spec": {"replicas": 2}}, "scale")
     return "'appwrapper-scale'" in str((await team.asks("editor", request)).object.get("message"))
 

@@ -1,4 +1,4 @@
-"""Runs controllers that die at a chosen write, and those that come after them."""
+"""Runs controllers that die at a chosen write, and their successors."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,11 +22,11 @@ CONFIGURATION = Configuration.model_validate(
 
 
 class Crash(BaseException):
-    """The process is gone. No handler of the product catches this."""
+    """Ends the process. No handler of the product catches this."""
 
 
 class CrashingClient:
-    """The real client, until a write: then the process dies, before or after it was carried out."""
+    """The real client, until a write: then the process dies, before or after the write."""
 
     def __init__(self, client: KubeClient, moment: str, *, carried_out: bool) -> None:
         self._client = client
@@ -59,7 +59,9 @@ class CrashingClient:
     def _described(
         self, method: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> str:
-        """`create jobs`, `status Running`, `status again` (the same phase), `patch appwrappers`."""
+        """Formats `create jobs`, `status Running`, `status again` (same phase), `patch
+        appwrappers`.
+        """
         if kwargs.get("subresource") != "status" or resource != APPWRAPPERS:
             return f"{method} {resource.plural}"
         phase = args[2]["status"]["phase"]
@@ -69,7 +71,7 @@ class CrashingClient:
 
 @asynccontextmanager
 async def controller_away(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
-    """Keeps the product's own controller away; yields a client for what takes its place."""
+    """Stops the product's own controller; yields a client for its replacement."""
     await cluster.processes.stop("controller")
     client = await connect(str(cluster.kubeconfig))
     try:
@@ -80,7 +82,7 @@ async def controller_away(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
 
 
 async def dies(client: KubeClient, moment: str, *, carried_out: bool) -> list[str]:
-    """Runs a controller until its death; what it wrote."""
+    """Runs a controller until its death; returns its writes."""
     crashing = CrashingClient(client, moment, carried_out=carried_out)
     fatal: Any = crashing
     with pytest.raises(BaseException) as died:
@@ -101,7 +103,7 @@ def name_of(test: str, moment: int, carried_out: bool) -> str:
 
 
 class Successor:
-    """A controller that works until the end of the block."""
+    """A controller that runs until the end of the block."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client

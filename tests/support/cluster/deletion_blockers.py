@@ -1,4 +1,4 @@
-"""Puts something in the way of a deletion, and waits until it is named."""
+"""Blocks a deletion, and waits until the status names the blocker."""
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, PatchType
@@ -17,7 +17,7 @@ async def set_finalizers(
 
 
 async def blocked(life: Life, message: str) -> JsonObject:
-    """The first state that says so, of one that holds its quota."""
+    """Returns the first state with this message that holds its quota."""
     item = await life.until(
         lambda each: (
             DELETING in true_conditions(each) and condition(each, DELETING).message == message

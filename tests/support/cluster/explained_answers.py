@@ -1,4 +1,4 @@
-"""What `appwrapper explain` says of each AppWrapper of `explained_team`, to an admin."""
+"""The answers of `appwrapper explain` to an admin about each AppWrapper of `explained_team`."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ IN_FLAVOR = f"insufficient unused quota for cpu in flavor {FLAVOR}"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What explain says of one, to an admin: whole texts."""
+    """The whole texts of `explain` about one AppWrapper, for an admin."""
 
     situation: str
     answer: str
@@ -32,7 +32,7 @@ def no_fit(name: str, why: str) -> str:
 
 
 def not_ready(what: str) -> tuple[str, str]:
-    """Both grace periods are before it."""
+    """Returns the texts before both grace periods end."""
     return (
         f"It turns Unhealthy (InsufficientPodsReady): {what}.",
         reset(1),

@@ -41,13 +41,13 @@ CRASHES: Final[JsonObject] = {
         }
     },
 }
-BOB: Final = own("bob")  # may read AppWrappers, and nothing else
+BOB: Final = own("bob")  # may only read AppWrappers
 HOLD: Final = "example.com/hold"
 _KUEUE: Final = "kueue.x-k8s.io"
 _ADMISSION_CHECKS: Final = Resource(
     _KUEUE, "v1beta2", "admissionchecks", "AdmissionCheck", namespaced=False
 )
-# Periods that are not over before the test is.
+# These periods outlast the test.
 LONG: Final = {
     "admissionGracePeriodDuration": "1h",
     "warmupGracePeriodDuration": "1h",
@@ -57,7 +57,7 @@ LONG: Final = {
 
 
 def queue(name: str, *, flavor: str = FLAVOR, cpu: int = 1, **spec: Any) -> list[JsonObject]:
-    """A ClusterQueue that lends to nobody, and its LocalQueue."""
+    """Builds a ClusterQueue that lends to no other, and its LocalQueue."""
     amounts = [{"name": "cpu", "nominalQuota": cpu}]
     flavors = [{"name": flavor, "resources": amounts}]
     return [
@@ -76,7 +76,7 @@ def queue(name: str, *, flavor: str = FLAVOR, cpu: int = 1, **spec: Any) -> list
 
 
 def _reader() -> list[JsonObject]:
-    """What BOB may."""
+    """Builds BOB's rights."""
     group = "rbac.authorization.k8s.io"
     metadata = {"name": "reader", "namespace": TEAM}
     rule = {
@@ -106,11 +106,11 @@ def local_queue(name: str, cluster_queue: str, **spec: Any) -> JsonObject:
 
 
 def documents() -> list[JsonObject]:
-    """The team, and queues of every temper."""
+    """Builds the team, and queues in every state."""
     found = team_documents(TEAM)
     for each in found:
         if each["kind"] == "ClusterQueue":
-            del each["spec"]["cohortName"]  # so that it has what it says, and no more
+            del each["spec"]["cohortName"]  # so that it has exactly its quota
     return [
         *found,
         {
@@ -137,7 +137,7 @@ def documents() -> list[JsonObject]:
 
 
 def wraps(name: str, template: JsonObject, /, queue: str = "default-queue", **ours: str) -> Any:
-    """An AppWrapper in this queue, whose periods are not over before the test is."""
+    """Builds an AppWrapper in this queue, whose periods outlast the test."""
     labels = {f"{_KUEUE}/queue-name": queue}
     return appwrapper(name, template, annotations={**LONG, **ours}, labels=labels)
 
@@ -145,19 +145,19 @@ def wraps(name: str, template: JsonObject, /, queue: str = "default-queue", **ou
 def hangs(
     name: str, how: str = "running", /, cpu: str = "1", priority: str = "", **spec: Any
 ) -> Any:
-    """A Pod that stays as it is."""
+    """Builds a Pod that stays as it is."""
     body = requesting(cpu, pod(name, hang=how), priority)
     body["spec"] |= spec
     return body
 
 
 def ends(name: str, code: int) -> JsonObject:
-    """A Pod that ends at once with this exit code."""
+    """Builds a Pod that ends at once with this exit code."""
     return pod(name, run_for="100ms", exit_code=str(code))
 
 
 def waiting() -> list[JsonObject]:
-    """What waits in a queue, or in none, from its first moment on."""
+    """Builds AppWrappers that wait from the start, in a queue or in none."""
     of_another = wraps("of-another", hangs("of-another"))
     of_another["spec"]["managedBy"] = f"{_KUEUE}/multikueue"
     return [
@@ -174,7 +174,7 @@ def waiting() -> list[JsonObject]:
 
 
 def admitted() -> list[JsonObject]:
-    """What has its quota at once, and comes to its situation by itself."""
+    """Builds AppWrappers that get their quota at once and reach their situation by themselves."""
     nowhere: Any = {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}}
     prepares: Any = {"initContainers": [{"name": "prepare", "image": "prepare:3"}]}
     gated: Any = {"schedulingGates": [{"name": "example.com/licence"}]}
@@ -215,7 +215,7 @@ def admitted() -> list[JsonObject]:
 
 
 def forbidding() -> list[JsonObject]:
-    """ResourceQuotas: no Secret, and no pod of high priority."""
+    """Builds ResourceQuotas: no Secret, and no pod of high priority."""
     high = {"scopeName": "PriorityClass", "operator": "In", "values": ["high-priority"]}
     return [
         _resource_quota("no-secrets", {"count/secrets": "0"}),
@@ -233,14 +233,14 @@ def _resource_quota(name: str, hard: dict[str, str], **spec: Any) -> JsonObject:
 
 
 class Stage:
-    """Acts on what has begun. All AppWrappers are deleted in the end."""
+    """Acts on the AppWrappers that were created. All of them are deleted in the end."""
 
     def __init__(self, cluster: RunningCluster) -> None:
         self._client: KubeClient = cluster.client
         self._begun: list[tuple[str, str]] = []
 
     async def act(self) -> None:
-        """Begins everything; returns when everybody else has done their part."""
+        """Creates everything; returns when the other programs have reacted."""
         check = {"type": "Active", "status": "True", "reason": "Active", "message": "ready"}
         check["lastTransitionTime"] = "2026-01-01T00:00:00Z"
         status = {"status": {"conditions": [check]}}
@@ -284,7 +284,9 @@ class Stage:
             await self._client.patch(WORKLOADS, TEAM, name, patch, PatchType.MERGE)
 
     async def _report(self, name: str, **container: Any) -> None:
-        """Begins one whose only container is as its node says; simulated nodes do not say this."""
+        """Begins an AppWrapper and writes its only container's status, which simulated nodes
+        omit.
+        """
         await self._begin(wraps(name, hangs(name, "pending")))
         await comes_to(lambda: self._has_containers(name), True)
         said = {"name": "main", "image": "quay.io/team/train:1", "imageID": "", "ready": False}
@@ -296,7 +298,7 @@ class Stage:
         )
 
     async def _has_containers(self, name: str) -> bool:
-        """Its simulated node has said all that it says by itself."""
+        """True once its simulated node has reported everything that it reports by itself."""
         with suppress(NotFound):
             item = await self._client.get(PODS, TEAM, name)
             return bool(item["status"].get("containerStatuses"))
@@ -313,13 +315,13 @@ class Stage:
         await self._delete(APPWRAPPERS, TEAM, "blocked")
 
     async def hold(self, *finalizers: str) -> None:
-        """The finalizers of others on the Job of `blocked`."""
+        """Adds foreign finalizers to the Job of `blocked`."""
         patch = {"metadata": {"finalizers": list(finalizers) or None}}
         with suppress(NotFound):
             await self._client.patch(JOBS, TEAM, "blocked", patch, PatchType.MERGE)
 
     async def _evacuate(self) -> None:
-        """Autopilot finds its GPU broken, and well again once it has left."""
+        """Marks its GPU as broken, as Autopilot does, and as healthy once its pods have left."""
         await self._runs(wraps("evacuated", gpu_job("evacuated")))
         [found] = await listed(
             self._client, PODS, TEAM, "workload.codeflare.dev/appwrapper=evacuated"
@@ -363,7 +365,7 @@ class Stage:
     async def clear(self) -> None:
         """Deletes all of them, and returns when they and their pods have gone.
 
-        A namespace in which there is something left is looked at again much later.
+        The namespace controller retries a namespace with remaining objects much later.
         """
         await self.hold()
         await asyncio.gather(*(self._delete(APPWRAPPERS, *each) for each in self._begun))
@@ -376,7 +378,7 @@ class Stage:
 
 @asynccontextmanager
 async def explained_team(cluster: RunningCluster) -> AsyncGenerator[None, None]:
-    """Every situation, acted out."""
+    """Runs every situation."""
     async with another_team(cluster, TEAM, [*documents(), *forbidding()]):
         await cluster.apply(_reader())
         stage = Stage(cluster)

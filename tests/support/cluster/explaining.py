@@ -1,4 +1,4 @@
-"""Runs `appwrapper explain` in this process, as somebody, and compares what it says."""
+"""Runs `appwrapper explain` in this process, as a given user, and compares its output."""
 
 import asyncio
 import io
@@ -13,7 +13,7 @@ from localcluster.access.running import RunningCluster
 
 _CLOCK: Final = r"(\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d) UTC"
 _SPAN: Final = r"\d+ (s|min|h|d)( \d+ (s|min|h))?"
-# What differs from run to run, as texts that are expected name it.
+# Text that differs from run to run, by its placeholder in expected texts.
 _WORDS: Final = {
     "<ago>": rf"{_CLOCK}, {_SPAN} ago",
     "<soon>": rf"{_CLOCK}, in {_SPAN}",
@@ -27,7 +27,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What the command left behind."""
+    """The exit code and output of the command."""
 
     code: int
     out: str
@@ -35,13 +35,13 @@ class Explained:
 
     @property
     def report(self) -> Any:
-        """Of -o json; it succeeded and warned of nothing."""
+        """Returns the report of -o json; asserts success without warnings."""
         assert (self.code, self.err) == (0, "")
         return json.loads(self.out)
 
 
 async def explain(cluster: RunningCluster, namespace: str, *arguments: str) -> Explained:
-    """`appwrapper explain ARGUMENTS`, by an admin unless `--as` says otherwise."""
+    """Runs `appwrapper explain ARGUMENTS`, as an admin unless `--as` names another user."""
     out, err = io.StringIO(), io.StringIO()
     terminal = Terminal(io.StringIO(), out, err, {"COLUMNS": "400"})
     where = ("--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace)
@@ -50,19 +50,19 @@ async def explain(cluster: RunningCluster, namespace: str, *arguments: str) -> E
 
 
 async def answer(cluster: RunningCluster, namespace: str, name: str) -> tuple[str, str]:
-    """The situation that one is in, and the first sentence."""
+    """Returns the AppWrapper's situation, and the first sentence."""
     report = (await explain(cluster, namespace, name, "--output", "json")).report
     return report["situation"], report["answer"]
 
 
 def says(expected: str, said: str) -> bool:
-    """Whether that is the whole text, word for word but for what _WORDS stand for."""
+    """True if the whole text matches, word for word except for the placeholders of _WORDS."""
     parts = re.split(f"({'|'.join(map(re.escape, _WORDS))})", expected)
     pattern = "".join(_WORDS.get(each, re.escape(each)) for each in parts)
     return re.fullmatch(pattern, said) is not None
 
 
 def as_expected(expected: tuple[str, ...], said: list[str]) -> list[str]:
-    """What was said, with the expected text wherever it agrees: to compare with `expected`."""
+    """Returns `said`, with the expected text wherever both agree: to compare with `expected`."""
     padded = [*expected, *[""] * len(said)]
     return [want if says(want, text) else text for want, text in zip(padded, said, strict=False)]

@@ -1,4 +1,4 @@
-"""Lives that end badly: a pod that fails, how often it was tried again, and what is left."""
+"""Lives that end with a failure: a failing pod, its retries, and the end."""
 
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import true_conditions, version_of
@@ -8,17 +8,17 @@ from tests.support.cluster.lives import DEPLOYED, QUOTA
 
 
 def failing(name: str, **simulation: str) -> JsonObject:
-    """A pod that fails soon after it runs."""
+    """Builds a pod that fails soon after it runs."""
     return pod(name, **{"run_for": "300ms", "exit_code": "1"} | simulation)
 
 
 def retries(item: JsonObject) -> int:
-    """How many were spent."""
+    """Returns the number of spent retries."""
     return int(item["status"].get("resettingCount", 0))
 
 
 async def ended(life: Life, *, after: JsonObject) -> JsonObject:
-    """It has given back everything."""
+    """Waits until it has released everything."""
     return await life.until(
         lambda item: (
             version_of(item) > version_of(after) and not true_conditions(item) & {QUOTA, DEPLOYED}

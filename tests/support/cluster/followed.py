@@ -1,4 +1,4 @@
-"""One AppWrapper from its creation to its deletion, and what its conditions say."""
+"""Follows one AppWrapper from its creation to its deletion, and reads its conditions."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +12,7 @@ from tests.support.cluster.life import Life, listed
 
 @asynccontextmanager
 async def followed(client: KubeClient, namespace: str, body: JsonObject) -> AsyncIterator[Life]:
-    """Created, followed, and deleted in the end; then nothing of it is left."""
+    """Creates and follows it, deletes it in the end, and waits until it is gone."""
     name = body["metadata"]["name"]
     async with Life(client, namespace, name) as life:
         await client.create(APPWRAPPERS, namespace, body)
@@ -27,14 +27,14 @@ async def followed(client: KubeClient, namespace: str, body: JsonObject) -> Asyn
 
 
 def said(item: JsonObject, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of the condition of that type."""
+    """Returns status, reason and message of the condition of that type."""
     found = condition(item["status"]["conditions"], kind)
     assert found is not None, item["status"]["conditions"]
     return found["status"], found["reason"], found["message"]
 
 
 async def until_said(life: Life, kind: str, reason: str, *, after: int = 0) -> JsonObject:
-    """The first state, above that resourceVersion, in which that condition has that reason."""
+    """Waits for the first state above that resourceVersion whose condition has that reason."""
 
     def seen(item: JsonObject) -> bool:
         conditions = (item.get("status") or {}).get("conditions") or ()
@@ -45,7 +45,7 @@ async def until_said(life: Life, kind: str, reason: str, *, after: int = 0) -> J
 
 
 async def events_about(client: KubeClient, namespace: str, name: str) -> list[tuple[str, str, str]]:
-    """Type, reason and message of every event on the AppWrapper of that name."""
+    """Returns type, reason and message of every event on the AppWrapper of that name."""
     return [
         (each["type"], each["reason"], each["message"])
         for each in await listed(client, EVENTS, namespace)

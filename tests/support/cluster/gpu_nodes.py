@@ -1,4 +1,4 @@
-"""The shared cluster's GPU nodes with Autopilot's labels, and AppWrappers whose pods use GPUs."""
+"""Labels the shared cluster's GPU nodes like Autopilot, and runs AppWrappers that use GPUs."""
 
 import os
 from collections.abc import AsyncIterator, Callable
@@ -24,7 +24,7 @@ RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 
 class GpuNodes:
-    """`label` says what Autopilot would; in the end every node is as it was."""
+    """`label` writes Autopilot's labels; in the end every node is restored."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -47,13 +47,13 @@ class GpuNodes:
         return life
 
     async def followed(self, name: str) -> Life:
-        """The life of one that somebody is about to create."""
+        """Follows the life of an AppWrapper that the caller is about to create."""
         life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
         self._stack.push_async_callback(self._end, life, name)
         return life
 
     async def runs(self, body: JsonObject) -> Life:
-        """The same, once all of its pods run."""
+        """Creates it and waits until all of its pods run."""
         life = await self.begin(body)
         await life.until(lambda item: true_conditions(item) == RUNS, "all of its pods running")
         return life
@@ -66,22 +66,22 @@ class GpuNodes:
         await life.until_deleted()
 
     async def pods(self, life: Life) -> dict[str, str]:
-        """UID → node of its pods, live."""
+        """Returns UID → node of its pods, live."""
         uid = life.events[0].object["metadata"]["uid"]
         found = await listed(self.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
         return {each["metadata"]["uid"]: each["spec"].get("nodeName", "") for each in found}
 
     async def node_of(self, life: Life) -> str:
-        """Of its only pod."""
+        """Returns the node of its only pod."""
         (node,) = (await self.pods(life)).values()
         return node
 
     def value(self, name: str, /, **labels: str) -> float:
-        """What the controller's /metrics say now."""
+        """Returns a value of the controller's /metrics."""
         return self._words.sample(name, labels)
 
     async def shows(self, name: str, value: float, /, **labels: str) -> None:
-        """The controller's /metrics come to show that."""
+        """Waits until the controller's /metrics show that value."""
 
         async def shown() -> float:
             try:
@@ -109,7 +109,7 @@ async def gpu_nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 
 async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str:
-    """What an admin's shell says to commands of a page. They must succeed."""
+    """Runs commands of a page in an admin's shell; returns their output. They must succeed."""
     path = f"{cluster.kubectl.parent}:{os.environ['PATH']}"
     told = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
     script = "set -euo pipefail\n" + commands
@@ -121,7 +121,7 @@ async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str
 def gpu_job(
     name: str, pods: int = 1, gpus: int = 8, node: str = "", **simulation: str
 ) -> JsonObject:
-    """A Job whose pods run until they are deleted, one to a node, unless `simulation` says more."""
+    """Builds a Job whose pods run until deleted, one to a node, unless `simulation` differs."""
     body = job(name, pods, **(simulation or {"hang": "running"}))
     spec = body["spec"]["template"]["spec"]
     if gpus:
@@ -134,23 +134,23 @@ def gpu_job(
 def gpu_appwrapper(
     name: str, pods: int = 1, gpus: int = 8, node: str = "", **annotations: str
 ) -> JsonObject:
-    """Of one such Job."""
+    """Builds an AppWrapper of one such Job."""
     body = gpu_job(name, pods, gpus, node)
     return appwrapper(name, body, annotations={**AT_ONCE, **annotations})
 
 
 def unhealthy(item: JsonObject) -> tuple[str, str, str]:
-    """Status, reason and message of that condition."""
+    """Returns status, reason and message of that condition."""
     conditions = item["status"]["conditions"]
     (found,) = (each for each in conditions if each["type"] == "Unhealthy")
     return found["status"], found["reason"], found["message"]
 
 
 def says(reason: str) -> Callable[[JsonObject], bool]:
-    """Unhealthy is True for that reason."""
+    """Matches a state in which Unhealthy is True for that reason."""
     return lambda item: "Unhealthy" in true_conditions(item) and unhealthy(item)[1] == reason
 
 
 def since(life: Life, item: JsonObject) -> list[Any]:
-    """The states of the AppWrapper after that one."""
+    """Returns the states of the AppWrapper after that one."""
     return [each.object for each in life.events if version_of(each.object) > version_of(item)]

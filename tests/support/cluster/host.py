@@ -1,10 +1,10 @@
 """Runs the cluster that all workers of one test run share, and observes it.
 
 `python -m tests.support.cluster.host FOLDER OPTIONS` starts the cluster in FOLDER/cluster and
-serves FOLDER/observer.sock, where each line is a question or an answer, as one JSON object. The
+serves FOLDER/observer.sock, on which each line is a question or an answer, as one JSON object. The
 runner of the tests owns this process: it ends with the runner, or on SIGTERM.
 
-Workers only ask. So a worker that dies takes nothing from the others.
+Workers only send questions. So a worker that dies takes nothing from the others.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _LINE_BYTES = 64 * 1024 * 1024  # a story may be long
 
 
 class Host:
-    """Answers what workers ask, each question by the method of its name."""
+    """Answers the workers' questions, each by the method of its name."""
 
     def __init__(self, cluster: LocalCluster, observer: Observer) -> None:
         self._cluster = cluster
@@ -38,7 +38,7 @@ class Host:
         self._turn = asyncio.Lock()
 
     def violations(self, namespaces: list[str]) -> list[dict[str, Any]]:
-        """Return what was broken in these namespaces since the last question about them."""
+        """Return the violations in these namespaces since the last question about them."""
         return [asdict(each) for each in self._observer.violations(namespaces)]
 
     def violations_of(self, name: str, namespace: str) -> list[dict[str, Any]]:
@@ -58,9 +58,9 @@ class Host:
         return self._observer.story_of(namespace, name)
 
     def verdict(self, failed: bool) -> list[str]:
-        """Return every broken promise that no worker has asked about, and repairs by resync.
+        """Return every violation and traceback that no worker has read, and repairs by resync.
 
-        `failed` says that tests failed: then passes that ended with an error may have any reason.
+        `failed`: tests failed, so passes that ended with an error may have any reason.
         """
         found = [str(each) for each in self._observer.violations()] + self._words.complaints()
         if repairs := self._words.repairs():
@@ -70,7 +70,7 @@ class Host:
         return found
 
     def gaps(self) -> list[str]:
-        """Return where the API server could not report everything that happened."""
+        """Return where the API server could not report all changes."""
         return self._observer.gaps
 
     def keep_logs(self) -> str:

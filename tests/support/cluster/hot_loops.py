@@ -1,4 +1,4 @@
-"""Looks whether pass follows pass, or write follows write, without end."""
+"""Detects endless passes and endless writes."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,26 +6,26 @@ from collections.abc import Callable
 from tests.support.cluster.life import Life
 from tests.support.observer.controller_words import ControllerWords
 
-# A loop is hot in every stretch; what the last change, or a busy machine, brought about is over
-# after one or two.
+# A hot loop shows in every stretch; the effects of the last change, or of a busy machine, end after
+# one or two.
 STRETCHES = 4
-# Passes over all AppWrappers in so many seconds that are no hot loop.
+# This many passes over all AppWrappers in so many seconds are no hot loop.
 SECONDS, PASSES = 3.0, 15
 WRITES_SECONDS = 1.0
 
 
 async def nothing_is_hot(words: ControllerWords) -> None:
-    """A few seconds with few passes, also over what is beside it."""
+    """Waits until a few seconds have few passes, over all AppWrappers."""
     await _cools_down(lambda: passes(words), SECONDS, PASSES)
 
 
 async def nothing_is_written(*lives: Life) -> None:
-    """A second without a change of these. Passes that write nothing are not seen."""
+    """Waits until a second has no change of these. Passes that write nothing are not seen."""
     await _cools_down(lambda: sum(len(each.events) for each in lives), WRITES_SECONDS, 0)
 
 
 def passes(words: ControllerWords) -> float:
-    """How many there were, over all AppWrappers."""
+    """Returns the number of passes over all AppWrappers."""
     results = ("success", "requeue_after", "requeue", "error")
     labels = [{"controller": "appwrapper", "result": each} for each in results]
     return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)

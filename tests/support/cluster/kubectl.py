@@ -1,4 +1,4 @@
-"""Runs kubectl as the documentation tells people to: from the root of the repository."""
+"""Runs kubectl as the documentation recommends: from the root of the repository."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a finished kubectl left behind."""
+    """The exit code and output of a finished kubectl."""
 
     code: int
     out: str
@@ -33,14 +33,14 @@ class Kubectl:
     groups: tuple[str, ...] = ()
 
     def impersonating(self, user: str, *groups: str) -> Self:
-        """The same as somebody else, as the API server sees them once they are authenticated."""
+        """Returns the same kubectl as another user, as the API server sees an authenticated one."""
         return replace(self, user=user, groups=(*groups, "system:authenticated"))
 
     async def run(self, *arguments: str, stdin: str = "") -> Completed:
-        """Runs `kubectl ARGUMENTS` to its end, whatever that is.
+        """Runs `kubectl ARGUMENTS` to its end, with any exit code.
 
-        On a busy machine the webhook may not hear in time what a user may do, and says so. Then
-        it is asked again, as its user would.
+        On a busy machine the webhook may get no answer in time about a user's rights, and reports
+        that. Then the command is repeated, as its user would.
         """
         for _ in range(TRIES):
             completed = await self._run(*arguments, stdin=stdin)
@@ -66,7 +66,7 @@ class Kubectl:
         return Completed(process.returncode or 0, out.decode(), err.decode())
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """The output of a kubectl that must succeed."""
+        """Returns the output of a kubectl that must succeed."""
         completed = await self.run(*arguments, stdin=stdin)
         assert completed.code == 0, f"kubectl {' '.join(arguments)}: {completed.err}"
         return completed.out

@@ -1,4 +1,4 @@
-"""Follows AppWrappers in a real cluster: what happened to each object, in the order of etcd."""
+"""Follows AppWrappers in a real cluster: the changes of each object, in etcd's order."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        # The API server ends a watch that does not keep up with a burst; the next goes on there.
+        # The API server ends a watch that does not keep up with a burst; the next watch continues.
         while True:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
@@ -71,7 +71,7 @@ class Life:
         what: str,
         seconds: float = PATIENCE_SECONDS,
     ) -> JsonObject:
-        """The first recorded state, from now on or before, of which `seen` is true."""
+        """Returns the first recorded state, past or future, for which `seen` is true."""
         looked_at = 0
         try:
             async with asyncio.timeout(seconds):
@@ -88,7 +88,7 @@ class Life:
     async def until_phase(
         self, wanted: str, *, after: int = 0, seconds: float = PATIENCE_SECONDS
     ) -> JsonObject:
-        """The first state in that phase with a resourceVersion above `after`."""
+        """Returns the first state in that phase with a resourceVersion above `after`."""
         return await self.until(
             lambda item: phase(item) == wanted and version_of(item) > after,
             f"phase {wanted}",
@@ -96,21 +96,21 @@ class Life:
         )
 
     async def until_deleted(self) -> None:
-        """The AppWrapper is gone."""
+        """Waits until the AppWrapper is gone."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not any(event.type is WatchEventType.DELETED for event in self.events):
                 self._changed.clear()
                 await self._changed.wait()
 
     def story(self) -> list[str]:
-        """Each recorded change of phase and true conditions, as text."""
+        """Returns each recorded change of phase and true conditions, as text."""
         return [
             f"{event.type.value} {phase(event.object)} {sorted(true_conditions(event.object))}"
             for event in self.events
         ]
 
     def phases(self) -> list[str]:
-        """The phases that it went through, each once in a row."""
+        """Returns its phases in order, each once in a row."""
         seen: list[str] = []
         for event in self.events:
             if not seen or seen[-1] != phase(event.object):
@@ -118,10 +118,10 @@ class Life:
         return seen
 
     async def check_the_promise_to_kueue(self) -> None:
-        """No status ever said that resources, or quota, were free while pods had them.
+        """Asserts that no status reported resources, or quota, as free while pods had them.
 
-        resourceVersions are etcd's revisions, so events of both kinds can be put in one order,
-        once both watches have told everything that has happened so far.
+        resourceVersions are etcd's revisions. So events of both kinds can be put in one order, once
+        both watches have reported all past changes.
         """
         await self._caught_up()
         events = sorted(
@@ -138,7 +138,7 @@ class Life:
                 pods[uid] = event.object
 
     async def _caught_up(self) -> None:
-        """The watches have brought what a live read shows."""
+        """Waits until the watches have reported all that a live read shows."""
         for resource, events, selector in (
             (APPWRAPPERS, self.events, ""),
             (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
@@ -176,7 +176,7 @@ class Life:
 
 
 def _versions(events: list[WatchEvent]) -> dict[str, str]:
-    """uid → resourceVersion of the objects that are there, as far as the events tell."""
+    """Returns uid → resourceVersion of the existing objects, by the events."""
     there: dict[str, str] = {}
     for event in events:
         metadata = event.object["metadata"]
@@ -188,7 +188,7 @@ def _versions(events: list[WatchEvent]) -> dict[str, str]:
 
 
 async def ends_well(client: KubeClient, namespace: str, name: str) -> JsonObject:
-    """It comes to Succeeded, in its first attempt. Returns it."""
+    """Waits for Succeeded in its first attempt, and returns the AppWrapper."""
     found: JsonObject = {}
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -204,7 +204,7 @@ async def ends_well(client: KubeClient, namespace: str, name: str) -> JsonObject
 
 
 async def exists(client: KubeClient, resource: Resource, namespace: str | None, name: str) -> bool:
-    """There is an object of that name, live."""
+    """True if there is an object of that name, live."""
     try:
         await client.get(resource, namespace, name, metadata_only=True)
     except NotFound:
@@ -215,6 +215,6 @@ async def exists(client: KubeClient, resource: Resource, namespace: str | None, 
 async def listed(
     client: KubeClient, resource: Resource, namespace: str | None, label_selector: str = ""
 ) -> list[dict[str, Any]]:
-    """All objects, live."""
+    """Returns all objects, live."""
     pages = client.pages(resource, namespace, label_selector=label_selector)
     return [item async for page in pages for item in page.items]

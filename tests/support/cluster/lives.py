@@ -24,7 +24,7 @@ DELETING = "DeletingResources"
 
 
 def lives_documents() -> list[JsonObject]:
-    """Two CPUs of quota, and nobody to borrow from."""
+    """Builds the team with two CPUs of quota, which cannot borrow."""
     documents = team_documents(NAMESPACE)
     [queue] = [each["spec"] for each in documents if each["kind"] == "ClusterQueue"]
     del queue["cohortName"]
@@ -35,7 +35,7 @@ def lives_documents() -> list[JsonObject]:
 
 
 class Condition(NamedTuple):
-    """What one condition says."""
+    """The values of one condition."""
 
     status: str
     reason: str
@@ -43,13 +43,13 @@ class Condition(NamedTuple):
 
 
 def condition(item: JsonObject, kind: str) -> Condition:
-    """Fails where the AppWrapper has no such condition."""
+    """Returns a condition; fails if the AppWrapper has none of that type."""
     [found] = [each for each in item["status"]["conditions"] if each["type"] == kind]
     return Condition(found["status"], found["reason"], found["message"])
 
 
 def steps(life: Life, *conditions: str) -> list[tuple[str, ...]]:
-    """The phases, each with those of `conditions` that are True; every change of these once."""
+    """Returns the phases, each with its True conditions among `conditions`; every change once."""
     seen: list[tuple[str, ...]] = []
     for event in life.events:
         held = true_conditions(event.object)
@@ -60,7 +60,7 @@ def steps(life: Life, *conditions: str) -> list[tuple[str, ...]]:
 
 
 class Lives:
-    """AppWrappers that are deleted in the end, before anything that was in their way."""
+    """AppWrappers that are deleted in the end, before the objects that block them."""
 
     def __init__(self, cluster: RunningCluster, stack: AsyncExitStack) -> None:
         self.cluster = cluster
@@ -68,7 +68,7 @@ class Lives:
         self._stack = stack
 
     async def begin(self, body: JsonObject) -> Life:
-        """Creates the AppWrapper; its life from the first moment on."""
+        """Creates the AppWrapper; returns its life from the first moment on."""
         name = body["metadata"]["name"]
         life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
         await self.client.create(APPWRAPPERS, NAMESPACE, body)
@@ -80,7 +80,7 @@ class Lives:
         with suppress(NotFound):
             await self.delete(APPWRAPPERS, name)
         await life.until_deleted()
-        # Of one that was deleted with --cascade=orphan Kueue's Workload stays, and its quota.
+        # After a deletion with --cascade=orphan, Kueue's Workload and its quota remain.
         for each in await listed(self.client, WORKLOADS, NAMESPACE):
             if each["metadata"]["name"].startswith(f"appwrapper-{name}-"):
                 with suppress(NotFound):
@@ -92,24 +92,24 @@ class Lives:
         )
 
     async def names(self, resource: Resource, life: Life) -> list[str]:
-        """Of the objects and pods that carry this AppWrapper's UID."""
+        """Returns the names of the objects and pods with this AppWrapper's UID."""
         uid = life.events[0].object["metadata"]["uid"]
         items = await listed(self.client, resource, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
         return sorted(each["metadata"]["name"] for each in items)
 
     async def patch_pod(self, name: str, status: dict[str, Any]) -> None:
-        """As its node would report it."""
+        """Writes a pod's status as its node would report it."""
         await self.client.patch(
             PODS, NAMESPACE, name, {"status": status}, PatchType.MERGE, subresource="status"
         )
 
     async def annotate(self, name: str, **annotations: str) -> None:
-        """Ours, without their prefix."""
+        """Writes our annotations, given without their prefix."""
         body = {"metadata": {"annotations": prefixed(**annotations)}}
         await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
 
     async def workload(self, life: Life) -> JsonObject:
-        """What Kueue has of it, once there is something."""
+        """Returns Kueue's Workload, once it exists."""
         uid = life.events[0].object["metadata"]["uid"]
         found: list[JsonObject] = []
 
@@ -126,11 +126,11 @@ class Lives:
         return workload
 
     async def kueue_says(self, life: Life) -> set[str]:
-        """The conditions of its Workload that are True."""
+        """Returns the True conditions of its Workload."""
         return true_conditions(await self.workload(life))
 
     async def set_active(self, life: Life, active: bool) -> None:
-        """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
+        """Makes Kueue evict the AppWrapper, as a preemption does, or admit it again."""
         name = (await self.workload(life))["metadata"]["name"]
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, NAMESPACE, name, patch, PatchType.MERGE)
@@ -138,9 +138,9 @@ class Lives:
     async def told(
         self, name: str, reason: str, *, kind: str = "Warning", until: str = ""
     ) -> list[str]:
-        """The messages of the Events about it with this reason, once there is one.
+        """Returns the messages of its Events with this reason, once there is one.
 
-        `until` is a message that must be among them: others may come before it.
+        `until` is a message that must be among them: others may precede it.
         """
 
         async def messages() -> list[str]:
@@ -160,7 +160,9 @@ class Lives:
 
     @asynccontextmanager
     async def forbidden(self, what: str) -> AsyncGenerator[None, None]:
-        """The namespace takes no more of `what` (`count/configmaps`, `pods`) meanwhile."""
+        """Makes the namespace reject more of `what` (`count/configmaps`, `pods`) inside the
+        block.
+        """
         name = "no-" + what.replace("/", "-")
         body = {
             "apiVersion": "v1",
@@ -182,7 +184,7 @@ class Lives:
 
 
 def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
-    """`body`, a Pod or what has a pod template, with this request of each pod's, and a class."""
+    """Adds this request to each pod of `body`, a Pod or an object with a template; and a class."""
     spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
     for container in spec["containers"]:
         container["resources"] = {"requests": {"cpu": cpu}}
@@ -192,9 +194,9 @@ def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
 
 
 def slow_to_go(body: JsonObject) -> JsonObject:
-    """`body`, a Pod or what has a pod template, with a termination grace period of its pods'.
+    """Sets a termination grace period in `body`, a Pod or an object with a pod template.
 
-    Without one the API server removes them at once, whatever their simulation says.
+    Without one the API server removes pods at once, whatever their simulation.
     """
     spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
     spec["terminationGracePeriodSeconds"] = 30
@@ -206,7 +208,7 @@ def config_map(name: str) -> JsonObject:
 
 
 def unhealthy_reasons(life: Life) -> list[str]:
-    """The reasons of Unhealthy while it was True, each once in a row."""
+    """Returns the reasons of Unhealthy while it was True, each once in a row."""
     seen: list[str] = []
     for event in life.events:
         if UNHEALTHY in true_conditions(event.object):
@@ -217,7 +219,7 @@ def unhealthy_reasons(life: Life) -> list[str]:
 
 
 def revisions(life: Life, phases: Iterable[str]) -> dict[str, int]:
-    """Phase -> the revision at which it was first seen."""
+    """Returns phase → the revision at which it was first seen."""
     wanted = set(phases)
     found: dict[str, int] = {}
     for event in life.events:

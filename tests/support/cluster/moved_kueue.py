@@ -1,4 +1,4 @@
-"""Another version of Kueue in a running cluster, as an admin brings it (docs/admins/kueue.md)."""
+"""Installs another version of Kueue in a running cluster, as admins do (docs/admins/kueue.md)."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,9 +13,9 @@ from localcluster.programs.toolchain import find_go
 async def move_kueue(
     cluster: LocalCluster, version: str, meanwhile: Callable[[], Awaitable[None]]
 ) -> None:
-    """Stops the one that runs and applies the other's manifests over its own.
+    """Stops the running version and applies the other's manifests over its own.
 
-    `meanwhile` is what happens while there is none.
+    `meanwhile` runs while there is no Kueue.
     """
     wanted = component("kueue", version)
     cache = BuildCache(default_folder(), await find_go(), reporter_for())
@@ -24,5 +24,5 @@ async def move_kueue(
     await cluster.processes.stop("kueue")
     try:
         await meanwhile()
-    finally:  # without it nothing could be removed
+    finally:  # without Kueue nothing could be removed
         await kueue.install(cluster)

@@ -1,4 +1,4 @@
-"""What the lives of AppWrappers around a Kind with a real operator have in common."""
+"""Shared steps in the lives of AppWrappers around a Kind with a real operator."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ RUNNING = ["", "Suspended", "Resuming", "Running"]
 
 
 def kind_sample(file: str) -> JsonObject:
-    """A sample of samples/kinds whose pods fit in the quota of these lives."""
+    """Reads a sample of samples/kinds whose pods fit in the quota of these lives."""
     text = (SAMPLES / "kinds" / file).read_text()
     body: JsonObject = yaml.safe_load(text.replace("cpu: 1\n", "cpu: 100m\n"))
     return body
@@ -40,7 +40,7 @@ def kind_sample(file: str) -> JsonObject:
 
 @dataclass(frozen=True)
 class World:
-    """All that there is of one AppWrapper: its status, Kueue's Workload, its pods and objects."""
+    """The whole state of one AppWrapper: its status, Kueue's Workload, its pods and objects."""
 
     phase: str
     conditions: frozenset[str]
@@ -50,7 +50,7 @@ class World:
 
 
 async def world(lives: Lives, life: Life, resource: Resource) -> World:
-    """Looks once. Of Kueue's conditions those that say who has the quota."""
+    """Reads it once; of Kueue's conditions only those about the quota."""
     item = life.events[-1].object
     said = await lives.kueue_says(life)
     return World(
@@ -63,19 +63,19 @@ async def world(lives: Lives, life: Life, resource: Resource) -> World:
 
 
 async def becomes(lives: Lives, life: Life, resource: Resource, expected: World) -> None:
-    """Looks until the world is as expected."""
+    """Waits until the world is as expected."""
     await comes_to(lambda: world(lives, life, resource), expected)
 
 
 async def ready(life: Life, *, after: int = 0) -> JsonObject:
-    """The first state above that resourceVersion in which all pods are ready."""
+    """Returns the first state above that resourceVersion in which all pods are ready."""
     return await life.until(
         lambda item: version_of(item) > after and true_conditions(item) == RUNS, "all pods ready"
     )
 
 
 async def leftovers(lives: Lives, name: str, *resources: Resource) -> list[str]:
-    """What exists in the namespace whose name begins with `name`, as `Kind name`."""
+    """Returns the namespace's objects whose names begin with `name`, as `Kind name`."""
     found: list[str] = []
     for resource in resources:
         items = await listed(lives.client, resource, NAMESPACE)
@@ -85,7 +85,7 @@ async def leftovers(lives: Lives, name: str, *resources: Resource) -> list[str]:
 
 
 def uids_by_attempt(life: Life) -> dict[str, set[str]]:
-    """Attempt -> the UIDs of the pods that were there in it."""
+    """Returns attempt -> the UIDs of its pods."""
     found: dict[str, set[str]] = {}
     for event in life.pod_events:
         metadata = event.object["metadata"]
@@ -94,7 +94,9 @@ def uids_by_attempt(life: Life) -> dict[str, set[str]]:
 
 
 async def fails_as_deleted(life: Life, component: str) -> JsonObject:
-    """At once, whatever the retry limit; then everything goes. Returns the last state."""
+    """Waits until it fails at once, despite its retries, and all is deleted. Returns the last
+    state.
+    """
     failed = await life.until_phase("Failed")
     message = f"deleted by another client: {component}"
     assert condition(failed, UNHEALTHY) == Condition("True", "MissingComponent", message)
@@ -106,7 +108,7 @@ async def fails_as_deleted(life: Life, component: str) -> JsonObject:
 
 
 async def preempted_and_back(lives: Lives, life: Life, resource: Resource) -> None:
-    """A more urgent Job gets the quota of a running AppWrapper when its pods are gone, and ends."""
+    """Lets a more urgent Job take the quota of a running AppWrapper, and end."""
     held = await ready(life)
     name = held["metadata"]["name"]
     before = await world(lives, life, resource)
@@ -144,7 +146,7 @@ async def preempted_and_back(lives: Lives, life: Life, resource: Resource) -> No
 
 
 def third(template: JsonObject) -> JsonObject:
-    """A pod template of low priority, three pods of which leave no quota, and slow to go."""
+    """Changes a pod template: low priority, slow to end; three such pods use all quota."""
     spec = template["spec"]
     spec["priorityClassName"] = "low-priority"
     spec["terminationGracePeriodSeconds"] = 30

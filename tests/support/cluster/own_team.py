@@ -1,4 +1,4 @@
-"""Makes the nodes that only one worker's pods run on, and the flavor that leads them there."""
+"""Makes the nodes of one worker's pods, and the flavor that assigns them."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _GPUS: Final = 8
 
 
 async def own_nodes(client: KubeClient) -> list[JsonObject]:
-    """Return the nodes that this process's queued pods run on, by name."""
+    """Return the nodes of this process's queued pods, by name."""
     selector = f"{NODE_LABEL}={WORKER}" if WORKER else ""
     pages = client.pages(NODES, label_selector=selector)
     found = [item async for page in pages for item in page.items]

@@ -1,4 +1,4 @@
-"""Creates AppWrappers through the API server at a steady pace, whatever becomes of each."""
+"""Creates AppWrappers through the API server at a steady pace, whatever their results."""
 
 import asyncio
 import itertools
@@ -13,7 +13,7 @@ from tests.support.builders.appwrappers import manifest
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """One create. Times are seconds of time.monotonic(); `due` is when it should have begun."""
+    """One create. Times are seconds of time.monotonic(); `due` is its planned beginning."""
 
     due: float
     began: float
@@ -23,12 +23,13 @@ class Create:
 
 @dataclass(slots=True)
 class PacedCreates:
-    """`rate` creates a second in `namespace`, each begun in its own time, on a machine that can.
+    """Sends `rate` creates a second in `namespace`, each at its own time, if the machine can.
 
-    On one that is too busy for that rate a create waits until fewer than `at_once` are unanswered:
-    else they pile up, and the API server has no answer for the webhook within its two seconds.
+    On a machine that is too busy for that rate a create waits until fewer than `at_once` are
+    unanswered. Otherwise they pile up, and the API server does not answer the webhook within its
+    two seconds.
 
-    Nobody runs what is created: it is managed by somebody else. Never sent twice.
+    Each create is sent once. No controller runs the AppWrappers: they are managed by another one.
     """
 
     client: KubeClient
@@ -39,7 +40,9 @@ class PacedCreates:
     _pending: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def run(self, count: int, until: asyncio.Event | None = None) -> None:
-        """At least `count`, and on `until` that is set. Returns once all are answered."""
+        """Sends at least `count` creates, and more until `until` is set. Returns once all are
+        answered.
+        """
         start = time.monotonic()
         for index in itertools.count():
             if index >= count and (until is None or until.is_set()):
@@ -55,18 +58,18 @@ class PacedCreates:
 
     @property
     def errors(self) -> list[Create]:
-        """Those that were not admitted."""
+        """Returns the creates that were not admitted."""
         return [each for each in self.done if each.error is not None]
 
     @property
     def pace(self) -> float:
-        """Creates a second, as they really began."""
+        """Returns the real rate, in creates a second."""
         began = sorted(each.began for each in self.done)
         return (len(began) - 1) / (began[-1] - began[0])
 
     @property
     def summary(self) -> str:
-        """How the load really was."""
+        """Describes the real load."""
         latest = max(each.began - each.due for each in self.done)
         slowest = max(each.ended - each.began for each in self.done)
         return (

@@ -1,4 +1,4 @@
-"""People, programs and nodes as the API server really authenticates them: no impersonation."""
+"""Users, programs and nodes with real credentials for the API server: no impersonation."""
 
 from localcluster.access import kubeconfig
 from localcluster.access.running import RunningCluster
@@ -6,7 +6,7 @@ from tests.support.cluster.kubectl import Kubectl
 
 
 def person(cluster: RunningCluster, name: str, *groups: str) -> Kubectl:
-    """kubectl with a client certificate of this user in these groups."""
+    """Returns kubectl with a client certificate of this user in these groups."""
     certificate = cluster.authority.client(f"people/{name.replace(':', '.')}", name, groups)
     return Kubectl(
         cluster.kubectl,
@@ -20,10 +20,10 @@ def person(cluster: RunningCluster, name: str, *groups: str) -> Kubectl:
 
 
 async def service_account(cluster: RunningCluster, namespace: str, name: str) -> Kubectl:
-    """kubectl with a token of this service account, which is made where absent."""
+    """Returns kubectl with a token of this service account, which is created if absent."""
     return Kubectl(cluster.kubectl, await cluster.service_account_kubeconfig(namespace, name))
 
 
 def admin(cluster: RunningCluster) -> Kubectl:
-    """kubectl as the cluster's administrator (system:masters)."""
+    """Returns kubectl as the cluster's administrator (system:masters)."""
     return Kubectl(cluster.kubectl, cluster.kubeconfig)

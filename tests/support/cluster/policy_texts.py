@@ -1,4 +1,4 @@
-"""What users read where a policy refuses, whole."""
+"""The whole messages with which policies reject requests."""
 
 SPEC = (
     "spec cannot be changed: Kueue counted it as it was submitted. To run something else, delete "

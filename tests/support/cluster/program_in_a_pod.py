@@ -1,10 +1,9 @@
-"""A program of the product as a pod runs it, short of a container runtime.
+"""Runs a program of the product as in a pod, but without a container runtime.
 
-It is the first process of a PID namespace, in a root of its own that holds the interpreter, the
-packages and that program's sources, all read-only; its user is in no user database, has no home and
-no right to anything; nothing can be written anywhere, not even below /tmp or /dev/shm. What a
-kubelet mounts (credentials, the ConfigMap) and sets (two variables) is there. The network is this
-machine's.
+It is the first process of a PID namespace. Its root has only the interpreter, the packages and that
+program's sources, all read-only. Its user is in no user database, and has no home and no rights.
+Nothing can be written anywhere, not even below /tmp or /dev/shm. The kubelet's mounts (credentials,
+the ConfigMap) and two variables are there. The network is this machine's.
 """
 
 import asyncio
@@ -28,8 +27,8 @@ _USER: Final = 65532
 # The official package is for kubeconfigs, and the images leave it out.
 _LEFT_OUT: Final = ("kubernetes",)
 _IS_ROOT: Final = os.geteuid() == 0
-# The end of who runs the tests ends all of it. Another user than root becomes the root of a user
-# namespace, who may mount.
+# All of it ends with the process that runs the tests. A user other than root becomes the root of a
+# user namespace, who may mount.
 _DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL")
 _AS_ROOT: Final = (*(() if _IS_ROOT else ("unshare", "--user", "--map-root-user")), *_DIES_WITH_US)
 _NEW_PROCESSES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
@@ -67,28 +66,28 @@ exec chroot "{root}" {no_rights} {interpreter} -m {program} "$@"
 
 
 class Pod(WebhookProcess):
-    """A running program. Signals go to itself, as from a kubelet, and not to who started it."""
+    """A running program. Signals go to it, as from a kubelet, and not to its starter."""
 
     @property
     def pid(self) -> int:
-        """Of the program, as seen from outside."""
+        """Returns the program's process id, as seen from outside."""
         return int(_children(self.process.pid)[0])
 
     @property
     def children(self) -> list[str]:
-        """The processes that it has started."""
+        """Returns the processes that it has started."""
         tasks = Path(f"/proc/{self.pid}/task").iterdir()
         return [child for task in tasks for child in (task / "children").read_text().split()]
 
     @property
     def status(self) -> dict[str, list[str]]:
-        """What the kernel says of the program: /proc/PID/status."""
+        """Returns the kernel's /proc/PID/status of the program."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
 
     @property
     def writable(self) -> set[str]:
-        """What the program sees mounted, and not as read-only."""
+        """Returns the mounts that the program sees and that are not read-only."""
         mounts = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
         fields = [line.split() for line in mounts]
         return {each[4] for each in fields if "ro" not in each[5].split(",")}
@@ -96,16 +95,16 @@ class Pod(WebhookProcess):
     async def begins(self) -> None:
         """Waits until there is a first process, which soon becomes the program."""
         async with asyncio.timeout(30):
-            while not _children(self.process.pid):  # noqa: ASYNC110  nobody tells of it
+            while not _children(self.process.pid):  # noqa: ASYNC110  no event reports it
                 await asyncio.sleep(0.001)
 
     def ask_to_end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """See `WebhookProcess`."""
+        """Sends the signal to the program itself."""
         os.kill(self.pid, number)
 
 
 async def why_no_pods() -> str:
-    """What this machine does not allow; nothing where it does."""
+    """Returns what this machine forbids; empty if it can run pods."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(*_AS_ROOT, *_NEW_PROCESSES, "mount", "-t", "tmpfs", "tmpfs", "/mnt"),
@@ -132,8 +131,8 @@ async def pod(
 ) -> AsyncIterator[Pod]:
     """Runs `program` until the end of the block; `folder` is empty, and for this pod alone.
 
-    `account` and `config` are folders as a kubelet mounts them. `server` is where the variables of
-    a pod say that the API server is.
+    `account` and `config` are folders as a kubelet mounts them. `server` is the API server's
+    address in the pod's variables.
     """
     root = folder / "root"
     root.mkdir()

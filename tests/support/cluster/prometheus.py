@@ -1,4 +1,4 @@
-"""A real Prometheus beside a cluster's programs, with the rules of deploy/monitoring."""
+"""Runs a real Prometheus beside a cluster's programs, with the rules of deploy/monitoring."""
 
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -28,13 +28,13 @@ _OF_ALL: Final = ("alertname", "severity")
 
 
 class Prometheus:
-    """Asks its HTTP API."""
+    """Sends requests to its HTTP API."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     async def firing(self) -> dict[str, dict[str, str]]:
-        """The alerts that fire now, by name: each one's annotations."""
+        """Returns the firing alerts, by name, with each one's annotations."""
         alerts = (await self._get("alerts"))["alerts"]
         return {
             each["labels"]["alertname"]: each["annotations"]
@@ -43,7 +43,7 @@ class Prometheus:
         }
 
     async def labels(self, name: str) -> list[dict[str, str]]:
-        """The labels of each alert of this name that fires now, without what all of them have."""
+        """Returns the labels of each firing alert of this name, without the common ones."""
         alerts = (await self._get("alerts"))["alerts"]
         found = [
             {key: value for key, value in each["labels"].items() if key not in _OF_ALL}
@@ -53,14 +53,14 @@ class Prometheus:
         return sorted(found, key=str)
 
     async def troubles(self) -> list[str]:
-        """What is wrong with the rules, once each was evaluated."""
+        """Returns the errors of the rules, once each was evaluated."""
         groups = (await self._get("rules"))["groups"]
         rules = [each for group in groups for each in group["rules"]]
         assert len(rules) == 2 * len(ALERTS)
         return [f"{each['name']}: {each['lastError']}" for each in rules if each.get("lastError")]
 
     async def value(self, query: str) -> float | None:
-        """The first value that a query finds; None where it finds nothing."""
+        """Returns the first value that a query finds; None if it finds nothing."""
         found = (await self._get("query", query=query))["result"]
         return float(found[0]["value"][1]) if found else None
 
@@ -75,7 +75,7 @@ class Prometheus:
 
 
 async def build_prometheus() -> Path:
-    """The program, built where it is not built yet."""
+    """Returns the program, built if it is missing."""
     cache = BuildCache(default_folder(), await find_go(), reporter_for())
     return (await cache.ensure([CATALOGUE[NAME]]))[NAME]
 
@@ -84,9 +84,9 @@ async def build_prometheus() -> Path:
 async def prometheus(
     cluster: LocalCluster, program: Path, thresholds: Mapping[str, float], imitated: str = ""
 ) -> AsyncGenerator[Prometheus, None]:
-    """Scrapes both programs every second, and evaluates the rules as they are and again at once.
+    """Scrapes both programs every second, and evaluates each rule twice: unchanged, and at once.
 
-    The second time no rule waits, and those that `thresholds` names have other thresholds.
+    The second copy does not wait, and has other thresholds for the rules in `thresholds`.
     `imitated` is the address of a page that imitates another replica of the webhook.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir=cluster.directory))

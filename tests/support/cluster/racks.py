@@ -1,4 +1,4 @@
-"""The cluster's eight nodes in four racks of two blocks, under a Topology of Kueue's, and a team.
+"""Puts the cluster's eight nodes into four racks of two blocks, under a Topology, for one team.
 
 Every flavor of the team's queue has the topology, so Kueue assigns nodes to all its workloads.
 """
@@ -34,12 +34,12 @@ _POOL = "tests.localcluster.dev/pool"
 
 
 def rack_of(node: str) -> str:
-    """Nodes 1 and 2 are in rack-1, 3 and 4 in rack-2, …"""
+    """Returns the rack of a node: 1 and 2 are in rack-1, 3 and 4 in rack-2, …"""
     return f"rack-{(int(node.rpartition('-')[2]) + 1) // 2}"
 
 
 class Racks:
-    """`begin` and `runs` create AppWrappers; in the end they are gone and every node is well."""
+    """`begin` and `runs` create AppWrappers; in the end they are gone and every node is healthy."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -56,7 +56,7 @@ class Racks:
         return life
 
     async def runs(self, body: JsonObject) -> Life:
-        """The same, once all of its pods run."""
+        """Create it and wait until all of its pods run."""
         life = await self.begin(body)
         await life.until(lambda item: true_conditions(item) == RUNS, "all of its pods running")
         return life
@@ -69,23 +69,23 @@ class Racks:
         await life.until_deleted()
 
     async def pods(self, life: Life) -> list[JsonObject]:
-        """Its pods, live."""
+        """Return its pods, live."""
         uid = life.events[0].object["metadata"]["uid"]
         return await listed(self.client, PODS, TEAM, f"workload.codeflare.dev/uid={uid}")
 
     async def nodes_of(self, life: Life) -> list[str]:
-        """The nodes of its pods, sorted; empty for a pod that has none."""
+        """Return the nodes of its pods, sorted; empty for a pod that has none."""
         return sorted(each["spec"].get("nodeName", "") for each in await self.pods(life))
 
     async def workload(self, life: Life) -> JsonObject:
-        """What Kueue has made of it."""
+        """Return Kueue's Workload."""
         uid = life.events[0].object["metadata"]["uid"]
         found = await listed(self.client, WORKLOADS, TEAM, f"kueue.x-k8s.io/job-uid={uid}")
         assert len(found) == 1, found
         return found[0]
 
     async def told(self, name: str, reason: str) -> list[str]:
-        """The messages of the Events with that reason about the AppWrapper of that name."""
+        """Return the messages of the Events with that reason about the AppWrapper of that name."""
         return [
             each["message"]
             for each in await listed(self.client, EVENTS, TEAM)
@@ -114,19 +114,19 @@ class Racks:
         await self._patch(node, {"metadata": {"labels": {key: value}}})
 
     async def cordon(self, node: str) -> None:
-        """As `kubectl cordon` does."""
+        """Cordon the node as `kubectl cordon` does."""
         self._changed.add(node)
         await self._patch(node, {"spec": {"unschedulable": True}})
 
     async def silence(self, node: str) -> None:
-        """Let the node report no more."""
+        """Stop the node's heartbeats."""
         await self.label(node, HEARTBEAT_STOPPED, HEARTBEAT_LABEL)
 
     async def _patch(self, node: str, patch: JsonObject) -> None:
         await self.client.patch(NODES, None, node, patch, PatchType.MERGE)
 
     async def put_back(self) -> None:
-        """All is as it was."""
+        """Restore all nodes and the rest."""
         try:
             await self._stack.aclose()
         finally:
@@ -145,7 +145,7 @@ class Racks:
 
 
 def _documents() -> list[JsonObject]:
-    """The team, with a quota that all eight nodes together have."""
+    """Build the team, with the quota of all eight nodes together."""
     documents = team_documents(TEAM)
     for each in documents:
         if each["kind"] == "ClusterQueue":
@@ -158,7 +158,7 @@ def _documents() -> list[JsonObject]:
 
 @asynccontextmanager
 async def racks_team(cluster: LocalCluster) -> AsyncIterator[None]:
-    """The nodes have their labels, Kueue its Topology, and the team its queue."""
+    """Label the nodes, and create Kueue's Topology and the team's queue."""
     nodes = sorted(each["metadata"]["name"] for each in await listed(cluster.client, NODES, None))
     for node in nodes:
         number = int(rack_of(node).rpartition("-")[2])
@@ -188,7 +188,7 @@ async def racks_team(cluster: LocalCluster) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def racks(cluster: LocalCluster) -> AsyncIterator[Racks]:
-    """For one test, in the team."""
+    """Yield racks for one test, in the team."""
     found = Racks(cluster)
     try:
         yield found

@@ -1,4 +1,4 @@
-"""A program of a cluster under another configuration: started anew with it, or while it runs."""
+"""Changes the configuration of a cluster's program: with a restart, or while it runs."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from shared.api.objects import JsonObject
 
 
 def pause_resets(cluster: LocalCluster, paused: bool) -> None:
-    """As the kubelet does when an admin edits the ConfigMap: the running process sees the file."""
+    """Edits the file as the kubelet does after an admin's edit of the ConfigMap."""
     file = cluster.directory / "product" / "controller.yaml"
     configuration = yaml.safe_load(file.read_text())
     configuration.setdefault("appwrapper", {})["pauseResets"] = paused
@@ -24,7 +24,7 @@ async def reconfigured(
 ) -> AsyncGenerator[JsonObject, None]:
     """Restarts it with `changes` to the section `appwrapper`; yields the whole configuration.
 
-    The same process, started twice: so no request is refused but those that come in between.
+    The same process is started twice, so only requests in between are refused.
     """
     command = cluster.processes[program].spec.command
     file = cluster.directory / "product" / f"{program}.yaml"

@@ -1,4 +1,4 @@
-"""Says what the webhook tells those whom it refuses."""
+"""Builds the webhook's messages for rejected requests."""
 
 
 def refused(kind: str, advice: str, name: str = "mine") -> str:

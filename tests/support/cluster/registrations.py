@@ -1,4 +1,4 @@
-"""Our two webhook configurations, for a while, changed."""
+"""Changes our two webhook configurations for a while."""
 
 import copy
 from collections.abc import AsyncGenerator, Callable
@@ -25,7 +25,7 @@ Change = Callable[[JsonObject], JsonObject]
 
 @asynccontextmanager
 async def changed_registrations(client: KubeClient, change: Change) -> AsyncGenerator[None, None]:
-    """`change` makes of each webhook what it shall be meanwhile."""
+    """`change` returns the replacement of each webhook."""
     before = {name: await _webhooks(client, name) for name in REGISTRATIONS}
     try:
         for name, webhooks in before.items():
@@ -33,7 +33,7 @@ async def changed_registrations(client: KubeClient, change: Change) -> AsyncGene
         yield
     finally:
         for name, webhooks in before.items():
-            # The bundle is the keeper's: it may have changed.
+            # Only the caBundle is kept as it is now: the webhook may have changed it.
             now = {each["name"]: each["clientConfig"] for each in await _webhooks(client, name)}
             kept = [each | {"clientConfig": now[each["name"]]} for each in webhooks]
             await _write(client, name, kept)
@@ -41,7 +41,7 @@ async def changed_registrations(client: KubeClient, change: Change) -> AsyncGene
 
 @asynccontextmanager
 async def unjudged(cluster: RunningCluster, namespace: str) -> AsyncGenerator[None, None]:
-    """The API server does not ask our webhook about that namespace. It is a team's, or nobody's."""
+    """Hides a namespace, a team's or another, from our webhook."""
 
     def blind(webhook: JsonObject) -> JsonObject:
         rule = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}
@@ -56,7 +56,7 @@ async def unjudged(cluster: RunningCluster, namespace: str) -> AsyncGenerator[No
 
 
 async def _answer(client: KubeClient, namespace: str) -> str:
-    """Of a dry run of what is wrong. API servers learn of a registration a moment later."""
+    """Returns the answer to a dry run of an invalid object: registrations take a moment."""
     body = appwrapper("probe", job("a"), queued=False, annotations={"retryLimit": "many"})
     try:
         made = await client.create(APPWRAPPERS, namespace, body, dry_run=True)

@@ -1,4 +1,4 @@
-"""Asks the host of the shared cluster what its observer has seen."""
+"""Reads the observer of the shared cluster from its host."""
 
 import socket
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import orjson
 
 from tests.support.observer.judge import Violation
 
-# What is in the host's folder: the cluster's own folder, the socket, and why it could not start.
+# In the host's folder: the cluster's own folder, the socket, and the reason of a failed start.
 CLUSTER: Final = "cluster"
 SOCKET: Final = "observer.sock"
 FAILED: Final = "failed"
@@ -17,7 +17,7 @@ _SECONDS: Final = 180.0  # longer than the observer itself waits
 
 
 class HostFailed(Exception):
-    """The host could not answer; the text says why."""
+    """The host could not answer; the text contains the reason."""
 
 
 class RemoteObserver:
@@ -35,7 +35,7 @@ class RemoteObserver:
         self._socket.close()
 
     def violations(self, namespaces: Iterable[str]) -> list[Violation]:
-        """Return what was broken in these namespaces since the last call."""
+        """Return the violations in these namespaces since the last call."""
         found = self._ask("violations", namespaces=sorted(namespaces))
         return [_violation(each) for each in found]
 
@@ -58,12 +58,12 @@ class RemoteObserver:
         return str(self._ask("story_of", namespace=namespace, name=name))
 
     def verdict(self, *, failed: bool) -> list[str]:
-        """Return what was broken and nobody asked about. The runner asks once, at the end."""
+        """Return the violations that no worker has read. The runner calls it once, at the end."""
         found: list[str] = self._ask("verdict", failed=failed)
         return found
 
     def gaps(self) -> list[str]:
-        """Return where the API server could not report everything that happened."""
+        """Return where the API server could not report all changes."""
         found: list[str] = self._ask("gaps")
         return found
 
@@ -72,7 +72,7 @@ class RemoteObserver:
         return Path(self._ask("keep_logs"))
 
     def _ask(self, question: str, /, **arguments: Any) -> Any:
-        """Raise HostFailed or OSError where there is no answer."""
+        """Raise HostFailed or OSError if there is no answer."""
         self._socket.sendall(orjson.dumps({"ask": question, "with": arguments}) + b"\n")
         line = self._stream.readline()
         if not line:

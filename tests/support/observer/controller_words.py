@@ -13,6 +13,7 @@ REPAIRS: Final = "appwrapper_resync_repairs_total"
 ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _FIRST_WORDS: Final = b"configuration, as far as it is not the default"
 _FAILED_REQUEST: Final = b'"message":"request failed: '
+_CHANGED: Final = b'"message":"changed since the decision to create its components; '
 _SECONDS: Final = 10.0
 
 
@@ -58,15 +59,20 @@ class ControllerWords:
     def unexplained(self, conflicts: int) -> str:
         """Why the passes that ended with an error are more than there were reasons for, if so.
 
-        Each is a request that failed, which the log tells, or a conflict, which it does not: of
-        those there are no more than the API server has answered for AppWrappers. Raises OSError.
+        Each is a request that failed or a read that found a newer version, which the log shows, or
+        a conflict, which it does not show: of those there are no more than the API server has
+        answered for AppWrappers. Raises OSError.
         """
         errors = self.sample(ERRORS, {"controller": "appwrapper"})
         *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
         told = since_its_start.count(_FAILED_REQUEST)
-        if told <= errors <= told + conflicts:
+        changed = since_its_start.count(_CHANGED)
+        if told <= errors <= told + conflicts + changed:
             return ""
-        return f"{errors:g} passes failed: the log tells of {told}, and {conflicts} conflicts"
+        return (
+            f"{errors:g} passes failed: the log has {told} failed requests and {changed} changed"
+            f" AppWrappers, and the API server counts {conflicts} conflicts"
+        )
 
     def sample(self, name: str, labels: Mapping[str, str]) -> float:
         """One value of /metrics; 0 for labels that were not counted yet.

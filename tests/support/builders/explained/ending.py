@@ -30,7 +30,7 @@ GOES = {"deletionTimestamp": ago(-20), "deletionGracePeriodSeconds": 30}
 
 
 def unhealthy(seconds: float = 40) -> JsonObject:
-    """Builds what it was reset for."""
+    """Builds the condition that led to the reset."""
     return condition("Unhealthy", "True", "FoundFailedPods", FAILED_MESSAGE, seconds)
 
 

@@ -1,4 +1,6 @@
-"""Builds what the API server shows of the AppWrapper `train` of team1: realistic JSON, one time."""
+"""Builds the objects around AppWrapper `train` of team1, as the API server shows them at one
+time.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +19,7 @@ OURS = "workload.codeflare.dev/"
 
 
 def ago(seconds: float) -> str:
-    """That long before NOW, as Kubernetes writes times."""
+    """Formats the time that long before NOW, as Kubernetes does."""
     return format_time(NOW - timedelta(seconds=seconds))
 
 
@@ -35,7 +37,7 @@ def condition(
 
 
 def template(pods: int = 2, gpus: int = 8) -> JsonObject:
-    """Builds the Job that is wrapped."""
+    """Builds the wrapped Job."""
     resources = {"requests": {"cpu": "4"}, "limits": {"nvidia.com/gpu": f"{gpus}"}}
     container = {"name": "main", "image": "quay.io/team/train:1", "resources": resources}
     return {
@@ -66,9 +68,10 @@ def appwrapper(
     spec: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> JsonObject:
-    """Builds it. `timers`: how many seconds ago they began; `deployed`: its component's status.
+    """Builds the AppWrapper. `timers`: seconds since each began; `deployed`: its component's
+    status.
 
-    `suspects`: how many seconds ago its second pod failed first on these nodes, in attempt 1.
+    `suspects`: the seconds since its second pod failed first on these nodes, in attempt 1.
     """
     component: JsonObject = {"template": template(pods, gpus)}
     if phase not in ("", "Suspended"):
@@ -113,12 +116,12 @@ def appwrapper(
 
 
 def _suspect(node: str, seconds: float) -> JsonObject:
-    """Builds an entry of its second pod."""
+    """Builds a suspect entry of its second pod."""
     return {"node": node, "since": ago(seconds), "pod": "train-1-x7k2p", "attempt": 1}
 
 
 def _recorded(pods: int, attempt: int, deployed: str) -> JsonObject:
-    """Builds what status says of its component."""
+    """Builds its component's status."""
     recorded: JsonObject = {
         "name": "train" if attempt else "",
         "kind": "Job" if attempt else "",
@@ -132,7 +135,7 @@ def _recorded(pods: int, attempt: int, deployed: str) -> JsonObject:
 
 
 def held(seconds: float = 60, *, ready: bool | None = None) -> tuple[JsonObject, ...]:
-    """Builds the conditions of one that has its quota and its components."""
+    """Builds the conditions of an AppWrapper that has its quota and its components."""
     conditions = [
         condition("QuotaReserved", "True", "Resuming", seconds=seconds),
         condition("ResourcesDeployed", "True", "ComponentsCreated", seconds=seconds),
@@ -255,7 +258,7 @@ def workload(
 def holder(
     name: str, gpus: int, *, priority: int = 5, namespace: str = "team1", seconds: float = 4000
 ) -> JsonObject:
-    """Builds somebody else's admitted Workload in team1-cluster-queue."""
+    """Builds another user's admitted Workload in team1-cluster-queue."""
     return {
         "metadata": {
             "namespace": namespace,
@@ -347,7 +350,6 @@ def local_queue(**spec: Any) -> JsonObject:
 
 
 def node(name: str, gpus: int = 8) -> JsonObject:
-    """Builds a node."""
     amounts = {"cpu": "96", "memory": "1056Gi", "nvidia.com/gpu": f"{gpus}", "pods": "110"}
     return {"metadata": {"name": name}, "status": {"allocatable": amounts}}
 
@@ -355,7 +357,7 @@ def node(name: str, gpus: int = 8) -> JsonObject:
 def event(
     reason: str, message: str, seconds: float, kind: str = "Normal", **fields: Any
 ) -> JsonObject:
-    """Builds an event on it."""
+    """Builds an event on the AppWrapper."""
     return {
         "metadata": {"namespace": "team1", "name": f"train.{reason}.{seconds}"},
         "involvedObject": {"kind": "AppWrapper", "name": "train", "uid": UID},
@@ -375,7 +377,9 @@ ASSUMED = OperatorSettings(AppWrapperConfig(), "you may not read the operator's 
 
 
 def world(*workloads: JsonObject, **changes: Any) -> World:
-    """Builds what all AppWrappers of team1 share: 8 nodes, one queue, and these Workloads."""
+    """Builds the objects that all AppWrappers of team1 share: 8 nodes, one queue, these
+    Workloads.
+    """
     mine = tuple(each for each in workloads if each["metadata"]["namespace"] == "team1")
     found: dict[str, Any] = {
         "settings": SETTINGS,
@@ -390,5 +394,5 @@ def world(*workloads: JsonObject, **changes: Any) -> World:
 
 
 def seen(item: JsonObject, shared: World | None = None, **changes: Any) -> Seen:
-    """Builds what is seen of it at NOW."""
+    """Builds the view of the AppWrapper at NOW."""
     return Seen(now=NOW, appwrapper=item, world=shared or world(), **changes)

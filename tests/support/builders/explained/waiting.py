@@ -1,4 +1,4 @@
-"""Situations in which Kueue, or nobody, lets an AppWrapper start."""
+"""Situations of an AppWrapper that cannot start yet, by Kueue's decision or without one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ from tests.support.builders.explained.objects import (
 
 
 def pending(reason: str, message: str) -> dict[str, Any]:
-    """Builds the condition with which Kueue says why it does not admit a Workload."""
+    """Builds the condition with Kueue's reason for not admitting a Workload."""
     return condition("QuotaReserved", "False", reason, message, seconds=590)
 
 
