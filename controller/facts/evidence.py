@@ -156,7 +156,7 @@ class Evidence:
 
     @property
     def looks(self) -> "Looks":
-        """Return whether it looks like the consequence of another failure. Costly likewise."""
+        """Return whether it looks like the consequence of another failure. It may be costly."""
         if self.is_forced:
             return Looks.OWN
         if self._says_peer_loss():
