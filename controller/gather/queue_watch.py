@@ -137,6 +137,7 @@ class QueueWatch:
         self._caches: _Caches | None = None
         self._absent = False  # it is proved that no Kueue is installed
         self._unserved = asyncio.Event()
+        self._again: ExponentialBackoff[None] = ExponentialBackoff(FIRST_LOOK, LONGEST_LOOK)
         self._reads: dict[tuple[str, str], tuple[float, JsonObject | None]] = {}
 
     async def run(self) -> None:
@@ -152,6 +153,8 @@ class QueueWatch:
                 self._caches = None
                 for each in tasks:
                     each.cancel()
+            # Kueue's API group may be served before, or without, one of these Kinds.
+            await self._clock.sleep(self._again.next_delay(None))
 
     async def look(self, appwrapper: AppWrapper, *, reported: str) -> Queueing | None:
         """Return what Kueue's objects report about the AppWrapper; None if unknown now.
@@ -284,6 +287,7 @@ class QueueWatch:
         """Wake all waiting AppWrappers after the first lists: a missing queue causes no event."""
         for each in caches.all:
             await each.wait_synced()
+        self._again.forget(None)
         self._wake_all()
 
     def _wake_all(self) -> None:

@@ -259,6 +259,21 @@ async def test_a_kueue_that_goes_is_looked_for_again() -> None:
         )
 
 
+async def test_a_kind_that_its_group_lacks_is_listed_again_with_growing_pauses() -> None:
+    """As while Kueue is being installed: the API server serves the group before all Kinds."""
+    async with watching(*ALL, get_path=[SERVED] * 40) as seen:
+        seen.kueue.refuses = GONE
+        for feed in seen.kueue.feeds.values():
+            feed.fail(NO)
+        await seen.clock.advance(300)
+        assert len(seen.kueue.called("get_path")) <= 20
+        assert max(seen.clock.slept) > 15
+        assert await seen.look() is None
+        seen.kueue.refuses = None
+        await seen.clock.advance(30)
+        assert await seen.look() == CONSIDERED
+
+
 SETTINGS = {
     "data": {kueue_settings.KEY: "integrations: {frameworks: [batch/job]}"},
 }
