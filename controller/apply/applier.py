@@ -136,7 +136,11 @@ class Applier:
         """Read the components of the version that was decided on. Raises Conflict if it changed."""
         live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
         if live["metadata"]["resourceVersion"] != appwrapper.resource_version:
-            raise Conflict(409, "Conflict", "it changed since its creation was decided on")
+            fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
+            logger.info(
+                "changed since the decision to create its components; deciding again", extra=fields
+            )
+            raise Conflict(409, "Conflict", "changed since the decision to create its components")
         return component_texts(live)
 
     async def _set_finalizers(

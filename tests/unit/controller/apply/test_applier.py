@@ -153,7 +153,7 @@ async def test_what_is_created_without_a_status_to_write_is_read_live() -> None:
 async def test_what_changed_since_it_was_decided_on_is_not_created() -> None:
     """It may be suspended by now."""
     bench = Bench(get=[wrapping("8", phase="Resuming"), wrapping("8", phase="Resuming")])
-    with pytest.raises(Conflict, match="it changed since its creation was decided on"):
+    with pytest.raises(Conflict, match="changed since the decision to create its components"):
         await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
     assert bench.effects == ["tell"]
     assert bench.observed == ["8, for all to hear"]
