@@ -1,1 +1,1 @@
-"""What `appwrapper check` looks at: gather and installed read the cluster, the others judge."""
+"""The checks of `appwrapper check`: gather and installed read the cluster, the others check it."""

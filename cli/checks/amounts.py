@@ -1,4 +1,4 @@
-"""Amounts of resources: by name, read from quantities, and as people write them. Pure."""
+"""Read amounts of resources from quantities, add them and format them for people. Pure."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
@@ -7,19 +7,19 @@ from typing import Final
 from shared.api.objects import JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
 
-Amounts = Mapping[str, Decimal]  # by the name of the resource
+Amounts = Mapping[str, Decimal]  # by resource name
 
 ZERO: Final = Decimal(0)
 _TENTH: Final = Decimal("0.1")
 _THOUSANDTH: Final = Decimal("0.001")
-# As long as a quantity can be: whoever asks for 1e30 CPUs must not end the admin's report.
+# The digits of the longest quantity: a workload with 1e30 CPUs must not end the admin's report.
 _EXACT: Final = Context(prec=2100)
 _BINARY: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 
 
 def amount(value: JsonValue) -> Decimal:
-    """A quantity as a number; 0 where there is none."""
+    """Return the quantity as a number, 0 for None."""
     try:
         return ZERO if value is None else parse_quantity(value)
     except QuantityError:
@@ -27,12 +27,12 @@ def amount(value: JsonValue) -> Decimal:
 
 
 def amounts(value: JsonValue) -> dict[str, Decimal]:
-    """A resource list (`{cpu: 500m}`)."""
+    """Read a resource list (`{cpu: 500m}`)."""
     return {name: amount(each) for name, each in value.items()} if isinstance(value, dict) else {}
 
 
 def total(several: Iterable[Amounts]) -> dict[str, Decimal]:
-    """The sum, resource by resource."""
+    """Add amounts, resource by resource."""
     found: dict[str, Decimal] = {}
     for each in several:
         for name, value in each.items():
@@ -41,7 +41,7 @@ def total(several: Iterable[Amounts]) -> dict[str, Decimal]:
 
 
 def shown(resource: str, value: Decimal) -> str:
-    """`8`, `0.5`, `137.5Gi`: as people write an amount; exact where that is short."""
+    """Format an amount for people (`8`, `0.5`, `137.5Gi`), exact if that is short."""
     if resource in _BYTES:
         fitting = [(suffix, value / size) for suffix, size in _BINARY if abs(value) >= size]
         for suffix, number in fitting:

@@ -1,11 +1,11 @@
-"""What a check found: one line each, and how bad it is. Pure."""
+"""Findings of the checks: one line each, with a severity. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """`note` changes no exit code."""
+    """How bad a finding is. A note does not change the exit code."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -13,7 +13,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`about` names the object (`node gpu-1`, `workload team1/x`); `advice` says what to do."""
+    """One finding.
+
+    `about`: the object (`node gpu-1`, `workload team1/x`). `advice`: the next step for the reader.
+    """
 
     severity: Severity = Severity.WARNING
     about: str
@@ -22,6 +25,6 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """Everything in one line, for people."""
+        """The whole finding in one line, for people."""
         text = f"{self.about}: {self.message}" if self.about else self.message
         return f"{text}. {self.advice}" if self.advice else text

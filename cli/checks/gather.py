@@ -1,7 +1,7 @@
-"""Reads what the checks judge. I/O only.
+"""Read the cluster for the checks. I/O only.
 
-What may not be read is said, and the rest is read all the same. Long lists come page by page, and
-of each page only facts are kept.
+If the user may not read a resource, the reader notes that and reads the rest. Long lists are read
+page by page; only the facts of each page are kept.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +38,7 @@ _BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Fail
 
 @dataclass(slots=True)
 class Reader:
-    """Lists and gets that note what the API server refuses instead of raising it."""
+    """Lists and gets objects. Notes the API server's errors in `unread` instead of raising them."""
 
     client: KubeClient
     unread: list[str] = field(default_factory=list)
@@ -51,7 +51,10 @@ class Reader:
         namespace: str | None = None,
         field_selector: str = "",
     ) -> tuple[T, ...] | None:
-        """The projections of all objects; None where they may not be read. Raises KubeError."""
+        """Return the projections of all objects; None, noted, if the API server refuses the list.
+
+        Raises KubeError if the API server does not answer.
+        """
         found: list[T] = []
         try:
             pages = self.client.pages(resource, namespace, field_selector=field_selector)
@@ -65,7 +68,7 @@ class Reader:
     async def one(
         self, what: str, resource: Resource, namespace: str | None, name: str
     ) -> JsonObject | None:
-        """One object; None where there is none, or where it may not be read: then that is noted."""
+        """Return one object; None if it does not exist or, noted, if it cannot be read."""
         try:
             return await self.client.get(resource, namespace, name)
         except NotFound:
@@ -75,7 +78,7 @@ class Reader:
             return None
 
     def note(self, what: str, error: ApiError) -> None:
-        """What could not be read, and why."""
+        """Note that `what` could not be read, and why."""
         if isinstance(error, Forbidden):
             why = NO_RIGHT
         elif isinstance(error, NotFound):
@@ -92,42 +95,38 @@ class Kueue:
     version: str
 
     def resource(self, plural: str, kind: str, *, namespaced: bool = True) -> Resource:
-        """One of its Kinds."""
+        """Return a resource of Kueue in this version."""
         return Resource(KUEUE_GROUP, self.version, plural, kind, namespaced=namespaced)
 
     @property
     def cluster_queues(self) -> Resource:
-        """ClusterQueues."""
         return self.resource("clusterqueues", "ClusterQueue", namespaced=False)
 
     @property
     def local_queues(self) -> Resource:
-        """LocalQueues."""
         return self.resource("localqueues", "LocalQueue")
 
     @property
     def workloads(self) -> Resource:
-        """Workloads."""
         return self.resource("workloads", "Workload")
 
     @property
     def flavors(self) -> Resource:
-        """ResourceFlavors."""
         return self.resource("resourceflavors", "ResourceFlavor", namespaced=False)
 
 
 async def kueue_of(client: KubeClient) -> Kueue:
-    """In the version to ask for; that of today where Kueue is not installed."""
+    """Return Kueue in the newest version that is served; in the newest if it is not installed."""
     try:
         group = await client.get_path(f"/apis/{KUEUE_GROUP}")
-    except ApiError:  # no such group: the lists that follow say so, each for itself
+    except ApiError:  # no such group: each of the following lists reports it
         return Kueue(_KUEUE_VERSIONS[0])
     served = {each["version"] for each in group.get("versions") or ()}
     return Kueue(next((each for each in _KUEUE_VERSIONS if each in served), _KUEUE_VERSIONS[0]))
 
 
 async def operator_configuration(reader: Reader) -> FoundConfiguration:
-    """From the first ConfigMap that there is, else the defaults with why."""
+    """Read the first ConfigMap that exists; return the defaults and the problem otherwise."""
     first = OPERATOR_NAMESPACES[0]
     try:
         found = await find_settings(reader.client)
@@ -146,7 +145,7 @@ async def operator_configuration(reader: Reader) -> FoundConfiguration:
 
 
 async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Observed:
-    """For `appwrapper check`. Raises KubeError where the API server cannot be asked at all."""
+    """Read all for `appwrapper check`. Raises KubeError if the API server does not answer."""
     reader = Reader(client)
     kueue = await kueue_of(client)
     found = await operator_configuration(reader)
@@ -172,7 +171,6 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
 
 
 async def cluster_queues(reader: Reader, kueue: Kueue) -> tuple[ClusterQueue, ...] | None:
-    """All of them."""
     return await reader.items(
         "ClusterQueues", kueue.cluster_queues, lambda page: map(cluster_queue_of, page)
     )
@@ -181,14 +179,14 @@ async def cluster_queues(reader: Reader, kueue: Kueue) -> tuple[ClusterQueue, ..
 async def workloads(
     reader: Reader, kueue: Kueue, namespace: str | None
 ) -> tuple[WorkloadFacts, ...] | None:
-    """All of them, or those of a namespace."""
+    """Read the Workloads of the namespace; of all namespaces if it is None."""
     return await reader.items(
         "Workloads", kueue.workloads, lambda page: map(workload_of, page), namespace
     )
 
 
 async def default_priority(reader: Reader) -> int | None:
-    """That of pods which name no class. 0 where no class is the default."""
+    """Return the priority of pods that name no PriorityClass: 0 if no class is the default."""
     found = await reader.items("PriorityClasses", _PRIORITY_CLASSES, lambda page: page)
     if found is None:
         return None
@@ -198,13 +196,12 @@ async def default_priority(reader: Reader) -> int | None:
 async def local_queues_of(
     reader: Reader, kueue: Kueue, namespace: str
 ) -> tuple[LocalQueue, ...] | None:
-    """Those of a namespace."""
     what = f"LocalQueues of namespace {namespace}"
     return await reader.items(what, kueue.local_queues, _local_queues, namespace)
 
 
 async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
-    """None where no latch is configured, or where what is written down cannot be read."""
+    """Return None if no latch is configured or the controller's record is unreadable."""
     period, namespace = config.appwrapper.node_health.latch, config.cert_management.namespace
     if not period:
         return None
@@ -232,12 +229,12 @@ async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
 
 
 async def _blames(reader: Reader) -> tuple[Blame, ...] | None:
-    """Which nodes the AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
+    """Read the nodes that AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
     found: list[Blame] = []
     try:
         async for page in reader.client.pages(APPWRAPPERS, page_size=50):
             found.extend(blame for each in page.items for blame in blames_of(AppWrapper(each)))
-    except NotFound:  # without the operator there are none
+    except NotFound:  # the operator is not installed
         return ()
     except ApiError as error:
         reader.note("AppWrappers (suspect nodes)", error)
@@ -258,10 +255,10 @@ def _local_queues(page: list[JsonObject]) -> Iterable[LocalQueue]:
 
 
 async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> Observed:
-    """For `appwrapper check --mine`: only what a team may read. Raises KubeError.
+    """Read for `appwrapper check --mine` only the resources that a team may read. Raises KubeError.
 
-    The operator's configuration and the nodes are the admins'. So nothing is said about the shapes
-    of nodes, and the default warm-up period is assumed.
+    A team may not read the operator's configuration and the nodes. So the report has no findings
+    about node shapes and assumes the default warm-up period.
     """
     reader = Reader(client)
     kueue = await kueue_of(client)

@@ -13,14 +13,14 @@ from cli.checks.setup_facts import Installed
 
 @dataclass(frozen=True, slots=True)
 class InstallationReport:
-    """Each thing that must be right, in the order in which an installation goes."""
+    """The checked items, in the order of an installation."""
 
     namespace: str
     items: tuple[Item, ...]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong."""
+        """The items with a warning."""
         return tuple(
             Finding(about=each.title, message=each.found, advice=each.advice)
             for each in self.items
@@ -29,7 +29,7 @@ class InstallationReport:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """What cannot be told."""
+        """The items without a result, and why."""
         return tuple(
             f"{each.title}: {each.found}" + (f". {each.advice}" if each.advice else "")
             for each in self.items
@@ -38,17 +38,17 @@ class InstallationReport:
 
 
 def installation_report(seen: Installed, now: datetime) -> InstallationReport:
-    """The operator first, then Kueue."""
+    """Check the operator first, then Kueue."""
     items = (*product_items(seen, now), *kueue_items(seen))
     return InstallationReport(seen.configuration.namespace, items)
 
 
 def installation_text(report: InstallationReport) -> str:
-    """A line each; what to do follows below, from the findings."""
+    """Format one line an item. `appwrapper check` prints the findings with their advice below."""
     rows = [(each.title, each.verdict.value, _short(each)) for each in report.items]
     return columns([("WHAT", "IS", "FOUND"), *rows], left=3)
 
 
 def _short(item: Item) -> str:
-    """What is wrong stands below in full."""
+    """Refer to the findings below the table, which have the whole text."""
     return item.found if item.verdict is Verdict.OK else "see below"

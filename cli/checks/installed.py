@@ -1,4 +1,4 @@
-"""Reads what `appwrapper check --install` judges. I/O only; the one write is a dry run."""
+"""Read the installation for `appwrapper check --install`. I/O only; the one write is a dry run."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -54,12 +54,12 @@ WORKLOAD_DEFINITION: Final = "workloads.kueue.x-k8s.io"
 KUEUE_NAMESPACE: Final = "kueue-system"
 KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"
 KUEUE_CONFIG: Final = "kueue-manager-config"
-# Every cluster has it.
+# Every cluster has this namespace.
 _PROBE_NAMESPACE: Final = "default"
 
 
 class _Refusing(Reader):
-    """A Reader that keeps what was refused by name."""
+    """A Reader whose notes can be read by name."""
 
     def as_dict(self) -> dict[str, str]:
         found = (each.partition(": ") for each in self.unread)
@@ -67,7 +67,7 @@ class _Refusing(Reader):
 
 
 async def gather_installation(client: KubeClient, discovery: Discovery) -> Installed:
-    """Everything. Raises KubeError where the API server cannot be asked at all."""
+    """Read the whole installation. Raises KubeError if the API server does not answer."""
     reader = _Refusing(client)
     configuration = await operator_configuration(reader)
     namespace = configuration.namespace
@@ -106,18 +106,18 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
 
 
 def shipped_definition() -> JsonObject:
-    """The CRD that came with this command."""
+    """Return the CRD that ships with this command."""
     text = (resources.files("cli.checks") / f"{DEFINITION}.yaml").read_text()
     found: JsonObject = yaml.safe_load(text)
     return found
 
 
 async def _answer(client: KubeClient) -> str:
-    """Submits a small AppWrapper that the API server does not store."""
+    """Create a small AppWrapper by a dry run. Return what failed, "" if the webhook labelled it."""
     body: JsonObject = {
         "apiVersion": "workload.codeflare.dev/v1beta2",
         "kind": "AppWrapper",
-        # With a queue it is complete wherever the namespace is a team's.
+        # A team's namespace may require a queue.
         "metadata": {
             "generateName": "appwrapper-check-",
             "labels": {LABEL_QUEUE_NAME: "appwrapper-check"},
@@ -160,8 +160,8 @@ async def _activity(reader: Reader) -> Activity | None:
 def _traces(
     page: list[JsonObject],
 ) -> Iterable[tuple[datetime | None, tuple[str, datetime] | None]]:
-    """Of each AppWrapper that is the controller's: the last write of its status, and itself where
-    it has none.
+    """Yield for each AppWrapper that the controller manages: the last write of its status, and its
+    name and creation if it has no phase yet.
     """
     for item in page:
         if (item.get("spec") or {}).get("managedBy") not in (None, "", CONTROLLER_NAME):

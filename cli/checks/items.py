@@ -1,4 +1,4 @@
-"""One thing that must be right for the operator to work, and what was found. Pure."""
+"""The items of `appwrapper check --install`: one requirement each, with its result. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """As people and programs read it."""
+    """The result of one item, as people and programs read it."""
 
     OK = "ok"
     WARNING = "warning"
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`found` says what is there; `advice` what to do, where there is something to do."""
+    """One requirement. `found`: the cluster's state. `advice`: the next step, if there is one."""
 
     title: str
     verdict: Verdict
@@ -25,17 +25,16 @@ class Item:
 
 
 def ok(title: str, found: str) -> Item:
-    """It is right."""
     return Item(title, Verdict.OK, found)
 
 
 def warning(title: str, found: str, advice: str) -> Item:
-    """It is wrong, or will be."""
+    """Return an item that is wrong now or will be soon."""
     return Item(title, Verdict.WARNING, found, advice)
 
 
 def unknown(title: str, found: str, advice: str = "") -> Item:
-    """Nothing here says whether it is right."""
+    """Return an item without a result."""
     return Item(title, Verdict.UNKNOWN, found, advice)
 
 
@@ -48,7 +47,7 @@ def refused(title: str, names: Mapping[str, str], *needed: str) -> Item | None:
 
 
 def contains(stored: Any, wanted: Any) -> bool:
-    """Whether everything wanted is stored. The API server adds defaults to objects it stores."""
+    """True if everything wanted is stored. The API server adds defaults to stored objects."""
     if isinstance(wanted, dict):
         return isinstance(stored, dict) and all(
             key in stored and contains(stored[key], value) for key, value in wanted.items()

@@ -1,4 +1,4 @@
-"""Is Kueue set up right for the operator: version, integrations, namespaces, timeouts. Pure."""
+"""Check Kueue's set-up for the operator: version, integrations, namespaces, timeouts. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,25 +15,25 @@ from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.kinds.table import KINDS
 from shared.waits.kueue_settings import FRAMEWORK, selector_of
 
-# docs/admins/kueue.md. What Kueue holds in one Workload tells its version where no Deployment does.
+# docs/admins/kueue.md. If no Deployment shows Kueue's version, its limit of pod sets does.
 _OLDEST: Final = (0, 16)
 _NEWEST: Final = (0, 19)
 _BY_POD_SETS: Final = {8: ((0, 16), (0, 17)), 10: ((0, 18), (0, 18)), 18: ((0, 19), (0, 19))}
-# Kueue's own default of waitForPodsReady, from 0.19 on.
+# Kueue's own default of waitForPodsReady since 0.19.
 _DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
 _ON_BY_DEFAULT: Final = (0, 19)
 _GATE: Final = "DisableWaitForPodsReady"
 _KEYS: Final = ("controller_manager_config.yaml",)
 _CONFIG: Final = "ConfigMap kueue-system/kueue-manager-config"
 _CHANGE: Final = f"in {_CONFIG}, and restart Kueue (docs/admins/install.md)"
-# Integrations that Kueue calls by another name than group/kind.
+# Integrations whose name is not group/kind.
 _SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
 
 Version = tuple[int, int]
 
 
 def kueue_items(seen: Installed) -> Iterator[Item]:
-    """Kueue's version first; then its configuration, as far as it can be read."""
+    """Check Kueue's version first, then its configuration if it can be read."""
     versions = kueue_versions(seen)
     yield version_item(seen, versions)
     yield pod_sets(seen)
@@ -50,7 +50,7 @@ def kueue_items(seen: Installed) -> Iterator[Item]:
 
 
 def kueue_versions(seen: Installed) -> tuple[Version, Version] | None:
-    """From the tag of its image; else the range that the CRD of Workloads allows."""
+    """Read the version from the image tag, else the range that the Workload CRD allows."""
     containers = _template(seen.kueue).get("containers") or ()
     for each in containers:
         if found := re.search(r":v?(\d+)\.(\d+)\.\d+", each.get("image") or ""):
@@ -60,7 +60,7 @@ def kueue_versions(seen: Installed) -> tuple[Version, Version] | None:
 
 
 def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> Item:
-    """Whether it is one that the operator works with."""
+    """Check that the operator supports this version of Kueue."""
     title = "Kueue"
     supported = f"{_words(_OLDEST)} to {_words(_NEWEST)}"
     if versions is None:
@@ -86,7 +86,7 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
 
 
 def pod_sets(seen: Installed) -> Item:
-    """What the webhook lets in, Kueue can hold."""
+    """Check that a Workload can have as many pod sets as the webhook admits."""
     title = "pod sets"
     allowed = seen.configuration.config.appwrapper.max_pod_sets
     most = _most_pod_sets(seen)
@@ -105,7 +105,7 @@ def pod_sets(seen: Installed) -> Item:
 
 
 def quota_manager(seen: Installed) -> Item:
-    """Who starts AppWrappers is let through by the webhook."""
+    """Check that the webhook exempts Kueue's ServiceAccount, which starts AppWrappers."""
     title = "Kueue's identity"
     if item := refused(title, seen.refused, "kueue"):
         return item
@@ -122,7 +122,7 @@ def quota_manager(seen: Installed) -> Item:
 
 
 def kueue_configuration(seen: Installed) -> JsonObject | str:
-    """Decoded; or why there is none."""
+    """Decode Kueue's configuration; return the reason, as text, if that fails."""
     if why := seen.refused.get("kueue_config"):
         return f"{_CONFIG}: {why}"
     if seen.kueue_config is None:
@@ -137,7 +137,7 @@ def kueue_configuration(seen: Installed) -> JsonObject | str:
 
 
 def integrations(seen: Installed, configuration: JsonObject) -> Item:
-    """AppWrappers, and what teams create without wrapping it, where its Kind is served."""
+    """Check that Kueue handles AppWrappers and the served Kinds that teams create directly."""
     title = "Kueue's integrations"
     enabled = set((configuration.get("integrations") or {}).get("frameworks") or ())
     needed = [FRAMEWORK, *_direct(seen)]
@@ -163,7 +163,10 @@ def _direct(seen: Installed) -> Iterable[str]:
 
 
 def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
-    """Both select the same namespaces: of those that there are, and by their words."""
+    """Check that the operator and Kueue select the same of the existing namespaces.
+
+    If the namespaces cannot be read, compare the selectors.
+    """
     title = "team namespaces"
     ours = seen.configuration.config.appwrapper.team_namespace_selector
     if not configuration.get("manageJobsWithoutQueueName"):
@@ -210,7 +213,7 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
 def pods_ready(
     seen: Installed, configuration: JsonObject, versions: tuple[Version, Version] | None
 ) -> Item:
-    """Kueue waits for longer than all attempts of an AppWrapper together."""
+    """Check that Kueue waits longer than all attempts of an AppWrapper together take."""
     title = "waitForPodsReady"
     behaviour = seen.configuration.config.appwrapper
     needed = longest_by_default(behaviour)

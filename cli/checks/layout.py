@@ -1,4 +1,4 @@
-"""The table and the totals as MLBatch's cluster-checker prints them, to the character. Pure."""
+"""Print the table and totals exactly as MLBatch's cluster-checker does. Pure."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -15,7 +15,7 @@ _HEADER: Final = (
 
 
 def table(report: ClusterReport) -> str:
-    """The ClusterQueues, the slack queue left out; then the totals."""
+    """Format the ClusterQueues without the slack queue, then the totals."""
     gpu = report.gpus.resource
     rows = [
         (
@@ -31,7 +31,7 @@ def table(report: ClusterReport) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Aligned columns: the first `left` to the left, the others to the right."""
+    """Align columns: the first `left` columns to the left, the others to the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -44,7 +44,7 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 
 def totals(of: Totals) -> str:
-    """Three sums. What could not be read is a question mark."""
+    """Format the three sums, with a question mark for amounts that could not be read."""
     groups = (
         (
             ("Total GPU count in cluster:", " ", of.total),
@@ -80,7 +80,7 @@ def _number(resource: str, value: Decimal | None) -> str:
 
 
 def wide(report: ClusterReport) -> str:
-    """All resources: what nodes have, and what each queue has of each flavor."""
+    """Format all resources: the amounts of the nodes, and of each queue by flavor."""
     header = (
         "RESOURCE", "TOTAL", "UNSCHEDULABLE", "SCHEDULABLE", "NOMINAL QUOTA", "SLACK QUOTA", "USED",
         "BORROWED",

@@ -1,8 +1,8 @@
-"""Nodes: what they hold, what of it no new pod can have, and why. Pure.
+"""Read nodes: their resources, the amounts that no new pod can use, and why. Pure.
 
-How much cannot be scheduled is the controller's own function, so that this command, its metric and
-the slack queue never disagree. It knows cordons, nodes out of reach, the labels of `resourceTaints`
-and latches. Other taints are an admin's way to dedicate nodes: they change no number.
+The controller's own function computes the unschedulable amounts, so this command, the metric and
+the slack queue always agree. It covers cordons, unreachable nodes, the labels of `resourceTaints`
+and latches. Other taints dedicate nodes and change no amount.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,45 +27,44 @@ from controller.facts.nodes import (
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
-# Kubernetes puts these on by itself. What they say is known from the node.
+# Kubernetes sets these taints itself. The node's other fields show the same state.
 _OF_KUBERNETES: Final = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeState:
-    """A node as the checks know it. `flags` say why new pods do not get here, by resource."""
+    """A node for the checks. `flags`: why new pods cannot use this node or its resources."""
 
     name: str
     capacity: Amounts
     allocatable: Amounts
     unschedulable: Amounts
     flags: tuple[str, ...] = ()
-    taints: tuple[tuple[str, str, str], ...] = ()  # key, value, effect: those of admins
+    taints: tuple[tuple[str, str, str], ...] = ()  # key, value, effect: only the admins' taints
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one kind of node offers to pods, and how many such nodes there are."""
+    """The allocatable resources of one kind of node, and the number of such nodes."""
 
     allocatable: tuple[tuple[str, Decimal], ...]
     nodes: int
 
     @property
     def amounts(self) -> dict[str, Decimal]:
-        """By resource."""
         return dict(self.allocatable)
 
 
 @dataclass(frozen=True, slots=True)
 class Latches:
-    """What the controller has written down of nodes that it latches, and for how long it does."""
+    """The controller's record of latched nodes, and the period of a latch."""
 
     recorded: Recorded
     period: timedelta
     now: datetime
 
     def of(self, node: Node, resource_taints: ResourceTaints) -> dict[str, Tag]:
-        """Of the node, by the name of the resource: the labels that are gone and still count."""
+        """Return by resource the labels that the node no longer has and that still count."""
         known = {
             resource: nodes[node.name].tag
             for resource, nodes in self.recorded.items()
@@ -79,7 +78,6 @@ class Latches:
 def node_of(
     item: JsonObject, resource_taints: ResourceTaints, latches: Latches | None = None
 ) -> NodeState:
-    """From the API server's object."""
     status, spec = item.get("status") or {}, item.get("spec") or {}
     allocatable, capacity = amounts(status.get("allocatable")), amounts(status.get("capacity"))
     keys = {taint.key for taints in resource_taints.values() for taint in taints}
@@ -114,17 +112,17 @@ def _flags(node: Node, resource_taints: ResourceTaints) -> Iterable[str]:
 
 
 def capacity(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """What the nodes offer to pods together, those included that take none at present."""
+    """Add the allocatable resources of all nodes, unschedulable nodes included."""
     return total(each.allocatable for each in nodes)
 
 
 def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """What of it no new pod can have."""
+    """Add the resources that no new pod can use."""
     return total(each.unschedulable for each in nodes)
 
 
 def shapes(nodes: Iterable[NodeState]) -> tuple[Shape, ...]:
-    """The kinds of nodes there are, the commonest first."""
+    """Group nodes by their allocatable resources, the commonest shape first."""
     found: dict[tuple[tuple[str, Decimal], ...], int] = {}
     for each in nodes:
         key = tuple(sorted(each.allocatable.items()))
@@ -136,9 +134,9 @@ def shapes(nodes: Iterable[NodeState]) -> tuple[Shape, ...]:
 def node_findings(
     nodes: Sequence[NodeState], resource: str, tolerated: Mapping[str, Sequence[JsonObject]]
 ) -> list[Finding]:
-    """What is wrong with the nodes that have the resource.
+    """Return the findings about nodes with the resource.
 
-    `tolerated` are the tolerations of the ResourceFlavors: Kueue gives them to the pods it starts.
+    `tolerated`: the tolerations of the ResourceFlavors. Kueue adds them to the pods that it starts.
     """
     having = [
         each for each in nodes if each.capacity.get(resource) or each.allocatable.get(resource)
@@ -176,7 +174,7 @@ def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Findi
 def _taints(
     nodes: Iterable[NodeState], resource: str, tolerations: Sequence[JsonObject]
 ) -> Iterable[Finding]:
-    """One note a taint: a hundred dedicated nodes are one thing to know."""
+    """Yield one note a taint, not one a node: admins dedicate many nodes by the same taint."""
     found: dict[tuple[str, str, str], list[NodeState]] = {}
     for node in nodes:
         for taint in node.taints:

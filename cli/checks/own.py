@@ -1,4 +1,4 @@
-"""The report of `appwrapper check --mine`: a team's queues, quota and workloads. Pure."""
+"""Report a team's queues, quota and workloads for `appwrapper check --mine`. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cli.checks.workloads import WorkloadFacts
 
 
 class State(StrEnum):
-    """Where Kueue has a workload."""
+    """The state of a workload in Kueue."""
 
     PENDING = "pending"
     ADMITTED = "admitted"
@@ -24,11 +24,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaLine:
-    """One resource of a ClusterQueue that the namespace's queues feed.
+    """One resource of a ClusterQueue of the namespace's LocalQueues.
 
-    `free` is what is left of its own quota; `borrowable` what the cohort's other queues lend and
-    nobody uses, as far as the queue's borrowing limit lets it. A workload may need preemption, or
-    one flavor may have too little: so both are upper bounds.
+    `free`: the unused part of the queue's own quota. `borrowable`: the unused quota that the
+    cohort's other queues lend, at most the queue's borrowing limit. Both are upper bounds: a
+    workload may need preemption, or a single flavor may have too little.
     """
 
     cluster_queue: str
@@ -50,13 +50,11 @@ class WorkloadLine:
     priority: int | None
     resources: dict[str, Decimal]
     created: str
-    reason: str  # Kueue's, while it waits
+    reason: str  # Kueue's message while the workload is pending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnReport:
-    """Everything about one namespace."""
-
     namespace: str
     queues: tuple[LocalQueue, ...]
     quotas: tuple[QuotaLine, ...]
@@ -66,7 +64,7 @@ class OwnReport:
 
 
 def own_report(seen: Observed, namespace: str, now: datetime) -> OwnReport:
-    """`seen` is what was read of the namespace, and of the ClusterQueues."""
+    """Build the report. `seen`: the objects of the namespace, and the ClusterQueues."""
     queues = seen.local_queues or ()
     fed = dict.fromkeys(each.cluster_queue for each in queues)
     by_name = {each.name: each for each in seen.cluster_queues or ()}
@@ -87,7 +85,7 @@ def own_report(seen: Observed, namespace: str, now: datetime) -> OwnReport:
 
 
 def _order(workload: WorkloadFacts) -> tuple[bool, int, str]:
-    """What is admitted first; then as Kueue looks at them."""
+    """Sort admitted workloads first, then pending ones in Kueue's order."""
     return not workload.admitted, -(workload.priority or 0), workload.created
 
 
@@ -111,7 +109,7 @@ def _quotas(queue: ClusterQueue, everybody: Iterable[ClusterQueue]) -> Iterator[
 
 
 def _borrowable(queue: ClusterQueue, others: Sequence[ClusterQueue], resource: str) -> Decimal:
-    """Flavor by flavor: what others lend, less what is lent already."""
+    """Add by flavor the quota that other queues lend, without the quota that is lent already."""
     found = ZERO
     for own in queue.of(resource):
         theirs = [
@@ -121,7 +119,7 @@ def _borrowable(queue: ClusterQueue, others: Sequence[ClusterQueue], resource: s
             (min(each.lendable, max(each.nominal - each.used, ZERO)) for each in theirs), ZERO
         )
         taken = sum((each.borrowed for each in (*theirs, own)), ZERO)
-        # What is taken comes out of what the lenders do not use themselves.
+        # Borrowed quota is part of the lenders' unused quota.
         left = max(lent - taken, ZERO)
         if own.borrowing_limit is not None:
             left = min(left, max(own.borrowing_limit - own.borrowed, ZERO))
@@ -169,7 +167,7 @@ def _findings(
 
 
 def own_text(report: OwnReport) -> str:
-    """Three tables; what is empty is said in a line."""
+    """Format three tables: queues and quotas if there are any, and workloads."""
     parts = [f"Namespace {report.namespace}\n"]
     if report.queues:
         rows = [

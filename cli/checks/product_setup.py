@@ -1,4 +1,4 @@
-"""Is the operator itself set up right: its objects as they ship, and its programs at work. Pure."""
+"""Check the operator's own set-up: its objects as they ship, and its running programs. Pure."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from webhook.policies import policies
 from webhook.registration import registration
 
 _SOON: Final = timedelta(days=14)
-# The kubelet starts a program anew within that time, and it renews a lease every few seconds.
+# Within that time the kubelet restarts a program. A running operator renews its lease more often.
 _LATELY: Final = timedelta(minutes=2)
 _QUIET: Final = timedelta(minutes=10)
 _GO_OPERATORS_LEASE: Final = "f134c674.codeflare.dev"
@@ -26,7 +26,7 @@ _INSTALL: Final = (
 
 
 def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
-    """In the order in which an installation goes."""
+    """Check everything in the order of an installation."""
     yield kubernetes(seen)
     yield configuration(seen)
     yield definition(seen)
@@ -41,7 +41,7 @@ def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
 
 
 def kubernetes(seen: Installed) -> Item:
-    """Policies need 1.30."""
+    """Check the version: ValidatingAdmissionPolicies need Kubernetes 1.30."""
     title = "Kubernetes"
     parts = seen.kubernetes.removeprefix("v").split(".")
     try:
@@ -54,7 +54,7 @@ def kubernetes(seen: Installed) -> Item:
 
 
 def configuration(seen: Installed) -> Item:
-    """All that follows is judged by it."""
+    """Check that the configuration is valid. The other items compare the cluster with it."""
     found = seen.configuration
     title = "configuration"
     if found.problem:
@@ -64,7 +64,7 @@ def configuration(seen: Installed) -> Item:
 
 
 def definition(seen: Installed) -> Item:
-    """The stored CRD has everything that this version's has."""
+    """Check that the stored CRD contains all of this version's CRD."""
     title = "CRD"
     if item := refused(title, seen.refused, "definition"):
         return item
@@ -83,7 +83,7 @@ def definition(seen: Installed) -> Item:
 
 
 def webhook_configurations(seen: Installed) -> Iterator[Item]:
-    """Both, each as the configuration in the cluster would generate it."""
+    """Compare both with the ones that the cluster's operator configuration generates."""
     config = seen.configuration.config
     lists = ((seen.mutating, "mutating"), (seen.validating, "validating"))
     for wanted, (stored, name) in zip(registration(config), lists, strict=True):
@@ -122,7 +122,7 @@ def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> I
 
 
 def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
-    """The fields that differ. Where the webhook is found may differ: a URL, another port."""
+    """Name the fields that differ, except the address: it may be a URL, or have another port."""
     return [
         field
         for field, value in wanted.items()
@@ -131,7 +131,10 @@ def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
 
 
 def order(seen: Installed) -> Item:
-    """Kueue suspends what names a queue; so ours, which names it, is asked before."""
+    """Check that the API server calls this project's webhook before Kueue's.
+
+    This webhook sets the default queue, and Kueue suspends only objects that name a queue.
+    """
     title = "webhook order"
     ours = seen.configuration.config.cert_management.mutating_webhook_config_name
     if seen.mutating is None:
@@ -159,7 +162,7 @@ def order(seen: Installed) -> Item:
 
 
 def authorities(seen: Installed, now: datetime) -> Item:
-    """What API servers trust: each caBundle of ours."""
+    """Check each caBundle in this project's webhook configurations."""
     title = "certificate authority"
     names = seen.configuration.config.cert_management
     bundles: list[str] = []
@@ -179,7 +182,7 @@ def authorities(seen: Installed, now: datetime) -> Item:
 
 
 def serving_certificate(seen: Installed, now: datetime) -> Item:
-    """What the webhook shows to them."""
+    """Check the certificate that the webhook serves."""
     title = "serving certificate"
     names = seen.configuration.config.cert_management
     where = f"Secret {seen.configuration.namespace}/{names.webhook_secret_name}"
@@ -195,7 +198,7 @@ def serving_certificate(seen: Installed, now: datetime) -> Item:
 
 
 def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice: str) -> Item:
-    """Of each text the certificate that lasts longest; of these the one that ends first."""
+    """Check the first expiry of the texts. Each text expires with its longest valid certificate."""
     from webhook.tls.decisions.certificates import certificates_in, expires_at
 
     ends = []
@@ -217,7 +220,7 @@ def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice:
 
 
 def admission_policies(seen: Installed) -> Item:
-    """Each policy and binding as the configuration in the cluster would generate it."""
+    """Compare policies and bindings with the ones that the cluster's configuration generates."""
     title = "admission policies"
     if item := refused(title, seen.refused, "policies", "bindings"):
         return item
@@ -250,7 +253,7 @@ def admission_policies(seen: Installed) -> Item:
 
 
 def webhook(seen: Installed) -> Item:
-    """A dry run went through it; what its Deployment says comes second."""
+    """Check the result of the dry run first, then the webhook's Deployment."""
     title = "webhook"
     deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
     if seen.answer.startswith(UNKNOWN):
@@ -267,7 +270,7 @@ def webhook(seen: Installed) -> Item:
 
 
 def controller(seen: Installed, now: datetime) -> Item:
-    """Its Deployment where there is one; else what AppWrappers tell."""
+    """Check for AppWrappers without status, then the Deployment; without one, recent writes."""
     title = "controller"
     deployment = _deployment("appwrapper-controller", seen.controller, seen, "controller")
     logs = "Read its logs (docs/admins/runbook/controller-down.md)"
@@ -301,7 +304,7 @@ def controller(seen: Installed, now: datetime) -> Item:
 
 
 def lease(seen: Installed, now: datetime) -> Item:
-    """Ours takes none; the Go operator's, if it is renewed, shows a second controller."""
+    """Check that no Go operator renews its lease. This project's controller uses no such lease."""
     title = "other controllers"
     if item := refused(title, seen.refused, "leases"):
         return item

@@ -1,4 +1,4 @@
-"""ClusterQueues and LocalQueues as Kueue stores them, in v1beta1 or v1beta2. Pure."""
+"""Read ClusterQueues and LocalQueues, in v1beta1 or v1beta2. Pure."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -10,7 +10,7 @@ from shared.api.objects import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """One resource of one flavor in one ClusterQueue. Limits are None where nothing limits."""
+    """One resource of one flavor in one ClusterQueue. A limit of None means no limit."""
 
     flavor: str
     resource: str
@@ -23,13 +23,13 @@ class Quota:
 
     @property
     def lendable(self) -> Decimal:
-        """What others may have of it at most."""
+        """The largest amount that other queues may borrow."""
         return self.nominal if self.lending_limit is None else self.lending_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue:
-    """`inactive` is Kueue's message where the queue admits nothing; empty where it does."""
+    """A ClusterQueue. `inactive`: Kueue's message if the queue admits nothing, else ""."""
 
     name: str
     cohort: str
@@ -39,34 +39,34 @@ class ClusterQueue:
     inactive: str = ""
 
     def nominal(self, resource: str) -> Decimal:
-        """Over all flavors."""
+        """Add the nominal quota of all flavors."""
         return sum((each.nominal for each in self.of(resource)), ZERO)
 
     def used(self, resource: str) -> Decimal:
-        """Over all flavors."""
+        """Add the usage of all flavors."""
         return sum((each.used for each in self.of(resource)), ZERO)
 
     def borrowed(self, resource: str) -> Decimal:
-        """Over all flavors."""
+        """Add the borrowed quota of all flavors."""
         return sum((each.borrowed for each in self.of(resource)), ZERO)
 
     def lendable(self, resource: str) -> Decimal:
-        """Over all flavors."""
+        """Add the lendable quota of all flavors."""
         return sum((each.lendable for each in self.of(resource)), ZERO)
 
     def of(self, resource: str) -> tuple[Quota, ...]:
-        """The quotas of that resource, one a flavor."""
+        """Return the quotas of the resource, one a flavor."""
         return tuple(each for each in self.quotas if each.resource == resource)
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Those that it has quota of, in the order of its spec."""
+        """The resources with quota, in the order of the spec."""
         return tuple(dict.fromkeys(each.resource for each in self.quotas))
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A queue of a namespace, and the ClusterQueue that it feeds."""
+    """A LocalQueue. `inactive`: Kueue's message if its workloads wait, else ""."""
 
     namespace: str
     name: str
@@ -105,7 +105,7 @@ class _Flavors:
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
-    """From the API server's object. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
+    """Read a ClusterQueue. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
     spec, status = item.get("spec") or {}, item.get("status") or {}
     usage = _Flavors.of(status.get("flavorsUsage"))
     reservation = _Flavors.of(status.get("flavorsReservation"))
@@ -126,7 +126,6 @@ def cluster_queue_of(item: JsonObject) -> ClusterQueue:
 
 
 def local_queue_of(item: JsonObject) -> LocalQueue:
-    """From the API server's object."""
     metadata, status = item["metadata"], item.get("status") or {}
     return LocalQueue(
         metadata["namespace"],

@@ -1,4 +1,4 @@
-"""The report of `appwrapper check`: quota, usage and capacity of the whole cluster. Pure."""
+"""Report quota, usage and capacity of the whole cluster for `appwrapper check`. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from shared.config.configuration import AppWrapperConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What was read. `unread` says what could not be, and why."""
+    """The objects that were read. `unread`: the failed reads, and why. None: could not be read."""
 
     config: AppWrapperConfig
     nodes: tuple[NodeState, ...] | None
@@ -46,7 +46,7 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Of one resource. None where the nodes or the queues could not be read."""
+    """The totals of one resource. None if the nodes or the queues could not be read."""
 
     resource: str
     total: Decimal | None
@@ -70,7 +70,7 @@ class FlavorLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterReport:
-    """`gpus` are the totals of the table; `resources` those of everything that has quota."""
+    """The report. `gpus`: the totals of the table. `resources`: totals of all that has quota."""
 
     queues: tuple[QueueLine, ...]
     gpus: Totals
@@ -82,7 +82,7 @@ class ClusterReport:
 
 
 def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
-    """Everything that was read, judged."""
+    """Build the report and check everything that was read."""
     slack = seen.config.slack_queue.name
     queues = sorted(seen.cluster_queues or (), key=lambda each: each.name)
     names = dict.fromkeys([seen.gpu, *(name for each in queues for name in each.resources)])
@@ -153,7 +153,7 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
 
 
 def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[Finding]:
-    """Those that the controller reports too. A node that is gone is nobody's concern."""
+    """Report the same nodes as the controller, without nodes that no longer exist."""
     if seen.config.suspect_nodes == "Off":
         return
     there = None if seen.nodes is None else {each.name for each in seen.nodes}
@@ -165,7 +165,7 @@ def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[Finding]:
 
 
 def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[Finding]:
-    """For every resource that nodes have: `pods` and what no node has are no capacity to share."""
+    """Compare quota with capacity, for every resource that nodes have except `pods`."""
     slack = next(
         (each for each in seen.cluster_queues or () if each.name == seen.config.slack_queue.name),
         None,
@@ -193,7 +193,7 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
             " or bring nodes back",
         )
     elif slack is not None and available != schedulable and len(slack.of(name)) == 1:
-        # Of several flavors each has a sum of its own, and these do not add up to this one.
+        # With several flavors the controller sets a limit for each; their sum is not this one.
         wanted = min(max(schedulable - nominal, ZERO), slack.nominal(name))
         if slack.lendable(name) != wanted:
             yield Finding(
@@ -231,14 +231,14 @@ def _of_workloads(seen: Observed, now: datetime) -> Iterator[Finding]:
                 message=f"its workloads wait: {queue.inactive}",
             )
     for workload in seen.workloads:
-        # OpenShift's own namespaces are no team's.
+        # OpenShift's own namespaces belong to no team.
         if workload.namespace in by_namespace and not workload.namespace.startswith("openshift-"):
             queues = frozenset(by_namespace[workload.namespace])
             yield from workload_findings(workload, surroundings(seen, queues, now))
 
 
 def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surroundings:
-    """What the workloads of a namespace with these LocalQueues are judged against."""
+    """Return the criteria for workloads of a namespace with these LocalQueues."""
     return Surroundings(
         queues=queues,
         default_priority=seen.default_priority,
@@ -251,7 +251,7 @@ def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surro
 
 
 def _uncounted_pods(seen: Observed) -> Iterator[Finding]:
-    """Pods that hold GPUs where Kueue counts nothing."""
+    """Report pods with GPUs in namespaces whose pods Kueue does not count."""
     if seen.pods is None or seen.local_queues is None:
         return
     counted = {each.namespace for each in seen.local_queues}

@@ -1,4 +1,4 @@
-"""What `appwrapper check --install` judges, as it was read. Pure."""
+"""The objects that `appwrapper check --install` checks, as they were read. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,13 +7,13 @@ from typing import Final
 from shared.api.objects import JsonObject
 from shared.config.configuration import Configuration
 
-# Begins an `answer` that does not show whether the webhook works.
+# Prefix of an `answer` that does not show whether the webhook works.
 UNKNOWN: Final = "unknown: "
 
 
 @dataclass(frozen=True, slots=True)
 class FoundConfiguration:
-    """The operator's configuration. `problem` says why it is the default one."""
+    """The operator's configuration. `problem`: why it is the default configuration."""
 
     config: Configuration
     namespace: str
@@ -22,9 +22,9 @@ class FoundConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What AppWrappers tell of the controller: when one was last written, and who waits for it.
+    """The controller's last write of any AppWrapper's status.
 
-    `unseen` are those without any status, with the time of their creation.
+    `unseen`: AppWrappers without a status, with the time of their creation.
     """
 
     last_write: datetime | None
@@ -33,7 +33,10 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """None: it is not there. What could not be read is in `refused`, by the same name."""
+    """The installation. None: the object does not exist or could not be read.
+
+    `refused`: why an object could not be read, by the name of the field.
+    """
 
     configuration: FoundConfiguration
     kubernetes: str
@@ -47,11 +50,11 @@ class Installed:
     webhook: JsonObject | None
     controller: JsonObject | None
     leases: tuple[JsonObject, ...] | None
-    answer: str  # empty: the webhook judged a dry run; else what was said instead
+    answer: str  # "" if the webhook handled the dry run, else the failure
     activity: Activity | None
     kueue: JsonObject | None
     kueue_config: JsonObject | None
     workload_definition: JsonObject | None
     namespaces: tuple[JsonObject, ...] | None
-    served: frozenset[str]  # of our Kinds, as group/Kind
+    served: frozenset[str]  # group/Kind of the served Kinds that the operator knows
     refused: dict[str, str]

@@ -1,7 +1,7 @@
-"""What is said about a workload: its queue, its priority, its state, its shape. Pure.
+"""Rules about a workload: its queue, its priority, its state, its shape. Pure.
 
-One rule is one function; `RULES` lists them. The shapes of nodes are the cluster's own. Without
-nodes (a team may not read them) the rules about shapes say nothing.
+One rule is one function; `RULES` lists them. The rules about shapes compare with the cluster's
+nodes. A team may not read nodes; without nodes these rules report nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,19 +20,19 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a workload is judged against. None where it could not be read."""
+    """The criteria for workloads. None or empty: could not be read."""
 
     queues: frozenset[str]  # of its namespace
     default_priority: int | None
     shapes: tuple[Shape, ...]
     gpu: str
-    scheduler: str  # the configured one; empty: any will do
+    scheduler: str  # the configured scheduler; "": any
     warmup: timedelta
     now: datetime
 
 
 def workload_findings(workload: WorkloadFacts, around: Surroundings) -> list[Finding]:
-    """What is to say about one that has not finished."""
+    """Return the findings of all rules, none for a finished workload."""
     if workload.finished:
         return []
     return [found for rule in RULES for found in rule(workload, around)]
@@ -93,7 +93,7 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
 
 
 def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
-    """A pod that no node can hold, were it empty: quota alone never starts it."""
+    """Report pods that fit on no node, not even on an empty one: no quota starts them."""
     for each in workload.pod_sets:
         if not around.shapes or any(_fits(each, shape) for shape in around.shapes):
             continue
@@ -105,7 +105,7 @@ def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Findin
 
 
 def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
-    """More of something beside each GPU than nodes have: GPUs of that node then lie idle."""
+    """Report more of a resource for each GPU than nodes have: some of their GPUs then lie idle."""
     for each in workload.pod_sets:
         wanted = each.amounts.get(around.gpu, ZERO)
         fitting = [
@@ -131,7 +131,7 @@ def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
 
 
 def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
-    """GPUDirect RDMA connects pods; a single pod has nobody to talk to."""
+    """Report GPUDirect RDMA in a workload of one pod: it connects several pods."""
     names = {name for each in workload.pod_sets for name in each.amounts if each.amounts[name]}
     for name in sorted(name for name in names if name.endswith("roce_gdr")):
         if workload.pods == 1:
@@ -143,9 +143,9 @@ def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[Findin
 
 
 def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
-    """Only where the operator is configured to name another one: else the default is right."""
+    """Report GPU pods with the default scheduler if the operator is configured for another one."""
     if around.scheduler in ("", _DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
-        return  # what is wrapped gets the configured scheduler when it is created
+        return  # the controller sets the configured scheduler in components that it creates
     for each in workload.pod_sets:
         if each.amounts.get(around.gpu) and each.scheduler == _DEFAULT_SCHEDULER:
             yield _warning(
@@ -194,5 +194,5 @@ def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[Shape]) -> Iterator[st
 
 
 def _is_shared_out(resource: str) -> bool:
-    """Whether it is used up by pods beside GPUs: not `pods`, nor disks."""
+    """True if a node divides the resource among its GPU pods: not for `pods` and disks."""
     return resource in ("cpu", "memory") or is_extended(resource)

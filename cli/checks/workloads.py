@@ -1,4 +1,4 @@
-"""Kueue's Workloads as facts, in v1beta1 or v1beta2, and pods that hold devices. Pure."""
+"""Read Kueue's Workloads, in v1beta1 or v1beta2, and pods that hold devices. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _DEFAULT_SCHEDULER = "default-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class PodSetFacts:
-    """`count` pods that ask for `amounts` each."""
+    """A pod set: `count` pods, each with requests of `amounts`."""
 
     name: str
     count: int
@@ -25,7 +25,7 @@ class PodSetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFacts:
-    """One Workload. `owner` is what the user submitted (`AppWrapper train`)."""
+    """One Workload. `owner`: the object that the user submitted (`AppWrapper train`)."""
 
     namespace: str
     name: str
@@ -42,16 +42,16 @@ class WorkloadFacts:
     active: bool
     pending_reason: str = ""  # Kueue's message while it waits
     evicted: str = ""  # Kueue's reason and message, while Evicted is True
-    unready_since: datetime | None = None  # admitted, and its pods are not ready
+    unready_since: datetime | None = None  # set if the workload is admitted and not ready
 
     @property
     def about(self) -> str:
-        """How findings name it."""
+        """The workload's name in findings."""
         return f"workload {self.namespace}/{self.owner or self.name}"
 
     @property
     def amounts(self) -> dict[str, Decimal]:
-        """Of all its pods."""
+        """The requests of all pods together."""
         return total(
             {name: value * each.count for name, value in each.amounts.items()}
             for each in self.pod_sets
@@ -59,15 +59,12 @@ class WorkloadFacts:
 
     @property
     def pods(self) -> int:
-        """How many there are to be."""
+        """The number of pods in all pod sets."""
         return sum(each.count for each in self.pod_sets)
 
 
 def workload_of(item: JsonObject) -> WorkloadFacts:
-    """From the API server's object.
-
-    v1beta1 has `spec.priorityClassName`, v1beta2 `spec.priorityClassRef`.
-    """
+    """Read a Workload. v1beta1 has `spec.priorityClassName`, v1beta2 `spec.priorityClassRef`."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
     owner = controller_of(item)
@@ -112,18 +109,21 @@ def _evicted(conditions: list[JsonObject]) -> str:
 
 
 def _unready_since(conditions: list[JsonObject]) -> datetime | None:
-    """Kueue writes PodsReady only where waitForPodsReady is on."""
+    """Return the time since which the pods are not ready; None if they are, or if it is unknown.
+
+    Kueue writes PodsReady only if waitForPodsReady is on.
+    """
     ready = condition(conditions, "PodsReady")
     if ready is None or ready.get("status") == "True":
         return None
-    # It may have been False since it was queued: its pods had no chance before the admission.
+    # PodsReady may be False since the workload was queued. Before admission no pod could be ready.
     moments = (transition_time(conditions, kind) for kind in ("PodsReady", "Admitted"))
     return max((each for each in moments if each), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingPod:
-    """A pod on a node that asks for devices there."""
+    """A pod on a node, with requests for devices there."""
 
     namespace: str
     name: str
@@ -132,7 +132,7 @@ class HoldingPod:
 
 
 def holding_pods(items: Iterable[JsonObject], resource: str) -> list[HoldingPod]:
-    """Those of the pods that are bound to a node, have not ended, and ask for the resource."""
+    """Return the pods that are bound to a node, have not ended and request the resource."""
     found = []
     for item in items:
         spec, phase = item.get("spec") or {}, (item.get("status") or {}).get("phase")
