@@ -1,4 +1,4 @@
-"""Runs the `appwrapper` command within the test, and keeps what it says."""
+"""Runs the `appwrapper` command within the test, and keeps its output."""
 
 import io
 from dataclasses import dataclass

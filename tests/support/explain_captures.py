@@ -1,7 +1,7 @@
-"""Writes what docs/users shows of `appwrapper explain`: `python -m tests.support.explain_captures`.
+"""Writes the captures of docs/users: `python -m tests.support.explain_captures`.
 
-Each capture is what the command prints of a situation that the builders describe, so that no
-cluster is needed. A unit test fails when one is stale.
+Each capture is the output of `appwrapper explain` for a situation of the builders, so that no
+cluster is needed. A unit test fails if one is stale.
 """
 
 import io
@@ -27,7 +27,7 @@ SITUATIONS: dict[str, Callable[[], Seen]] = {
     **ending.SITUATIONS,
 }
 WIDTHS = (80, 160)
-# Shown whole.
+# Situations whose whole output is captured.
 SHOWN = (
     "waits-for-quota",
     "preempted",
@@ -46,7 +46,7 @@ _TABLE = re.compile(r"(?<=<!-- situations -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def captures() -> dict[Path, str]:
-    """Every file of the folder, with its content."""
+    """Returns every file of the folder, with its content."""
     found = {}
     for name in SHOWN:
         for width in WIDTHS:
@@ -60,23 +60,23 @@ def captures() -> dict[Path, str]:
 
 
 def capture(name: str, width: int) -> str:
-    """What the command prints, in a window of that width."""
+    """Returns the command's output in a window of that width."""
     return _printed(render(explain(SITUATIONS[name]())), width)
 
 
 def capture_all(width: int) -> str:
-    """The same of `explain --all`, of a few."""
+    """Returns the output of `explain --all` for a few situations."""
     names = ("waits-for-quota", "unschedulable", "retry-pause", "succeeded")
     return _printed(render_line([explain(SITUATIONS[name]()) for name in names]), width)
 
 
 def table_page(text: str) -> str:
-    """The page of the situations with its table written anew."""
+    """Returns the page of the situations with a new table."""
     return _TABLE.sub(lambda _: situations_table(), text)
 
 
 def page(text: str) -> str:
-    """The page with its captures written anew."""
+    """Returns the page with new captures."""
     parts = re.split(r"(<!-- capture \S+ -->\n```\n).*?(?=```\n)", text, flags=re.DOTALL)
     shown = [parts[0]]
     for mark, rest in zip(parts[1::2], parts[2::2], strict=True):
@@ -86,7 +86,7 @@ def page(text: str) -> str:
 
 
 def situations_table() -> str:
-    """Each situation: how it comes about, its word for programs, and the answer."""
+    """Returns a row per situation: its cause, its name for programs, and the answer."""
     lines = ["| How it comes about | `situation` | The answer |", "|---|---|---|"]
     for build in SITUATIONS.values():
         report = explain(build())
@@ -100,7 +100,7 @@ def _cell(text: str) -> str:
 
 
 def _printed(shown: object, width: int) -> str:
-    """Lines without the blanks that fill a table's last column."""
+    """Returns lines without the blanks that fill a table's last column."""
     stream = io.StringIO()
     Terminal(stdout=stream, environment={"COLUMNS": f"{width}"}).console().print(shown)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

@@ -1,4 +1,4 @@
-"""Workers that a test ends as their kubelets would report it, and all that is said of it then."""
+"""Ends workers as their kubelets would report it, and collects all reports about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from worker.record import USER, ErrorRecord
 
 LABEL: Final = "workload.codeflare.dev/uid"
 STORE: Final = "local"
-# All of them fail before anything is decided: the grace is long until the test ends it.
+# All of them fail before a decision: the grace is long until the test ends it.
 PATIENT: Final = {
     "failureGracePeriodDuration": "1h",
     "retryPausePeriodDuration": "0s",
@@ -35,8 +35,8 @@ _BUDGET: Final = 4096  # of a pod with one container
 class End:
     """How a worker ends, `after` seconds from the moment at which all of them ran.
 
-    `record` is what its recorder leaves, without time and identity; else `message` is the
-    termination message, such as the end of the log. `dated`: the record has a time.
+    `record` is its recorder's, without time and identity; without one, `message` is the termination
+    message, such as the end of the log. `dated`: the record has a time.
     """
 
     after: float = 0.0
@@ -48,7 +48,7 @@ class End:
 
 
 def raised(text: str, *, recoverable: bool = False, **known: Any) -> ErrorRecord:
-    """What the recorder says of an exception, as in `ValueError: bad shard`."""
+    """Builds the recorder's record of an exception, as in `ValueError: bad shard`."""
     return ErrorRecord(
         code=text.partition(":")[0],
         message=text,
@@ -70,19 +70,19 @@ class Workers:
 
     @property
     def attempt(self) -> int:
-        """Which attempt these are of."""
+        """Returns the number of the attempt."""
         return int(self.pods[0]["metadata"]["labels"]["workload.codeflare.dev/attempt"])
 
     def name(self, index: int) -> str:
-        """The pod's."""
+        """Returns the pod's name."""
         return str(self.pods[index]["metadata"]["name"])
 
     def node(self, index: int) -> str:
-        """The node that it ran on."""
+        """Returns the node on which it ran."""
         return str(self.pods[index]["spec"]["nodeName"])
 
     def record(self, index: int, end: End) -> ErrorRecord:
-        """What its recorder leaves, with time and identity. It must leave something."""
+        """Returns its recorder's record, with time and identity. The end must have one."""
         assert end.record is not None
         return replace(
             end.record,
@@ -95,20 +95,22 @@ class Workers:
         )
 
     def moment(self, end: End) -> datetime:
-        """When it failed."""
+        """Returns when it failed."""
         return self.base + timedelta(seconds=end.after)
 
     def shown(self, end: End) -> str:
-        """The same as the status shows it of a record."""
+        """Formats that time as the status shows it for a record."""
         return format_precise_time(self.moment(end))
 
     async def end(self, ends: Mapping[int, End], *, order: Sequence[int] = ()) -> None:
-        """End workers, by index, in this order of arrival; by index unless told otherwise."""
+        """Ends workers, by index, in this order of arrival; by default in the order of the
+        index.
+        """
         for index in order or sorted(ends):
             await self._lives.patch_pod(self.name(index), self.ended(index, ends[index]))
 
     def ended(self, index: int, end: End) -> JsonObject:
-        """The status that its kubelet writes."""
+        """Returns the status that its kubelet writes."""
         message = end.message
         if end.record is not None:
             message = termination_message.encode(self.record(index, end), _BUDGET).decode()
@@ -138,13 +140,13 @@ class Workers:
         facts: str = "",
         **fields: Any,
     ) -> dict[str, Any]:
-        """What a World says where this worker's end is the root cause among `ends`.
+        """Returns the expected World if this worker's end is the root cause among `ends`.
 
-        `what` is the one line of its message that says most, `summary` what the column makes of it
-        (the same, where it is not given), `note` what the column has after it. `runner` is the
-        worker that failed next, how many seconds later, and its line. `then` is what follows,
-        `before` the beginning of Unhealthy (`then`, where no retry follows). `facts` are those of
-        its end, unless it has a record.
+        `what` is the most informative line of its message, `summary` the column's form of it (by
+        default the same), `note` the column's addition. `runner` is the worker that failed next,
+        how many seconds later, and its line. `then` is the next step, `before` the beginning of
+        Unhealthy (`then`, if no retry follows). `facts` are those of its end, unless it has a
+        record.
         """
         before = before or (f"{then}; " if then.startswith("no retry: ") else "")
         end = ends[index]
@@ -184,7 +186,7 @@ class Workers:
         return f"{number}: {', '.join(pods[:3])}{rest}"
 
     def _cause(self, index: int, end: End, more: JsonObject) -> JsonObject:
-        """`status.rootCause`; None leaves a field out."""
+        """Builds `status.rootCause`; None leaves a field out."""
         record = end.record or ErrorRecord()
         moment = self.moment(end)
         known: JsonObject = {
@@ -207,7 +209,7 @@ class Workers:
 
 
 async def running(lives: Lives, life: Life, number: int, attempt: int = 1) -> Workers:
-    """So many pods of that attempt, once all of them run."""
+    """Waits until that many pods of the attempt run."""
     uid = life.events[0].object["metadata"]["uid"]
     selector = f"{LABEL}={uid},workload.codeflare.dev/attempt={attempt}"
 
@@ -223,7 +225,9 @@ async def running(lives: Lives, life: Life, number: int, attempt: int = 1) -> Wo
 
 
 async def decided(lives: Lives, life: Life, wanted: str, *, after: int = 0) -> JsonObject:
-    """End the grace. Return the first state of the wanted phase, which is the decision's write."""
+    """Ends the grace. Returns the first state of the wanted phase, which is the decision's
+    write.
+    """
     name = life.events[0].object["metadata"]["name"]
     await lives.annotate(name, failureGracePeriodDuration="0s")
     return await life.until_phase(wanted, after=after)
@@ -231,7 +235,9 @@ async def decided(lives: Lives, life: Life, wanted: str, *, after: int = 0) -> J
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Everything that is said of a failure. `summary` is the column, `history` errorHistory."""
+    """Everything that is reported about a failure. `summary` is the column, `history`
+    errorHistory.
+    """
 
     root_cause: JsonObject
     unhealthy: str
@@ -243,7 +249,7 @@ class World:
 
 
 async def world_of(lives: Lives, life: Life, item: JsonObject, events: int = 1) -> World:
-    """What is said in this state of the AppWrapper, and of it elsewhere."""
+    """Collects the reports about this state of the AppWrapper, in the status and elsewhere."""
     status = item["status"]
     name = item["metadata"]["name"]
     told = await _told(lives, name, events)
@@ -259,9 +265,9 @@ async def world_of(lives: Lives, life: Life, item: JsonObject, events: int = 1) 
 
 
 async def _told(lives: Lives, name: str, number: int) -> list[str]:
-    """The messages of its Events RootCause, oldest first, once there are so many.
+    """Returns the messages of its Events RootCause, oldest first, once there are that many.
 
-    Each stands for one occurrence.
+    Each Event is one occurrence.
     """
 
     async def look() -> list[str]:
@@ -284,7 +290,7 @@ async def _length(found: Any) -> int:
 
 
 async def column(cluster: RunningCluster, name: str) -> str:
-    """The cell ROOT CAUSE as kubectl prints it."""
+    """Returns the cell ROOT CAUSE as kubectl prints it."""
     kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
     table = await kubectl("get", "appwrapper", name, "-n", NAMESPACE, "-o", "wide")
     heading, row = table.splitlines()
@@ -292,19 +298,19 @@ async def column(cluster: RunningCluster, name: str) -> str:
 
 
 def operators_log(cluster: RunningCluster) -> str:
-    """All that the controller has written."""
+    """Returns the controller's whole log."""
     return (cluster.logs / "controller.log").read_text()
 
 
 def store_of(cluster: RunningCluster) -> Path:
-    """The folder behind the error store of the local cluster."""
+    """Returns the folder of the local cluster's error store."""
     settings = yaml.safe_load((cluster.directory / "product" / "controller.yaml").read_text())
     stores = settings["appwrapper"]["faultTolerance"]["errorAggregation"]["stores"]
     return Path(urlparse(stores[STORE]).path)
 
 
 def folder_of(cluster: RunningCluster, life: Life, attempt: int = 1) -> Path:
-    """Where the recorders of one attempt leave their files. It is made where it is missing."""
+    """Returns the folder of one attempt's record files; makes it if it is missing."""
     metadata = life.events[0].object["metadata"]
     folder = store_of(cluster).joinpath(
         metadata["namespace"], metadata["name"], metadata["uid"], str(attempt)
@@ -314,7 +320,7 @@ def folder_of(cluster: RunningCluster, life: Life, attempt: int = 1) -> Path:
 
 
 def leave(folder: Path, record: ErrorRecord, name: str = "") -> Path:
-    """Write a record's file as the recorder does."""
+    """Writes a record's file as the recorder does."""
     file = folder / (name or f"error-{record.worker}.pb")
     file.write_bytes(error_document.encode(record))
     return file

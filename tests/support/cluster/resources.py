@@ -1,4 +1,4 @@
-"""Names the resources that tests look at, beside those that the product names itself."""
+"""The resources that tests read, beside the resources that the product defines itself."""
 
 from shared.api.objects import Resource
 

@@ -1,4 +1,4 @@
-"""Does what a user of team1 does with the samples, and sees what comes of it."""
+"""Acts as a user of team1 with the samples, and reads the results."""
 
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient
@@ -15,12 +15,12 @@ SUCCEEDED = ("Succeeded", "False", "True", "False")
 
 
 def statuses(status: JsonObject) -> dict[str, str]:
-    """The conditions of a status: type -> status."""
+    """Returns a status's conditions: type -> status."""
     return {one["type"]: one["status"] for one in status.get("conditions") or []}
 
 
 def row_of(item: JsonObject) -> Row:
-    """Empty where there is no condition yet."""
+    """Returns the columns; empty for a condition that does not exist yet."""
     status = item.get("status", {})
     by_type = statuses(status)
     return (
@@ -32,7 +32,7 @@ def row_of(item: JsonObject) -> Row:
 
 
 class Team:
-    """What a user of team1 does, by kubectl, and what can be seen."""
+    """Runs a user's kubectl in team1, and reads the results."""
 
     def __init__(self, kubectl: Kubectl, client: KubeClient) -> None:
         self.kubectl = kubectl
@@ -40,41 +40,41 @@ class Team:
         self._submitted: list[str] = []
 
     async def apply(self, file: str) -> str:
-        """`kubectl apply -n team1 -f FILE`; the name of what it holds."""
+        """Runs `kubectl apply -n team1 -f FILE`; returns the name of the file's object."""
         self._submitted.append(file)
         await self.kubectl("apply", "-n", NAMESPACE, "-f", file)
         name: str = document(ROOT / file)["metadata"]["name"]
         return name
 
     async def delete(self, file: str) -> None:
-        """`kubectl delete -n team1 -f FILE`, which returns when the object is gone."""
+        """Runs `kubectl delete -n team1 -f FILE`, which returns when the object is gone."""
         self._submitted.remove(file)
         await self.kubectl("delete", "-n", NAMESPACE, "-f", file, "--timeout=120s")
 
     async def delete_all(self) -> None:
-        """What a test left, so that the next one finds the team as this one did."""
+        """Deletes a test's remains, so that the next test finds the team unchanged."""
         for file in reversed(self._submitted.copy()):
             await self.delete(file)
 
     async def row(self, name: str) -> Row:
-        """What the documentation's columns show; empty where there is no condition yet."""
+        """Returns the documentation's columns; empty for a condition that does not exist yet."""
         return row_of(await self.client.get(APPWRAPPERS, NAMESPACE, name))
 
     async def phase(self, name: str) -> str:
-        """The first of them."""
+        """Returns the first column."""
         return (await self.row(name))[0]
 
     async def everything(self, resource: Resource, label_selector: str = "") -> list[JsonObject]:
-        """All objects of the team's namespace."""
+        """Returns all objects of the team's namespace."""
         pages = self.client.pages(resource, NAMESPACE, label_selector=label_selector)
         return [item async for page in pages for item in page.items]
 
     async def pods(self, appwrapper: str) -> list[JsonObject]:
-        """The pods that carry the AppWrapper's label."""
+        """Returns the pods that carry the AppWrapper's label."""
         return await self.everything(PODS, f"workload.codeflare.dev/appwrapper={appwrapper}")
 
     async def workload(self, kind: str, name: str) -> JsonObject:
-        """Kueue's companion of an object; empty while there is none."""
+        """Returns Kueue's Workload of an object; empty while there is none."""
         for one in await self.everything(WORKLOADS):
             owners = one["metadata"].get("ownerReferences", [])
             if (kind, name) in [(owner["kind"], owner["name"]) for owner in owners]:
@@ -83,6 +83,6 @@ class Team:
 
 
 async def quota_reserved(team: Team, name: str) -> str:
-    """What Kueue says about the workload; empty until it has judged it."""
+    """Returns Kueue's QuotaReserved of the Workload; empty before Kueue's decision."""
     status = (await team.workload("AppWrapper", name)).get("status", {})
     return statuses(status).get("QuotaReserved", "")

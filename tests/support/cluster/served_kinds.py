@@ -1,4 +1,4 @@
-"""Lets the API server have a Kind for a while."""
+"""Defines a Kind in the API server for a while."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -14,12 +14,12 @@ from tests.support.cluster.life import exists
 from tests.support.cluster.resources import CRDS
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 
-# Where nobody listens.
+# An address without a listener.
 _NOBODY = "https://127.0.0.1:1/"
 
 
 def converted_by_nobody() -> JsonObject:
-    """A conversion between versions that always fails."""
+    """Builds a conversion between versions that always fails."""
     now = SystemClock().now()
     certificate, _ = self_signed(1, now - timedelta(hours=1), now + timedelta(days=1))
     called = {"url": _NOBODY, "caBundle": base64.b64encode(certificate).decode()}
@@ -28,7 +28,7 @@ def converted_by_nobody() -> JsonObject:
 
 
 async def set_conversion(client: KubeClient, resource: Resource, conversion: JsonObject) -> None:
-    """Of a Kind that is `served`; the API server goes by it a moment later."""
+    """Sets the conversion of a Kind that is `served`; the API server applies it a moment later."""
     definition = f"{resource.plural}.{resource.group}"
     patch = [{"op": "replace", "path": "/spec/conversion", "value": conversion}]
     await client.patch(CRDS, None, definition, patch, PatchType.JSON)
@@ -42,7 +42,7 @@ async def served(
     stored_as: str = "",
     conversion: JsonObject | None = None,
 ) -> AsyncIterator[None]:
-    """The API server has the Kind, whatever its objects look like; nobody acts on it.
+    """Makes the API server accept any object of the Kind; no controller acts on it.
 
     It serves and stores the version of `resource`, or stores another, which it serves as well.
     """
@@ -91,10 +91,10 @@ async def served(
 
 
 async def undefined(client: KubeClient, definition: str) -> None:
-    """Takes a definition away, where it is there; returns when the API server has done with it.
+    """Deletes a definition if it exists; returns when the API server has finished.
 
-    It deletes the objects first, and needs two minutes where the change of the definition just
-    before has closed the storage under its hands ("storage is (re)initializing").
+    The API server deletes the objects first. It needs two minutes if the preceding change of the
+    definition has closed the storage meanwhile ("storage is (re)initializing").
     """
     with suppress(NotFound):
         await client.delete(CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND)

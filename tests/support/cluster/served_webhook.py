@@ -1,4 +1,4 @@
-"""A webhook that serves on a port of its own, and what clients say to it, well-behaved or not."""
+"""A webhook that serves on its own port, and clients of all sorts."""
 
 import asyncio
 import ssl
@@ -25,7 +25,7 @@ from tests.support.patience import comes_to
 
 GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
 PATHS = ("/mutate", "/validate")
-# The API server waits for ten; a busy machine may take longer, and how long is the bench's matter.
+# The API server waits for ten; a busy machine may take longer, which only the bench measures.
 SECONDS = 60.0
 
 
@@ -42,7 +42,7 @@ class Served:
             return await self.http.post(path, content=body)
 
     async def serves(self) -> None:
-        """A good review is judged."""
+        """Asserts that the webhook answers a good review."""
         for path in PATHS:
             response = (await self.post(path, GOOD)).json()["response"]
             assert (response["uid"], response["allowed"]) == ("7", True)
@@ -60,7 +60,7 @@ def head(length: int, path: str = "/validate") -> bytes:
 
 @asynccontextmanager
 async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
-    """A process of its own, ready, under the webhook's identity."""
+    """Starts a process under the webhook's identity; yields it once it is ready."""
     write_pair(folder, 1)
     identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
     async with webhook_process(folder, identity, "--cert-dir", str(folder), **ALONE) as process:

@@ -1,4 +1,4 @@
-"""Pods that the local cluster's simulated kubelets act out, and what is seen of their lives."""
+"""Creates pods for the local cluster's simulated kubelets, and records their lives."""
 
 import asyncio
 import re
@@ -25,7 +25,7 @@ _IMAGE_ID = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 @dataclass(slots=True)
 class Life:
-    """What a watch saw of one pod: every state it went through, and when each was seen."""
+    """The states of one pod that a watch saw, and when it saw each."""
 
     name: str
     states: list[JsonObject] = field(default_factory=list)
@@ -34,24 +34,26 @@ class Life:
 
     @property
     def last(self) -> JsonObject:
-        """The newest state."""
+        """Returns the newest state."""
         return self.states[-1]
 
     @property
     def status(self) -> JsonObject:
-        """Of the newest state."""
+        """Returns the newest state's status."""
         status: JsonObject = self.last["status"]
         return status
 
     def first_seen(self, predicate: Callable[[JsonObject], bool]) -> datetime:
-        """When the first state was seen that `predicate` holds for."""
+        """Returns when the first state was seen for which `predicate` holds."""
         return next(
             at for state, at in zip(self.states, self.seen_at, strict=True) if predicate(state)
         )
 
 
 async def followed(client: KubeClient, state: JsonObject, until: Callable[[Life], bool]) -> Life:
-    """Watches a pod from this state on until `until` holds. TimeoutError says how far it came."""
+    """Watches a pod from this state on until `until` holds. TimeoutError contains the last
+    state.
+    """
     namespace, name = state["metadata"]["namespace"], state["metadata"]["name"]
     life = Life(name, [state], [_CLOCK.now()])
     watch = client.watch(PODS, namespace, resource_version=state["metadata"]["resourceVersion"])
@@ -92,14 +94,14 @@ async def died(client: KubeClient, document: JsonObject, *, grace: int | None) -
 
 
 def in_phase(phase: str) -> Callable[[Life], bool]:
-    """Until the pod is in this phase."""
+    """Matches a pod in this phase."""
     return lambda life: life.status.get("phase") == phase
 
 
 def masked(value: JsonValue) -> JsonValue:
-    """The value with times, container and image ids replaced by TIME, ID and IMAGE-ID.
+    """Returns the value with times, container and image ids replaced by TIME, ID and IMAGE-ID.
 
-    What does not look like one is left as it is, so that a comparison shows it.
+    Texts of another form stay, so that a comparison shows them.
     """
     if isinstance(value, list):
         return [masked(each) for each in value]
@@ -120,27 +122,27 @@ def _masked_field(key: str, value: JsonValue) -> JsonValue:
 
 
 def time_of(text: str) -> datetime:
-    """A time of the API. Raises ValueError for anything else."""
+    """Parses a time of the API. Raises ValueError for anything else."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def ran_for(terminated: JsonObject) -> timedelta:
-    """How long a terminated container ran, to the second."""
+    """Returns how long a terminated container ran, to the second."""
     return time_of(terminated["finishedAt"]) - time_of(terminated["startedAt"])
 
 
 def is_planned(state: JsonObject) -> bool:
-    """Whether the pod's next step has a time."""
+    """True if the pod's next step has a time."""
     return SIMULATION + "next-step-at" in state["metadata"].get("annotations", {})
 
 
 def conditions(status: JsonObject) -> dict[str, tuple[str, str | None]]:
-    """Condition type → status and reason."""
+    """Returns condition type → status and reason."""
     return {one["type"]: (one["status"], one.get("reason")) for one in status["conditions"]}
 
 
 async def service_account_exists(client: KubeClient, namespace: str) -> None:
-    """Returns once the namespace's default ServiceAccount is there: pods need it."""
+    """Returns once the namespace's default ServiceAccount exists: pods need it."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async for page in client.pages(SERVICE_ACCOUNTS, namespace):
@@ -151,7 +153,7 @@ async def service_account_exists(client: KubeClient, namespace: str) -> None:
 
 @asynccontextmanager
 async def namespace(client: KubeClient, name: str) -> AsyncIterator[None]:
-    """A namespace in which pods can be created, deleted in the end."""
+    """Yields a namespace in which pods can be created; deletes it in the end."""
     document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     created = await client.create(NAMESPACES, None, document)
     await service_account_exists(client, name)
@@ -161,7 +163,7 @@ async def namespace(client: KubeClient, name: str) -> AsyncIterator[None]:
 
 
 def container(name: str, image: str, state: JsonObject, **fields: object) -> JsonObject:
-    """A masked container status as the API server shows it."""
+    """Builds a masked container status as the API server shows it."""
     return {
         "name": name,
         "image": image,

@@ -1,4 +1,4 @@
-"""Nodes, flavors, queues and a cohort of a test's own, with a slack queue that lends in it."""
+"""Makes a test's own nodes, flavors, queues and cohort, with a slack queue that lends in it."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -30,7 +30,7 @@ SLACK: Final = SLACK_QUEUE_NAME
 COHORT: Final = "slack-cohort"
 TEAM: Final = "borrows"
 LABEL: Final = "tests.localcluster.dev/slack"
-_FIRST: Final = 50  # numbers of nodes that nobody else has
+_FIRST: Final = 50  # numbers that no other nodes have
 _KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 
 
@@ -46,7 +46,7 @@ class SlackFleet:
         )
 
     async def make_nodes(self) -> None:
-        """As they are at first; also those that a test has deleted."""
+        """Creates the nodes in their first state, including nodes that a test has deleted."""
         await self.cluster.apply([_node(number) for number in range(3)])
 
     async def patch_node(self, number: int, patch: JsonObject, subresource: str = "") -> None:
@@ -61,7 +61,7 @@ class SlackFleet:
         await self.patch_node(number, {"metadata": {"labels": {key: value}}})
 
     async def have_gpus(self, number: int, amount: int) -> None:
-        """The device plugin reports so many as usable."""
+        """Sets the number of usable GPUs, as the device plugin reports it."""
         await self.patch_node(number, {"status": {"allocatable": {GPU: str(amount)}}}, "status")
 
     async def delete_node(self, number: int) -> None:
@@ -71,7 +71,7 @@ class SlackFleet:
         return await self.client.get(CLUSTER_QUEUES, None, SLACK)
 
     async def limits(self) -> dict[str, str | None]:
-        """Resource → lendingLimit in the slack queue; None: it is unset."""
+        """Returns resource → lendingLimit in the slack queue; None: it is unset."""
         return limits_of(await self.queue())
 
     async def limit(self) -> str | None:
@@ -81,11 +81,11 @@ class SlackFleet:
         await comes_to(self.limit, limit)
 
     async def generation(self) -> int:
-        """It grows with every write to the spec of the slack queue."""
+        """Returns a number that grows with every write to the spec of the slack queue."""
         return int((await self.queue())["metadata"]["generation"])
 
     async def edit(self, limit: str) -> None:
-        """An admin writes that limit of GPUs."""
+        """Sets that limit of GPUs, as an admin would."""
         queue = await self.queue()
         for each in entries(queue):
             if each["name"] == GPU:
@@ -96,7 +96,7 @@ class SlackFleet:
         )
 
     async def events(self) -> list[tuple[str, str]]:
-        """Reason and message of the Events about the slack queue of this test, oldest first."""
+        """Returns reason and message of the Events about this test's slack queue, oldest first."""
         uid = (await self.queue())["metadata"]["uid"]
         found = [
             each
@@ -107,7 +107,7 @@ class SlackFleet:
         return [(each["reason"], each["message"]) for each in found]
 
     async def says(self, reason: str) -> str:
-        """The message of an Event of this reason, once there is one."""
+        """Returns the message of an Event of this reason, once there is one."""
 
         async def said() -> str | None:
             found = [message for each, message in await self.events() if each == reason]
@@ -116,7 +116,7 @@ class SlackFleet:
         return await until_found(said)
 
     async def shows(self, name: str, value: float, resource: str = GPU) -> None:
-        """The controller's /metrics come to show that."""
+        """Waits until the controller's /metrics show that value."""
 
         async def shown() -> float:
             try:
@@ -131,7 +131,7 @@ _OURS: Final = ("Slack", "QuotaExceedsCapacity")
 
 
 def entries(queue: JsonObject) -> list[JsonObject]:
-    """The quotas in the flavor `gold`."""
+    """Returns the quotas in the flavor `gold`."""
     return [
         each
         for group in queue["spec"]["resourceGroups"]
@@ -141,12 +141,12 @@ def entries(queue: JsonObject) -> list[JsonObject]:
 
 
 def limits_of(queue: JsonObject) -> dict[str, str | None]:
-    """Resource → lendingLimit."""
+    """Returns resource → lendingLimit."""
     return {each["name"]: each.get("lendingLimit") for each in entries(queue)}
 
 
 def borrower(name: str, pods: int) -> JsonObject:
-    """An AppWrapper of pods of 8 GPUs each, which run until they are deleted."""
+    """Builds an AppWrapper of pods of 8 GPUs each, which run until they are deleted."""
     job = gpu_job(name, pods)
     tolerated = {"key": LABEL, "operator": "Exists", "effect": "NoSchedule"}
     job["spec"]["template"]["spec"]["tolerations"] = [tolerated]
@@ -154,7 +154,7 @@ def borrower(name: str, pods: int) -> JsonObject:
 
 
 def queue(name: str, quotas: Mapping[str, Any], cohort: str = COHORT) -> JsonObject:
-    """A ClusterQueue of the flavor `gold`."""
+    """Builds a ClusterQueue of the flavor `gold`."""
     resources = [{"name": each, "nominalQuota": amount} for each, amount in quotas.items()]
     group = {
         "coveredResources": list(quotas),
@@ -183,7 +183,7 @@ def _flavor() -> JsonObject:
 
 
 def _team() -> list[JsonObject]:
-    """With 8 GPUs, 80 CPUs, and enough of all else."""
+    """Builds a team with 8 GPUs, 80 CPUs, and enough of all else."""
     made, amounts = team_documents(TEAM), {GPU: 8, "cpu": 80}
     for each in made:
         if each["kind"] == "ClusterQueue":
@@ -199,9 +199,9 @@ def _team() -> list[JsonObject]:
 async def slack_fleet(
     cluster: LocalCluster, *queues: JsonObject, **settings: Any
 ) -> AsyncGenerator[SlackFleet, None]:
-    """The controller adjusts the slack queue meanwhile, with the rights of overlay mlbatch.
+    """Makes the controller adjust the slack queue, with the rights of overlay mlbatch.
 
-    `queues` are there beside the team's and `code`. `settings` are those of slackQueue.
+    `queues` exist beside the team's and `code`. `settings` are those of slackQueue.
     """
     fleet = SlackFleet(cluster)
     other = queue("code", {GPU: 8})

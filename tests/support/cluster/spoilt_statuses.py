@@ -1,4 +1,4 @@
-"""Statuses that somebody else wrote over those of AppWrappers that run, and what is left."""
+"""Overwrites the statuses of running AppWrappers, as another client could."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +16,7 @@ from tests.support.team import NAMESPACE
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 LATE = "9999-12-31T23:59:59Z"
 EARLY = "0001-01-01T00:00:00+01:00"
-# With the right pod sets: Kueue reads these, too, and stops what does not fit its Workload.
+# Correct pod sets: Kueue reads these, too, and stops what does not fit its Workload.
 POD_SETS = [{"path": "template.spec.template", "replicas": 2}]
 ENTRY = {"name": "x", "kind": "Job", "apiVersion": "batch/v1", "podSets": POD_SETS}
 
@@ -36,7 +36,7 @@ def timer(**fields: Any) -> JsonObject:
 
 
 async def spoil(life: Life, client: KubeClient, name: str, status: JsonObject) -> int:
-    """Writes the status of one that runs, as a merge patch; the version after that."""
+    """Patches the status of a running AppWrapper; returns the version after that."""
     await life.until(lambda item: true_conditions(item) == RUNS, f"all pods of {name} ready")
     body = {"status": status}
     written = await client.patch(
@@ -46,9 +46,9 @@ async def spoil(life: Life, client: KubeClient, name: str, status: JsonObject) -
 
 
 def named(prefix: str, statuses: Iterable[Any]) -> dict[Any, str]:
-    """A name for the AppWrapper of each: no other test may have it.
+    """Names the AppWrapper of each status; no other test may use the name.
 
-    Kueue 0.16 tells AppWrappers by their names, and may take one for another of a moment ago.
+    Kueue 0.16 identifies AppWrappers by their names, and may confuse two of the same name.
     """
     return {status: f"{prefix}-{number}" for number, status in enumerate(statuses)}
 
@@ -60,7 +60,7 @@ async def all_spoilt(
     statuses: Mapping[Any, JsonObject],
     **annotations: str,
 ) -> AsyncGenerator[dict[Any, tuple[Life, int]], None]:
-    """One AppWrapper for each, all at once: its life, and the version after it was spoilt."""
+    """Creates and spoils one AppWrapper for each, at once; yields its life and the version then."""
     async with AsyncExitStack() as stack:
         lives = {}
         for key, name in names.items():

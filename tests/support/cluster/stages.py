@@ -1,4 +1,4 @@
-"""Components that make their pods in stages, and pods that say so little by little."""
+"""Components that make their pods in stages, and pods that report their state in steps."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from tests.support.builders.appwrappers import phase, true_conditions, version_o
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import READY, condition
 
-# Pods of these do what a test reports for their node.
+# A test reports the state of these pods in place of their node.
 UNTOLD = {"hang": "pending"}
 LONG = {"admissionGracePeriodDuration": "1h", "warmupGracePeriodDuration": "1h"}
-# What is missing, or does not run, ends the AppWrapper at once.
+# A missing or failed pod ends the AppWrapper at once.
 IMPATIENT = {"failureGracePeriodDuration": "0s", "retryLimit": "0"}
 NOW = {"admissionGracePeriodDuration": "0s", "warmupGracePeriodDuration": "0s"}
-# A container crashes again and again, as a kubelet reports it: of that the controller tells.
+# A container crashes again and again, as a kubelet reports it; the controller reports that.
 CRASH_LOOP: dict[str, Any] = {
     "containerStatuses": [
         {
@@ -29,13 +29,13 @@ CRASH_LOOP: dict[str, Any] = {
 
 
 def running(*, ready: bool) -> dict[str, Any]:
-    """The status of a pod that runs, and is ready or not yet."""
+    """Builds the status of a pod that runs, and is ready or not yet."""
     said = {"type": "Ready", "status": str(ready)}
     return {"phase": "Running", "conditions": [said]}
 
 
 async def waits_for_no_pod(life: Life, *, after: int = 0) -> JsonObject:
-    """It is not ready, and no period runs: all pods run that are wanted so far."""
+    """Waits until it is not ready and no period runs: all pods run that are wanted so far."""
 
     def seen(item: JsonObject) -> bool:
         timers = (item.get("status") or {}).get("timers") or {}
@@ -46,7 +46,7 @@ async def waits_for_no_pod(life: Life, *, after: int = 0) -> JsonObject:
 
 
 async def falls(life: Life, message: str) -> None:
-    """It runs on, and PodsReady has turned False with these words; or it has failed."""
+    """Waits until PodsReady of a running one is False with this message; or until it has failed."""
 
     def seen(item: JsonObject) -> bool:
         told = phase(item) == "Running" and condition(item, READY).reason == "InsufficientPodsReady"

@@ -1,4 +1,4 @@
-"""Submits one AppWrapper, NAME, and tells what becomes of it: for tests of the webhook's rules."""
+"""Submits one AppWrapper, NAME, and reports the result: for tests of the webhook's rules."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -15,7 +15,7 @@ from tests.support.cluster.people import admin
 from tests.support.cluster.removed import removed
 from tests.support.team import NAMESPACE, own
 
-ANYWHERE = own("cases")  # a namespace of no team; the group `editors` may edit what is in it
+ANYWHERE = own("cases")  # a namespace of no team; the group `editors` may edit its objects
 NAME = "case"
 QUEUE = "kueue.x-k8s.io/queue-name"
 USER = "workload.codeflare.dev/user"
@@ -34,21 +34,21 @@ _EDITORS: JsonObject = {
 
 @asynccontextmanager
 async def namespace_of_no_team(cluster: RunningCluster) -> AsyncGenerator[None, None]:
-    """ANYWHERE, while it lasts."""
+    """Makes ANYWHERE for a while."""
     async with another_team(cluster, ANYWHERE, [_NAMESPACE, _EDITORS]):
         yield
 
 
 @asynccontextmanager
 async def cleaning_admin(cluster: RunningCluster) -> AsyncGenerator[Kubectl, None]:
-    """kubectl as an admin, who deletes NAME at the end."""
+    """Yields kubectl as an admin, who deletes NAME at the end."""
     yield admin(cluster)
     for namespace in (NAMESPACE, ANYWHERE):
         await removed(cluster.client, APPWRAPPERS, namespace, NAME)
 
 
 def wrapped(*components: Any, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:
-    """Fields of the metadata; without components one Pod."""
+    """Builds AppWrapper NAME with fields of the metadata; without components of one Pod."""
     return manifest(*components or [pod()], name=NAME, namespace=namespace, **fields)
 
 
@@ -57,7 +57,7 @@ async def create(who: Kubectl, body: JsonObject, *flags: str) -> Completed:
 
 
 async def created(who: Kubectl, body: JsonObject, *flags: str) -> JsonObject:
-    """What is stored, or would be; nothing was warned of."""
+    """Returns the object that is stored, or would be; asserts that there is no warning."""
     done = await create(who, body, *flags)
     assert (done.code, done.err) == (0, "")
     found: JsonObject = json.loads(done.out)

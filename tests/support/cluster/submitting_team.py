@@ -1,4 +1,4 @@
-"""A user of team1 who submits what `wrapped_kinds` builds, and what becomes of it."""
+"""A user of team1 who submits the objects of `wrapped_kinds`, and reads the results."""
 
 from typing import Any
 
@@ -20,12 +20,14 @@ NOWHERE = {LABEL_QUEUE_NAME: "nowhere"}
 
 
 def wrapping(*components: Any, **metadata: Any) -> JsonObject:
-    """Builds an AppWrapper in the team's namespace, called NAME unless `metadata` says more."""
+    """Builds an AppWrapper in the team's namespace, with the name NAME unless `metadata` has
+    one.
+    """
     return manifest(*components, namespace=NAMESPACE, **(metadata or {"name": NAME}))
 
 
 class Team:
-    """`clean_up` deletes what it has created, and what is called NAME."""
+    """`clean_up` deletes the created objects, and all objects with the name NAME."""
 
     def __init__(self, cluster: RunningCluster) -> None:
         self.client: KubeClient = cluster.client
@@ -33,22 +35,22 @@ class Team:
         self._names = {NAME}
 
     async def create(self, *components: Any, **metadata: Any) -> JsonObject:
-        """Created; the stored object."""
+        """Creates an AppWrapper; returns the stored object."""
         said = await self.submit(wrapping(*components, **metadata))
         assert said.code == 201, said
         self._names.add(said.object["metadata"]["name"])
         return said.object
 
     async def submit(self, body: JsonObject) -> Said:
-        """What the API server says to it."""
+        """Returns the API server's answer to the object."""
         return await created(self.kubectl, body, NAMESPACE)
 
     async def queued_nowhere(self, *components: Any) -> JsonObject:
-        """Created, and never admitted; the stored object."""
+        """Creates an AppWrapper that is never admitted; returns the stored object."""
         return await self.create(*components, name=NAME, labels=NOWHERE)
 
     async def errors_of(self, *components: Any) -> list[str]:
-        """Why an AppWrapper of these is invalid; each field with its error."""
+        """Returns why an AppWrapper of these is invalid; each field with its error."""
         said = await self.submit(wrapping(*components))
         assert said.code == 422, said
         return said.errors
@@ -61,7 +63,7 @@ class Team:
         return {each["metadata"]["name"]: each["status"]["phase"] for each in pods}
 
     async def counts(self) -> list[int]:
-        """Of the pod sets that Kueue's Workload reserves quota for; [] while there is none."""
+        """Returns the counts of the Workload's pod sets; [] while there is no Workload."""
         for workload in await listed(self.client, WORKLOADS, NAMESPACE):
             owners = workload["metadata"].get("ownerReferences", [])
             if NAME in [owner["name"] for owner in owners]:

@@ -1,4 +1,4 @@
-"""A validating webhook of somebody else's that judges what one AppWrapper wraps."""
+"""A validating webhook of another project that decides about one AppWrapper's content."""
 
 import base64
 import socket
@@ -18,22 +18,22 @@ from tests.support.builders.certificates import self_signed
 from tests.support.patience import comes_to
 
 NAME = "third.party.example.com"
-# On what the test asks itself: refused, and not counted.
+# Marks the test's own requests: denied, and not counted.
 PROBE = "example.com/probe"
-# What it answers to the n-th request, from 1: the `response` of an AdmissionReview but for the UID.
+# Returns the answer to the n-th request, from 1: an AdmissionReview's `response` without UID.
 Judge = Callable[[int], JsonObject]
 ALLOWED: JsonObject = {"allowed": True}
 
 
 class Asked:
-    """How often it was asked so far."""
+    """Counts the requests so far."""
 
     def __init__(self) -> None:
         self.times = 0
 
 
 def denied(code: int, message: str, **status: object) -> JsonObject:
-    """A refusal with that HTTP status code."""
+    """Builds a rejection with that HTTP status code."""
     return {"allowed": False, "status": {"code": code, "message": message, **status}}
 
 
@@ -41,7 +41,7 @@ def denied(code: int, message: str, **status: object) -> JsonObject:
 async def judging(
     client: KubeClient, folder: Path, appwrapper: str, judge: Judge
 ) -> AsyncIterator[Asked]:
-    """The API server asks it about every ConfigMap that the AppWrapper is to get."""
+    """Makes the API server call it for every ConfigMap of the AppWrapper."""
     asked = Asked()
 
     async def review(request: web.Request) -> web.Response:
@@ -74,7 +74,7 @@ async def judging(
 
 
 async def _admits(client: KubeClient, appwrapper: str) -> bool:
-    """Whether the API server, which learns of a registration a moment later, asks nobody yet."""
+    """True while the API server does not call it yet: registrations take a moment."""
     metadata = {"name": "probe", "labels": {LABEL_APPWRAPPER: appwrapper, PROBE: "yes"}}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     try:
@@ -88,7 +88,7 @@ async def _admits(client: KubeClient, appwrapper: str) -> bool:
 async def registered(
     client: KubeClient, appwrapper: str, url: str, certificate: bytes
 ) -> AsyncIterator[None]:
-    """The API server asks whoever answers at `url`; where nobody does it refuses."""
+    """Makes the API server call the program at `url`; without a listener it rejects all."""
     webhook = {
         "name": NAME,
         "clientConfig": {"url": url, "caBundle": base64.b64encode(certificate).decode()},

@@ -28,7 +28,7 @@ INFOS = [{"labels": {"kueue.x-k8s.io/podset": "tried-0"}}]
 
 
 def open_queue() -> list[JsonObject]:
-    """A ClusterQueue of one CPU, and the team's LocalQueue to it."""
+    """Builds a ClusterQueue of one CPU, and the team's LocalQueue to it."""
     version = "kueue.x-k8s.io/v1beta2"
     cpu = {"name": "default-flavor", "resources": [{"name": "cpu", "nominalQuota": 1}]}
     groups = [{"coveredResources": ["cpu"], "flavors": [cpu]}]
@@ -49,12 +49,14 @@ def open_queue() -> list[JsonObject]:
 
 
 def training(name: str, **simulation: str) -> JsonObject:
-    """One master. What a team's role lets its users create, so they may wrap it."""
+    """Builds one master. A team's role allows its users to create this Kind, so they may wrap
+    it.
+    """
     return pytorch_job(name, Master=pod_template(container="pytorch", **simulation))
 
 
 def manifest(name: str = "tried", queue: str | None = None, **spec: Any) -> JsonObject:
-    """It would run until it is deleted; without a queue of its own it gets the team's."""
+    """Builds an AppWrapper that would run until deleted; its queue is the team's by default."""
     labels = {} if queue is None else {QUEUE: queue}
     made = appwrapper(name, training(name, hang="running"), namespace=TEAM, labels=labels)
     made["spec"] |= spec
@@ -62,14 +64,14 @@ def manifest(name: str = "tried", queue: str | None = None, **spec: Any) -> Json
 
 
 def with_infos(body: JsonObject, infos: object = INFOS) -> JsonObject:
-    """`body` as Kueue would write it."""
+    """Returns `body` as Kueue would write it."""
     new = copy.deepcopy(body)
     new["spec"]["components"][0]["podSetInfos"] = infos
     return new
 
 
 class PodsOfTheTeam:
-    """Every pod that was ever created there, by its AppWrapper's label or its name."""
+    """Records every pod that was ever created there, by its AppWrapper's label or its name."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
@@ -87,14 +89,14 @@ class PodsOfTheTeam:
                         self.created.append(label or metadata["name"])
 
     def since_last_time(self) -> list[str]:
-        """A test that fails leaves nothing for the next one to fail of."""
+        """Returns and clears the record, so that a failing test does not fail the next one."""
         created, self.created = self.created, []
         return created
 
 
 @dataclass(frozen=True)
 class Team:
-    """What the tests look at and who types."""
+    """The objects that the tests read, and the users."""
 
     client: KubeClient
     researcher: Kubectl
@@ -112,7 +114,7 @@ class Team:
         await removed(self.client, APPWRAPPERS, TEAM, name)
 
     async def submit(self, body: JsonObject) -> JsonObject:
-        """Created by the researcher; returns when the controller has seen it."""
+        """Creates it as the researcher; returns when the controller has seen it."""
         said = await self.created(body)
         assert said.code == 201, said
         name = body["metadata"]["name"]
@@ -124,11 +126,11 @@ class Team:
         return await self.stored(name)
 
     async def created(self, body: JsonObject) -> Said:
-        """What the API server says to the researcher."""
+        """Returns the API server's answer to the researcher."""
         return await created(self.researcher, body, TEAM)
 
     async def patched_by(self, someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
-        """The object as the API server stored it, before Kueue can put its foot down."""
+        """Returns the object as the API server stored it, before Kueue can revert it."""
         done = await someone.run(
             "patch", "appwrapper", "tried", "-n", TEAM, "-o", "json", *merge(patch)
         )
@@ -137,7 +139,7 @@ class Team:
         return found, done.err
 
     async def workload_of(self, owner: JsonObject) -> str:
-        """The name of Kueue's companion of an AppWrapper."""
+        """Returns the name of Kueue's Workload of an AppWrapper."""
         [name] = [
             each["metadata"]["name"]
             for each in await listed(self.client, WORKLOADS, TEAM)
@@ -146,10 +148,9 @@ class Team:
         return str(name)
 
     async def barrier(self) -> None:
-        """An AppWrapper with quota goes from its creation to its end.
+        """Runs an AppWrapper with quota from its creation to its end.
 
-        So Kueue, our controller and the Training Operator have all acted on what came after
-        whatever was tried before.
+        By then Kueue, our controller and the Training Operator have processed all earlier changes.
         """
         body = manifest("barrier", OPEN)
         body["spec"]["components"] = [{"template": training("barrier", run_for="100ms")}]
@@ -161,7 +162,7 @@ class Team:
 
 
 def owned_by(owner: JsonObject, body: JsonObject) -> JsonObject:
-    """`body` under the control of an AppWrapper that Kueue has admitted."""
+    """Returns `body` under the control of an AppWrapper that Kueue has admitted."""
     new = copy.deepcopy(body)
     new["metadata"]["ownerReferences"] = [
         {

@@ -13,10 +13,10 @@ from tests.support.manifests import ROOT
 def environment_with_command(
     cluster: RunningCluster, folder: Path, *, of_team_create: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """The environment of a person who installed the command and reaches the cluster.
+    """Returns the environment of a user who installed the command and reaches the cluster.
 
-    `of_team_create` are options that each of their `team create` gets: what a page leaves to its
-    defaults is not this test's own.
+    `of_team_create` are options of each `team create`: they replace defaults that a page relies on
+    but this test cannot share.
     """
     program = f"PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m cli"
     script = folder / "bin" / "appwrapper"

@@ -1,4 +1,4 @@
-"""Compares two states of one object, without what the API server notes down."""
+"""Compares two states of one object, without the API server's own records."""
 
 import copy
 import json
@@ -12,9 +12,9 @@ def assert_same(now: JsonObject, before: JsonObject) -> None:
 
 
 def without_bookkeeping(stored: JsonObject) -> JsonObject:
-    """The metadata, generation included, save what the API server and kubectl note down.
+    """Returns the metadata, generation included, without the records of API server and kubectl.
 
-    managedFields alone may make a new resourceVersion: whoever sends a field owns it, and its
+    managedFields alone may make a new resourceVersion: a client that sends a field owns it, and the
     entries are in the order of their seconds.
     """
     kept = copy.deepcopy(stored["metadata"])

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a server that a test takes away in the ways in which networks do."""
+"""A TCP proxy in front of a server, which a test interrupts as networks do."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 class UnreliableProxy:
     """`async with UnreliableProxy(server) as proxy:` listens on loopback; `proxy.url` leads there.
 
-    Bytes go through untouched, so TLS is between client and server.
+    Bytes pass unchanged, so TLS is between client and server.
     """
 
     def __init__(self, server: str) -> None:
@@ -44,25 +44,25 @@ class UnreliableProxy:
 
     @property
     def held(self) -> int:
-        """How many connections are open that lead nowhere."""
+        """Returns how many open connections lead nowhere."""
         return sum(passage.lost for passage in self._open)
 
     def lose_connections(self) -> None:
-        """What is open stays open, and nothing more gets through it, for ever."""
+        """Keeps open connections open, but passes no more bytes, ever."""
         for passage in self._open:
             passage.lost = True
 
     def swallow(self) -> None:
-        """The same, and new connections are accepted and lead nowhere too, until `heal`."""
+        """Does the same, and also accepts new connections that lead nowhere, until `heal`."""
         self._swallowing = True
         self.lose_connections()
 
     def heal(self) -> None:
-        """New connections get through; those that were lost stay so."""
+        """Passes new connections; lost ones stay lost."""
         self._swallowing = False
 
     async def refuse(self) -> None:
-        """The server is gone: connections are reset, and new ones refused until `accept`."""
+        """Acts as if the server was gone: resets connections, refuses new ones until `accept`."""
         if self._listener is not None:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
@@ -74,8 +74,8 @@ class UnreliableProxy:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def accept(self) -> None:
-        """It is back, on the same port."""
-        # Not asyncio's own server (3.11): what it has just accepted when it is closed stays open.
+        """Listens again, on the same port."""
+        # Not asyncio's own server (3.11): a connection just accepted when it closes stays open.
         listener = self._listener = socket.create_server(("127.0.0.1", self._port))
         listener.setblocking(False)
         self._port = listener.getsockname()[1]
@@ -84,7 +84,7 @@ class UnreliableProxy:
     def _take(self, listener: socket.socket) -> None:
         try:
             connection, _ = listener.accept()
-        except OSError:  # whoever called has gone already
+        except OSError:  # the client has gone already
             return
         connection.setblocking(False)
         self.accepted += 1
@@ -94,7 +94,7 @@ class UnreliableProxy:
         self._serving.add(task)
 
         def over(task: asyncio.Task[None]) -> None:
-            # Here, for a task that is cancelled before its first step would close nothing itself.
+            # Here: a task that is cancelled before its first step would close nothing itself.
             passage.reset()
             self._open.discard(passage)
             self._serving.discard(task)
@@ -115,7 +115,7 @@ class _Passage:
         self.lost = lost
 
     async def run(self, target: tuple[str, int]) -> None:
-        """Until the client closes it, or the server while it still gets through."""
+        """Runs until the client closes it, or the server while it is still connected."""
         client, self._client = self._client, None
         reader, to_client = await asyncio.open_connection(sock=client)
         self._writers.append(to_client)
@@ -131,14 +131,14 @@ class _Passage:
             try:
                 await asyncio.wait([down, up], return_when=asyncio.FIRST_COMPLETED)
                 if self._is_lost():
-                    await up  # whatever the server does, the client does not hear of it
+                    await up  # whatever the server does, the client does not notice
             finally:
                 up.cancel()
         finally:
             down.cancel()
 
     def _is_lost(self) -> bool:
-        """Tells whether it is by now; of the attribute mypy would believe what it was before."""
+        """True if it is lost by now; mypy would assume that an attribute has not changed."""
         return self.lost
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -155,7 +155,7 @@ class _Passage:
 
 
 async def _connected(target: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Cancelled in the middle, it leaves no connection that nobody would close."""
+    """Connects; if cancelled meanwhile, it closes the half-made connection."""
     connecting = asyncio.create_task(asyncio.open_connection(*target))
     try:
         return await asyncio.shield(connecting)

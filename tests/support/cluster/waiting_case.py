@@ -12,7 +12,7 @@ from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
 NAME = "limits"
-# More GPUs than there are, so that it waits and nobody but its user changes it.
+# More GPUs than there are, so that it waits and only its user changes it.
 WAITING: dict[str, Any] = {
     **POD,
     "spec": {
@@ -25,7 +25,7 @@ WAITING: dict[str, Any] = {
 
 
 def manifest(*components: Any, **metadata: Any) -> str:
-    """A file that a user would have, as JSON."""
+    """Returns a user's file, as JSON."""
     described = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
     return json.dumps(appwrappers.manifest(*components or [WAITING], **described))
 
@@ -35,7 +35,7 @@ async def stored(cluster: RunningCluster) -> JsonObject:
 
 
 async def waiting(cluster: RunningCluster, kubectl: Kubectl, file: str) -> Completed:
-    """What kubectl says when it applies the file; then the AppWrapper is queued."""
+    """Applies the file and waits until the AppWrapper is queued; returns kubectl's output."""
     applied = await kubectl.run("apply", "-f", "-", stdin=file)
 
     async def phase() -> str:

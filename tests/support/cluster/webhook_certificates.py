@@ -1,4 +1,4 @@
-"""The certificates of a cluster's webhook as tests see them, and clients that must not notice."""
+"""Reads the certificates of a cluster's webhook, and runs clients that must not notice changes."""
 
 import asyncio
 import base64
@@ -38,9 +38,9 @@ BOTH = {
     MUTATING: NAMES.mutating_webhook_config_name,
     VALIDATING: NAMES.validating_webhook_config_name,
 }
-# As short as can be told apart on a busy machine; the defaults are 30 s and 10 min.
+# As short as a busy machine can distinguish; the defaults are 30 s and 10 min.
 QUICK = {"settlePeriod": "3s", "revocationPeriod": "4s"}
-# Nothing but a watch is so quick: who looks again without being told does it once in ten minutes.
+# Only a watch is so quick: polling happens once in ten minutes.
 LATE = 1.5  # seconds; less than the settle period
 
 
@@ -54,7 +54,7 @@ async def contents(cluster: LocalCluster) -> Contents:
 
 @asynccontextmanager
 async def history(cluster: LocalCluster) -> AsyncIterator[list[Contents]]:
-    """What the Secret held since, version by version: a busy machine looks too late to see all."""
+    """Returns the Secret's contents since then, by version: a busy machine would miss some."""
     version = (await secret(cluster))["metadata"]["resourceVersion"]
     versions: list[Contents] = []
 
@@ -85,7 +85,7 @@ async def configuration(cluster: LocalCluster, resource: Resource) -> JsonObject
 
 
 async def bundles(cluster: LocalCluster, resource: Resource) -> set[bytes]:
-    """The caBundles of all entries."""
+    """Returns the caBundles of all entries."""
     found = await configuration(cluster, resource)
     configs = (entry["clientConfig"] for entry in found["webhooks"])
     return {base64.b64decode(one.get("caBundle", "")) for one in configs}
@@ -96,7 +96,7 @@ async def all_carry(cluster: LocalCluster, bundle: bytes) -> bool:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Fails if it never comes true."""
+    """Fails if the condition never becomes true."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not await condition():
         assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS} s"
@@ -109,7 +109,7 @@ async def annotate(cluster: LocalCluster, request: str) -> None:
 
 
 async def answered(cluster: LocalCluster) -> bool:
-    """Whether a request for a rotation has been taken away."""
+    """True if a request for a rotation has been removed."""
     annotations = (await secret(cluster))["metadata"].get("annotations") or {}
     return ANNOTATION_ROTATE not in annotations
 
@@ -119,7 +119,7 @@ def port_of(cluster: LocalCluster) -> int:
 
 
 async def shown(port: int) -> Certificate:
-    """What is served there right now."""
+    """Returns the certificate that the port serves now."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -127,7 +127,7 @@ async def shown(port: int) -> Certificate:
 
 
 async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
-    """The certificate that `context` accepted, on a connection of its own."""
+    """Returns the certificate that `context` accepted, on a connection of its own."""
     host = f"{NAMES.webhook_service_name}.{NAMESPACE}.svc"
     _, writer = await asyncio.open_connection(HOST, port, ssl=context, server_hostname=host)
     der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -137,20 +137,20 @@ async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
 
 
 async def is_served(cluster: LocalCluster, times: int = 1) -> bool:
-    """Whether the Secret's certificate is, by whoever answers."""
+    """True if the answering replicas serve the Secret's certificate."""
     leaf = (await contents(cluster)).leaf
     seen = [await shown(port_of(cluster)) for _ in range(times)]
     return leaf is not None and set(seen) == {leaf.certificate}
 
 
 async def create(cluster: LocalCluster) -> None:
-    """A dry run passes both webhooks like any create."""
+    """Sends a dry run, which passes both webhooks like any create."""
     body = manifest(POD, name="job", namespace=TEAM)
     await cluster.client.create(APPWRAPPERS, TEAM, body, dry_run=True)
 
 
 async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
-    """Fifty a second."""
+    """Sends fifty a second."""
 
     async def one() -> None:
         try:
@@ -165,7 +165,7 @@ async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
 
 
 async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None:
-    """As an API server does that learns of every change late.
+    """Connects as an API server does that learns of every change late.
 
     The real one is quick, and keeps connections: it would not notice most mistakes.
     """
@@ -185,7 +185,7 @@ async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None
 
 @asynccontextmanager
 async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
-    """None may be refused, and no connection."""
+    """Runs both; asserts that no create and no connection was refused."""
     refused: list[Exception] = []
     going_on = [
         asyncio.create_task(often(cluster, refused)) for often in (create_often, connect_often)

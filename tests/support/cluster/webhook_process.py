@@ -1,4 +1,4 @@
-"""The webhook as a process of its own, beside the one that a cluster runs."""
+"""Runs the webhook as a process of its own, beside the cluster's."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.support.builders.certificates import self_signed
 from tests.support.patience import PATIENCE_SECONDS
 
 _ROOT = Path(__file__).resolve().parents[3]
-# Nobody but the webhook itself decides, whoever the user of the review is.
+# The webhook alone decides, whatever the user of the review.
 ALONE: dict[str, Any] = {"appwrapper": {"userRBACAdmissionCheck": False}}
 
 
@@ -35,16 +35,16 @@ class WebhookProcess:
 
     @property
     def pid(self) -> int:
-        """Of the program."""
+        """Returns the program's process id."""
         return self.process.pid
 
     @property
     def messages(self) -> list[str]:
-        """What the log says so far; lines that are not JSON as they are."""
+        """Returns the messages of the log so far; lines that are not JSON as they are."""
         return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.said]
 
     async def says(self, pattern: str) -> re.Match[str]:
-        """Waits for a message that `pattern` matches as a whole. Fails where the process ends."""
+        """Waits for a message that `pattern` matches as a whole. Fails if the process ends."""
         async with asyncio.timeout(PATIENCE_SECONDS), self._more:
             while True:
                 for message in self.messages:
@@ -54,28 +54,27 @@ class WebhookProcess:
                 await self._more.wait()
 
     async def port(self) -> int:
-        """Where it serves, once it does."""
+        """Returns its port, once it serves."""
         return int((await self.says(r"serving on \S+ port ([0-9]+)"))[1])
 
     async def catches(self, number: signal.Signals) -> None:
         """Waits until the process has a handler for this signal."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            # No event tells of another process.
+            # No event reports another process's state.
             while not _handlers(self.pid) >> (number - 1) & 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
 
     def ask_to_end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Sends a signal."""
         self.process.send_signal(number)
 
     async def ended(self) -> int:
-        """Its exit code, once all it said has been read."""
+        """Returns its exit code, once its whole output has been read."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             await self._reading
             return await self.process.wait()
 
     async def kill(self) -> None:
-        """SIGKILL, where it still runs."""
+        """Sends SIGKILL if it still runs."""
         if self.process.returncode is None:
             self.process.kill()
         await self.ended()
@@ -130,7 +129,7 @@ async def started(kubeconfig: Path, *flags: str) -> AsyncIterator[WebhookProcess
 
 
 def _handlers(pid: int) -> int:
-    """The mask of signals that a process catches."""
+    """Returns the mask of signals that a process catches."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
     assert found is not None
@@ -147,7 +146,7 @@ def write_pair(folder: Path, serial: int) -> bytes:
 
 
 def client(port: int, certificate: bytes | None = None) -> httpx.AsyncClient:
-    """Without `certificate` it trusts any, as the kubelet's probes do."""
+    """Returns a client; without `certificate` it trusts any, as the kubelet's probes do."""
     verify: ssl.SSLContext | bool = False
     if certificate is not None:
         verify = ssl.create_default_context(cadata=certificate.decode())

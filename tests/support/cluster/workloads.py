@@ -8,7 +8,7 @@ from tests.support.team import NAMESPACE
 
 
 async def workload_of(client: KubeClient, owner_uid: str) -> JsonObject:
-    """Kueue's Workload of an AppWrapper."""
+    """Returns Kueue's Workload of an AppWrapper."""
     for item in await listed(client, WORKLOADS, NAMESPACE):
         owners = item["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == owner_uid for owner in owners):
@@ -17,7 +17,7 @@ async def workload_of(client: KubeClient, owner_uid: str) -> JsonObject:
 
 
 async def set_active(client: KubeClient, owner_uid: str, active: bool) -> None:
-    """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
+    """Makes Kueue evict the AppWrapper, as a preemption does, or admit it again."""
     workload = await workload_of(client, owner_uid)
     name = workload["metadata"]["name"]
     body = {"spec": {"active": active}}

@@ -1,4 +1,4 @@
-"""An API server that answers access reviews and discovery as a test tells it."""
+"""An API server that answers access reviews and discovery by a test's script."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ SERVED = {
 
 
 def allowed(*resources: str) -> Answer:
-    """Yes to these resources (plural, or "*"), no to all others."""
+    """Allows these resources (plural, or "*"), denies all others."""
 
     async def answer(spec: dict[str, Any]) -> dict[str, Any]:
         return {"allowed": spec["resourceAttributes"]["resource"] in resources}
@@ -26,7 +26,7 @@ def allowed(*resources: str) -> Answer:
 
 
 def status(**fields: Any) -> Answer:
-    """The same to everybody."""
+    """Answers every user the same."""
 
     async def answer(_spec: dict[str, Any]) -> dict[str, Any]:
         return fields
@@ -35,10 +35,10 @@ def status(**fields: Any) -> Answer:
 
 
 class AccessServer:
-    """`answers` are given in order, the last one for ever; an exception is raised.
+    """`answers` are given in order, the last one repeatedly; an exception is raised.
 
-    `specs` are those of the reviews, in the order they came in; `most_at_once` of them were open
-    at a time.
+    `specs` are those of the reviews, in the order of arrival; `most_at_once` of them were open at a
+    time.
     """
 
     def __init__(self, *answers: Answer | KubeError) -> None:
@@ -89,7 +89,7 @@ class AccessServer:
 
 
 def after(clock: FakeClock, seconds: float, answer: Answer) -> Answer:
-    """An answer that takes its time."""
+    """Delays an answer."""
 
     async def late(spec: dict[str, Any]) -> dict[str, Any]:
         await clock.sleep(seconds)
@@ -99,6 +99,6 @@ def after(clock: FakeClock, seconds: float, answer: Answer) -> Answer:
 
 
 async def never(_spec: dict[str, Any]) -> dict[str, Any]:
-    """No answer at all."""
+    """Never answers."""
     await asyncio.Event().wait()
     return {}

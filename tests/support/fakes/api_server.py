@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that plays what a test tells it, for tests of the real client."""
+"""An HTTP server on loopback that follows a test's script, for tests of the real client."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A real client, the loopback server it talks to, and its clock."""
+"""A real client, its loopback server and its clock."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 
 
 class Tokens:
-    """An authorization source that hands out one value after the other."""
+    """An authorization source that returns one value after the other."""
 
     def __init__(self, *values: str) -> None:
         self.values = list(values)

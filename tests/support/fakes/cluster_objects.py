@@ -1,7 +1,7 @@
 """A KubeClient over objects in memory, for commands that read many kinds and write some.
 
-It merges server-side applies as far as the commands use them. Whether the real API server answers
-so is for integration tests.
+It merges server-side applies as far as the commands use them. Integration tests check that the real
+API server answers in the same way.
 """
 
 import copy
@@ -17,10 +17,10 @@ Place = tuple[str, str, str]  # Kind, namespace or "", name
 
 
 class ClusterObjects(KubeClient):
-    """`forbidden` holds (verb, plural) that the user may not; `writes` what was written, in order.
+    """`forbidden`: (verb, plural) that the user may not use; `writes`: all writes, in order.
 
-    `on_delete` is called with what was deleted, in the place of finalizers and garbage collection;
-    `before_apply` when a write has come and is not yet done.
+    `on_delete` is called with each deleted object, in place of finalizers and garbage collection;
+    `before_apply` when a write has arrived but is not yet done.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ClusterObjects(KubeClient):
             for (kind, where, _), item in self.objects.items()
             if kind == resource.kind and namespace in (None, where)
         ]
-        # A page without end is two of one object each.
+        # An endless page is two of one object each.
         for item in found:
             yield ListPage([item], "7")
         if not found:
@@ -174,13 +174,13 @@ _KINDS = {
 
 
 def _plural(parts: list[str]) -> str:
-    """The resource of a path, of a collection or of one object."""
+    """Returns the resource of a path, of a collection or of one object."""
     rest = parts[3:] if parts[0] == "apis" else parts[2:]
     return rest[2] if rest[0] == "namespaces" and len(rest) > 2 else rest[0]
 
 
 def _merged(known: JsonObject, body: JsonObject) -> JsonObject:
-    """Maps key by key, lists as a whole."""
+    """Merges maps key by key, replaces lists as a whole."""
     merged = dict(known)
     for key, value in body.items():
         both = isinstance(value, dict) and isinstance(known.get(key), dict)

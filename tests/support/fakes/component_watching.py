@@ -56,7 +56,7 @@ class Bench:
         return self.watches.known(resource, "team1", "a", owner)
 
     def informers(self) -> list[str]:
-        """Those that run."""
+        """Returns the running informers."""
         names = [task.get_name() for task in asyncio.all_tasks() if not task.cancelling()]
         return sorted(name for name in names if name.startswith("informer of "))
 
@@ -67,7 +67,7 @@ async def until_idle() -> None:
 
 
 async def ensured_in_vain(bench: Bench) -> None:
-    """Waits as long as it may for a list that does not come."""
+    """Waits the maximal time for a list that does not come."""
     ensuring = asyncio.create_task(bench.watches.ensure(JOBS))
     await bench.clock.advance(4.9)
     assert not ensuring.done()

@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that does not advance until a test moves it."""
 
 import asyncio
 import heapq
@@ -11,7 +11,7 @@ START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """See `clock.Clock`. `slept` records every sleep that was asked for, in seconds."""
+    """Implements `clock.Clock`. `slept` records every requested sleep, in seconds."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start
@@ -37,7 +37,7 @@ class FakeClock:
 
     @asynccontextmanager
     async def timeout(self, seconds: float) -> AsyncIterator[None]:
-        """TimeoutError once time was moved that far. `slept` does not show it."""
+        """Raises TimeoutError once time was moved that far. `slept` does not show it."""
         loop = asyncio.get_running_loop()
         due: asyncio.Future[None] = loop.create_future()
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), due))
@@ -56,7 +56,7 @@ class FakeClock:
                 due.cancel()
 
     async def advance(self, seconds: float) -> None:
-        """Moves time, waking each sleeper at its own moment and letting it run."""
+        """Moves time; wakes each sleeper at its own moment and lets it run."""
         target = self._elapsed + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= target:
@@ -69,16 +69,16 @@ class FakeClock:
         await settle()
 
     def set_ahead(self, by: timedelta) -> None:
-        """Somebody sets the wall clock; by less than nothing is back."""
+        """Sets the wall clock ahead, or back by a negative amount."""
         self._start += by
 
     def pass_by(self, seconds: float) -> None:
-        """Moves time without waking anybody."""
+        """Moves time without waking a sleeper."""
         self._elapsed += seconds
 
     @property
     def sleeping(self) -> list[float]:
-        """Seconds until each live sleeper wakes, soonest first."""
+        """Returns the seconds until each live sleeper wakes, soonest first."""
         return [at - self._elapsed for at, _, woken in sorted(self._sleepers) if not woken.done()]
 
 

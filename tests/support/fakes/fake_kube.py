@@ -100,7 +100,7 @@ def listed(version: int, *items: dict[str, Any]) -> ListPage:
 def kube_object(
     name: str, version: int, *, uid: str = "", namespace: str = "team1", **fields: Any
 ) -> dict[str, Any]:
-    """An object with its identity, and whatever else the test is about."""
+    """Builds an object with its identity, and the fields that the test needs."""
     metadata = {
         "namespace": namespace,
         "name": name,

@@ -1,4 +1,4 @@
-"""TLS handshakes in memory: what a server context shows a client."""
+"""Performs TLS handshakes in memory, to read a server context's certificate."""
 
 import ssl
 
@@ -6,7 +6,7 @@ from cryptography import x509
 
 
 def served_certificate(context: ssl.SSLContext, name: str | None = "webhook") -> x509.Certificate:
-    """The certificate that a client sees which verifies nothing; `name` None sends no SNI."""
+    """Returns the certificate for a client that verifies nothing; `name` None sends no SNI."""
     client_context = ssl.create_default_context()
     client_context.check_hostname = False
     client_context.verify_mode = ssl.CERT_NONE

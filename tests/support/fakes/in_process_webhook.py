@@ -17,7 +17,7 @@ from webhook.verdicts import Verdict
 
 
 class GivenFacts:
-    """A gatherer that knows the same of every request."""
+    """A gatherer with the same facts for every request."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -43,13 +43,13 @@ class Answer:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The `response` of the AdmissionReview."""
+        """Returns the `response` of the AdmissionReview."""
         found: dict[str, Any] = orjson.loads(self.body)["response"]
         return found
 
 
 class InProcessWebhook:
-    """Answers one request after the other. Its event loop is its own."""
+    """Answers one request after the other, in its own event loop."""
 
     def __init__(self, facts: Facts) -> None:
         self._gatherer = GivenFacts(facts)
@@ -75,11 +75,11 @@ class InProcessWebhook:
         self._loop.close()
 
     def know(self, facts: Facts) -> None:
-        """From here on."""
+        """Uses these facts from now on."""
         self._gatherer.facts = facts
 
     def post(self, path: str, body: bytes) -> Answer:
-        """The answer to one request. Raises what a rule raised, though the client got an answer."""
+        """Answers one request. Raises what a rule raised, although the client got an answer."""
         answer = self._loop.run_until_complete(self._answered(path, body))
         if self._bugs:
             raise self._bugs.pop()

@@ -25,7 +25,7 @@ EVENT = tuple[str, str, str]
 
 @dataclass
 class Events:
-    """What people hear, on the ConfigMap."""
+    """Records the Events on the ConfigMap."""
 
     told: list[EVENT] = field(default_factory=list)
 
@@ -42,7 +42,7 @@ class Events:
 
 
 class World:
-    """Ten nodes of 8 GPUs; a keeper with a record that reads as told, and a clock."""
+    """Ten nodes of 8 GPUs; a keeper with a record that a test chooses, and a clock."""
 
     def __init__(self, *there: Any, latch: timedelta = timedelta(0)) -> None:
         self.clock = FakeClock()
@@ -70,14 +70,14 @@ class World:
         self.closings += 1
 
     def tag(self, *bad: int) -> None:
-        """Exactly these nodes are EVICT now."""
+        """Sets EVICT on exactly these nodes."""
         for number in range(10):
             known = node(f"n{number}", "EVICT" if number in bad else "")
             self.nodes.update(change(known, known), self.clock.now())
         self.keeper.look()
 
     def answer(self, *answers: Any) -> None:
-        """To the patches that come."""
+        """Sets the answers to the next patches."""
         self.kube.answers["patch"] = list(answers)
 
     @property
@@ -85,12 +85,12 @@ class World:
         return self.keeper.closed_to({GPU})
 
     def refuses(self) -> bool:
-        """Tells whether it does now; of an attribute mypy would believe it for ever."""
+        """True if it refuses now; mypy would assume that an attribute has not changed."""
         return self.refused is not None
 
     @property
     def written(self) -> list[Any]:
-        """The bodies of all patches."""
+        """Returns the bodies of all patches."""
         for call in self.kube.called("patch"):
             assert call.args[:3] == (CONFIGMAPS, NAMESPACE, RECORD_NAME)
             assert call.args[4] is PatchType.MERGE

@@ -1,7 +1,7 @@
 """A KubeClient over a few objects in memory, with resourceVersions, conflicts and watches.
 
-For code that reads what it wrote. Where only single answers matter, `fake_kube.FakeKube` is
-simpler; whether the real API server answers so is for integration tests.
+It is for code that reads its own writes. For single answers `fake_kube.FakeKube` is simpler.
+Integration tests check that the real API server answers in the same way.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Key = tuple[str, str]  # plural and name
 
 
 class ObjectStore:
-    """`fail` is asked before each call with its verb and plural; it may raise."""
+    """`fail` is called before each request with its verb and plural; it may raise."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, JsonObject] = {}
@@ -38,7 +38,7 @@ class ObjectStore:
         self._watches: list[tuple[Key, asyncio.Queue[WatchEvent]]] = []
 
     def put(self, resource: Resource, raw: JsonObject) -> JsonObject:
-        """Somebody writes an object, whatever was there."""
+        """Writes an object as another client, whatever was there."""
         key = (resource.plural, raw["metadata"]["name"])
         kind = WatchEventType.MODIFIED if key in self.objects else WatchEventType.ADDED
         self._version += 1
@@ -50,7 +50,7 @@ class ObjectStore:
         return copy.deepcopy(stored)
 
     def remove(self, resource: Resource, name: str) -> None:
-        """Somebody deletes an object."""
+        """Deletes an object as another client."""
         self._version += 1
         raw = self.objects.pop((resource.plural, name))
         raw["metadata"]["resourceVersion"] = str(self._version)
@@ -60,7 +60,7 @@ class ObjectStore:
         return copy.deepcopy(self.objects[resource.plural, name])
 
     def server_ahead(self) -> timedelta:
-        """By how much the clock of whoever asks is behind."""
+        """Returns by how much the client's clock is behind."""
         return self.ahead
 
     async def get(self, resource: Resource, _namespace: str | None, name: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""A KubeClient over fixed objects: lists and gets, and what may not be read."""
+"""A KubeClient over fixed objects: lists, gets, and forbidden reads."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any

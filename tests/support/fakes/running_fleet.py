@@ -1,4 +1,4 @@
-"""The fleet with everything around it, for unit tests."""
+"""The fleet with all its surroundings, for unit tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from tests.support.fakes.fake_clock import START, FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 LATER = START + timedelta(seconds=1)
-NOTHING_TOLD: Any = None  # a recorder that nobody may use
+NOTHING_TOLD: Any = None  # a recorder that no code may use
 
 
 def gpu_pod(name: str, node: str, priority: int = 0, **changes: Any) -> Pod:
@@ -79,7 +79,7 @@ class World:
         self.woken.append(name)
 
     async def change(self, raw: Any, version: int) -> list[str]:
-        """Who is woken by it."""
+        """Returns the keys that the change wakes."""
         self.woken.clear()
         raw["metadata"]["resourceVersion"] = str(version)
         self.nodes_feed.send("MODIFIED", raw)
@@ -96,7 +96,7 @@ class World:
 
 
 class Client(FakeKube):
-    """One script for each resource."""
+    """A client with one script for each resource."""
 
     def __init__(self, lists: dict[str, Any], feeds: dict[str, WatchFeed]) -> None:
         served = {"versions": [{"version": "v1beta2"}]}
@@ -134,7 +134,7 @@ async def running(
 
 
 class Silent:
-    """A recorder."""
+    """A recorder that ignores all."""
 
     def warning(self, *_: Any) -> None: ...
 

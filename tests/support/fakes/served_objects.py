@@ -1,4 +1,4 @@
-"""A KubeClient that serves the objects a test gives it, and forbids what the test says."""
+"""A KubeClient that serves a test's objects, and forbids what the test chooses."""
 
 import re
 from collections.abc import AsyncGenerator, Collection
@@ -24,9 +24,9 @@ _PATH = re.compile(
 
 
 class ServedObjects(KubeClient):
-    """`objects` by plural. A plural that has no entry is of a Kind that nobody serves.
+    """`objects` by plural. The API server does not serve the Kind of a plural without an entry.
 
-    `paths` are answers to requests that are no object. `sent` holds what was asked for.
+    `paths` are answers to requests for no object. `sent` records the requests.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ServedObjects(KubeClient):
         self.events: list[WatchEvent] = []
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
-        """One object, or what a path answers."""
+        """Returns one object, or a path's answer."""
         target = request.target
         self.sent.append(target)
         if target in self.paths:
@@ -71,7 +71,7 @@ class ServedObjects(KubeClient):
         metadata_only: bool = False,
         page_size: int = 500,
     ) -> AsyncGenerator[ListPage, None]:
-        """Those of the namespace that the selectors choose, each on a page of its own."""
+        """Yields the namespace's objects that the selectors choose, each on its own page."""
         self.sent.append(f"list {resource.plural} {namespace} {label_selector}{field_selector}")
         self._check(resource.plural if namespace else f"{resource.plural} everywhere")
         if resource.plural not in self.objects:
@@ -98,11 +98,11 @@ class ServedObjects(KubeClient):
         raise Gone(410, "Expired", "too old")
 
     def server_ahead(self) -> timedelta | None:
-        """Its clock is ours."""
+        """Returns 0: both clocks agree."""
         return timedelta(0)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
     def _check(self, what: str) -> None:
         if what in self.forbidden or what.partition(" ")[0] in self.forbidden:

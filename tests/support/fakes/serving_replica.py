@@ -1,4 +1,4 @@
-"""A server over real connections of this machine, with time moved by hand, and clients to it."""
+"""A server over real connections of this machine, with time moved by hand, and its clients."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from webhook.serving.server import Server
 DRAIN = 5.0
 
 
-LONG = b"x" * (16 << 20)  # more than the kernel holds for who does not read
+LONG = b"x" * (16 << 20)  # more than the kernel buffers for a client that does not read
 
 
 class App:
@@ -36,7 +36,7 @@ class App:
 
 
 class Replica:
-    """A running server, its clock, and clients to it."""
+    """A running server, its clock, and its clients."""
 
     def __init__(self, taken: socket.socket, clock: FakeClock, **limits: int) -> None:
         self.app = App()
@@ -49,14 +49,14 @@ class Replica:
         self.clients: list[Client] = []
 
     async def connect(self) -> "Client":
-        """A client whose connection the server knows already."""
+        """Returns a client whose connection the server knows already."""
         client = Client(*await asyncio.open_connection(*self.server.address))
         self.clients.append(client)
         await network()
         return client
 
     async def refuses(self) -> bool:
-        """Whether nobody new gets in."""
+        """True if no new client can connect."""
         try:
             await self.connect()
         except ConnectionRefusedError:
@@ -64,7 +64,7 @@ class Replica:
         return False
 
     async def busy(self) -> "Client":
-        """A client whose request waits for `app.go_on`."""
+        """Returns a client whose request waits for `app.go_on`."""
         client = await self.connect()
         client.send("/slow")
         await self.app.reached.wait()
@@ -77,7 +77,7 @@ class Replica:
         await asyncio.gather(*(client.close() for client in self.clients))
 
     async def passes(self, seconds: float) -> None:
-        """Moves time in small steps, and lets the network do its part in each."""
+        """Moves time in small steps, with network traffic in each."""
         while seconds > 1e-9:
             step = min(seconds, 0.1)
             await self.clock.advance(step)
@@ -86,7 +86,7 @@ class Replica:
 
 
 async def network() -> None:
-    """Lets what is written on this machine arrive: the loop looks at its sockets in each round."""
+    """Delivers all written bytes: the loop polls its sockets in each round."""
     for _ in range(30):
         await asyncio.sleep(0)
 
@@ -105,11 +105,11 @@ class Client:
         self._writer.write(text)
 
     def leave(self) -> None:
-        """Says that nothing more comes; it could still read."""
+        """Ends the client's output; it could still read."""
         self._writer.write_eof()
 
     async def answer(self) -> tuple[str, bool]:
-        """Status and body, and whether the server asked to close."""
+        """Returns status and body, and whether the server requested a close."""
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
         body = (await self._reader.readexactly(2)).decode()
         return f"{head.split()[1]} {body}", "connection: close" in head
@@ -118,7 +118,9 @@ class Client:
         return (await self._reader.readuntil(b"\r\n\r\n")).decode().split()[1]
 
     async def reads(self, size: int) -> None:
-        """So many bytes. Raises ConnectionError and IncompleteReadError where the server ends."""
+        """Reads that many bytes. Raises ConnectionError and IncompleteReadError at the server's
+        end.
+        """
         await self._reader.readexactly(size)
 
     async def ask(self, path: str = "/") -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""A keeper of the slack queue over a scripted Kueue, with its clock and what it reports."""
+"""A keeper of the slack queue over a scripted Kueue, with its clock and its reports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
 
 @dataclass
 class SlackEvents:
-    """What people hear, on the slack queue."""
+    """Records the Events on the slack queue."""
 
     told: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ class SlackEvents:
 
 
 class ScriptedKueue(FakeKube):
-    """Serves ClusterQueues and flavors, and applies limits that are patched."""
+    """Serves ClusterQueues and flavors, and applies patches of limits."""
 
     def __init__(self, queues: Iterable[JsonObject], flavors: Iterable[JsonObject]) -> None:
         super().__init__(answers={"get_path": [SERVED] * 5})
@@ -85,7 +85,7 @@ class ScriptedKueue(FakeKube):
         return self.store(name, operation.get("value"), "appwrapper-slack-quota")
 
     def store(self, name: str, limit: str | None, manager: str) -> JsonObject:
-        """The queue with that limit."""
+        """Sets the queue's limit and returns the queue."""
         nominal = self.queues[name]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
         self.version += 1
         self.queues[name] = gpu_queue(
@@ -94,12 +94,12 @@ class ScriptedKueue(FakeKube):
         return self.queues[name]
 
     def edit(self, limit: str | None) -> None:
-        """An admin writes it."""
+        """Writes the limit as an admin."""
         self.feeds["clusterqueues"].send("MODIFIED", self.store(SLACK, limit, "kubectl-edit"))
 
     @property
     def writes(self) -> list[str | None]:
-        """The limits that were sent."""
+        """Returns the limits that were sent."""
         return [each[2].get("value") for each in self.calls if isinstance(each, list)]
 
 
@@ -130,14 +130,14 @@ class SlackWorld:
         self.have(8, 8, 8)
 
     def have(self, *gpus: int) -> None:
-        """The nodes have so many GPUs each."""
+        """Gives the nodes that many GPUs."""
         for number, amount in enumerate(gpus):
             made = labelled_node(f"n{number}", allocatable={GPU: str(amount)})
             self.nodes.update(change(None, made), START)
         self.keeper.look()
 
     async def seconds(self, seconds: float) -> list[str | None]:
-        """The limits that were sent by then, in all."""
+        """Advances the clock; returns all limits that were sent by then."""
         await self.clock.advance(seconds)
         return self.kueue.writes
 

@@ -16,7 +16,7 @@ from tests.support.fakes.fake_clock import FakeClock
 
 
 class HastyClock(FakeClock):
-    """Its sleeps pass at once, and time with them."""
+    """Its sleeps end at once and advance its time."""
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -24,7 +24,7 @@ class HastyClock(FakeClock):
 
 
 class Keyboard(io.StringIO):
-    """Somebody sits at it."""
+    """An input with a person at it."""
 
     def isatty(self) -> bool:
         return True
@@ -32,7 +32,7 @@ class Keyboard(io.StringIO):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`out` has no blanks at line ends; tables have them. `error` is what CommandError says."""
+    """`out` has no blanks at line ends; tables have them. `error` is CommandError's text."""
 
     code: ExitCode
     out: str
@@ -42,7 +42,7 @@ class Ended:
 async def team(
     client: ClusterObjects, *words: str, typed: str | None = None, clock: FakeClock | None = None
 ) -> Ended:
-    """`appwrapper team WORDS`; `typed` at a terminal."""
+    """Runs `appwrapper team WORDS`; with `typed` at a terminal."""
     arguments = build_parser(["team"]).parse_args(["team", *words])
     stdin = io.StringIO() if typed is None else Keyboard(typed)
     out, err = io.StringIO(), io.StringIO()
@@ -57,11 +57,11 @@ async def team(
 
 
 def empty(nodes: int = 8, **changes: object) -> ClusterObjects:
-    """A cluster with what teams share, and without a team."""
+    """Builds a cluster with the objects that teams share, without a team."""
     return ClusterObjects([*teams.what_teams_share(), *teams.gpu_nodes(nodes)], **changes)  # type: ignore[arg-type]
 
 
 def with_team(*more: JsonObject, nodes: int = 8, **changes: object) -> ClusterObjects:
-    """And with team1."""
+    """Builds the same cluster with team1."""
     objects = [*teams.what_teams_share(), *teams.gpu_nodes(nodes), *teams.team("team1"), *more]
     return ClusterObjects(objects, **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Certificates as a client of the webhook judges them, at any time, and a plan to make them by."""
+"""Validates certificates like a client of the webhook, at any time, and has a plan to make them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def leaf(
 
 
 def contents(now: datetime = START) -> Contents:
-    """A CA and its leaf, as a first start leaves them."""
+    """Returns a CA and its leaf, as after a first start."""
     issuer = authority(now)
     return Contents(issuer, leaf(issuer, now))
 
@@ -51,7 +51,7 @@ def contents(now: datetime = START) -> Contents:
 def accepted(
     certificate: Certificate, trusted: Iterable[Certificate], now: datetime, host: str = HOST
 ) -> bool:
-    """Whether a client that trusts these and calls `host` goes on with the handshake."""
+    """True if a client that trusts these and calls `host` continues the handshake."""
     authorities = list(trusted)
     if not authorities:
         return False

@@ -1,4 +1,4 @@
-"""The Secret and both configurations of an installation, in memory, with replicas' sources."""
+"""The Secret and both configurations of an installation in memory, with replicas' sources."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ def empty_secret(**metadata: Any) -> JsonObject:
 
 
 class Cluster(ObjectStore):
-    """As after an installation: an empty Secret, two configurations without caBundle."""
+    """The objects after an installation: an empty Secret, two configurations without caBundle."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Cluster(ObjectStore):
         self.put(SECRETS, empty_secret())
 
     async def passes(self, seconds: float) -> None:
-        """Time, with all that is done meanwhile."""
+        """Advances time, with all that happens meanwhile."""
         await self.clock.advance(seconds)
         await settle(ROUNDS)
 
@@ -97,7 +97,7 @@ class Cluster(ObjectStore):
 
 
 def is_served(source: ManagedCertificateSource, cluster: Cluster) -> bool:
-    """Whether a client that trusts both bundles is shown the Secret's leaf, and takes it."""
+    """True if a client that trusts both bundles gets the Secret's leaf and accepts it."""
     shown = served_certificate(source.context)
     leaf = cluster.contents.leaf
     trusting = [certificates_in(cluster.bundle(resource)) for resource in BOTH]

@@ -1,8 +1,8 @@
-"""A Secret, two webhook configurations and replicas in virtual time, judged by API servers.
+"""A Secret, two webhook configurations and replicas in virtual time, checked by API servers.
 
 A replica's turn is cut between any two API calls, so that tests can interleave and kill replicas
-there. `check` is what the whole design promises: whatever an API server knows of the
-configurations, be it as old as the settle period, it accepts what every replica serves.
+there. `check` asserts the promise of the whole design: an API server accepts the certificate of
+every replica, even if its view of the configurations is as old as the settle period.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class Replica:
         self._turn: Iterator[Action] | None = None
 
     def step(self) -> Action | None:
-        """Up to the next API call or decision to wait; None between two calls of one turn."""
+        """Runs up to the next API call or decision to wait; None between two calls of one turn."""
         if self._turn is None:
             self._turn = self._act()
         action = next(self._turn, None)
@@ -62,7 +62,7 @@ class Replica:
         return action
 
     def _act(self) -> Iterator[Action]:
-        """Looks, decides, and does it; yields before each write, when others may come between."""
+        """Reads, decides, and acts; yields before each write, when other replicas may run."""
         world = self._world
         secret = None if world.secret is None else replace(world.secret)
         published = tuple(one for one in world.bundles if one is not None)
@@ -116,7 +116,7 @@ class World:
         return parse(self.secret.data)
 
     def actions(self, kind: type[Action]) -> list[datetime]:
-        """When actions of that kind were done, by whomever."""
+        """Returns when actions of that kind were done, by any replica."""
         return [at for at, _, action in self.done if isinstance(action, kind)]
 
     def did(self, replica: Replica, action: Action) -> None:
@@ -129,7 +129,7 @@ class World:
             self._remember()
 
     def update(self, replica: Replica, action: Action, secret: Secret) -> None:
-        """A PUT: the version that was read must still be there."""
+        """Sends a PUT: the version that was read must still be current."""
         if self.secret is None or self.secret.version != secret.version:
             self.conflicts += 1
             return
@@ -138,12 +138,12 @@ class World:
         self.did(replica, action)
 
     def touch(self, **changes: Any) -> None:
-        """Somebody else writes the Secret."""
+        """Writes the Secret as another client."""
         assert self.secret is not None
         self.secret = replace(self.secret, version=self.secret.version + 1, **changes)
 
     def overwrite(self, index: int, bundle: bytes | None) -> None:
-        """Somebody else writes, deletes or makes anew a configuration."""
+        """Writes, deletes or replaces a configuration as another client."""
         self.bundles[index] = bundle
         self._remember()
 
@@ -153,7 +153,9 @@ class World:
         return replica
 
     def settle(self, *, checked: bool = True) -> timedelta:
-        """Replicas take turns in random order until all wait; how long until one acts again."""
+        """Lets replicas take turns in random order until all wait; returns the time until one
+        acts.
+        """
         waits: dict[str, datetime] = {}
         awake = [one for one in self.replicas if not one.paused]
         turns = 0
@@ -166,13 +168,13 @@ class World:
             if isinstance(action, Wait):
                 waits[replica.name] = action.until
             if self._version() != version:
-                waits.clear()  # the watches wake everybody
+                waits.clear()  # the watches wake all
             if checked:
                 self.check()
         return min((until - self.now for until in waits.values()), default=timedelta(days=3650))
 
     def pass_time(self, duration: timedelta, *, checked: bool = True) -> None:
-        """Time goes on, and every replica acts at its moments."""
+        """Advances time; every replica acts at its moments."""
         end = self.now + duration
         while True:
             rest = self.settle(checked=checked)
@@ -183,7 +185,7 @@ class World:
         self.settle(checked=checked)
 
     def check(self) -> None:
-        """See the module's docstring."""
+        """Asserts the promise of the module's docstring."""
         seen = self._seen_by_api_servers()
         served = {one.served.leaf: one.name for one in self.replicas if one.served is not None}
         state = (self.now, frozenset(seen), frozenset(served))
@@ -196,9 +198,9 @@ class World:
         self._checked = state
 
     def _seen_by_api_servers(self) -> set[bytes]:
-        """Each caBundle that was there within the settle period.
+        """Returns each caBundle that existed within the settle period.
 
-        Where there was none, deleted or not filled in yet, nobody could have been accepted.
+        While there was none, deleted or not filled in yet, no certificate could be accepted.
         """
         oldest = self.now - self.plan.settle_period
         ends = [at for at, _ in self._history[1:]] + [self.now + timedelta(seconds=1)]

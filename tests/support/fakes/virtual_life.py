@@ -1,4 +1,4 @@
-"""An AppWrapper's life in virtual time: what is observed is said, decisions are carried out."""
+"""An AppWrapper's life in virtual time: it gets observations and carries out decisions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,15 +38,15 @@ ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
 NO_PODS = PodCounts(expected=4)
 
 
-# Asked before a reset: what it must wait for, if anything.
+# Called before a reset; returns a reason to wait, if any.
 Permit = Callable[[MoveTo], ResetHold | None]
 
 
 class VirtualLife:
-    """Applies actions to a snapshot the way the applier would, with a clock of its own.
+    """Applies actions to a snapshot as the applier would, with its own clock.
 
-    `writes` counts status writes, `warnings` holds what people were told, `moves` the phases it
-    entered with the time of each, `deletes` what was asked to go.
+    `writes` counts status writes, `warnings` holds the warning Events, `moves` the entered phases
+    with the time of each, `deletes` the objects to delete.
     """
 
     def __init__(self, config: FaultTolerance | None = None, **observed: Any) -> None:
@@ -71,7 +71,7 @@ class VirtualLife:
 
     @property
     def age(self) -> timedelta:
-        """Since the start."""
+        """Returns the time since the start."""
         return self.now - START
 
     @property
@@ -79,26 +79,26 @@ class VirtualLife:
         return self.snapshot.phase
 
     def is_in(self, phase: Phase) -> bool:
-        """Tells whether that is its phase now; mypy would believe an attribute for ever."""
+        """True if that is its phase now; mypy would assume that an attribute has not changed."""
         return self.phase is phase
 
     @property
     def conditions(self) -> frozenset[str]:
-        """Those that are True."""
+        """Returns the conditions that are True."""
         return self.snapshot.conditions
 
     def said(self, condition: str) -> tuple[bool, str, str]:
-        """Its status, reason and message."""
+        """Returns a condition's status, reason and message."""
         told = self.snapshot.told[condition]
         return condition in self.conditions, told.reason, told.message
 
     @property
     def due(self) -> datetime | None:
-        """When the last pass asked to be repeated."""
+        """Returns when the last pass requested the next one."""
         return self._due
 
     def look(self, **observed: Any) -> Actions:
-        """One pass: observe, decide, apply. Time stands still."""
+        """Runs one pass: observe, decide, apply. Time does not advance."""
         raw = {"metadata": {"uid": "u1"}, "status": {"attempt": self.attempt}}
         seen = replace(self.snapshot, **observed)
         seen = self._memory.look(Observation(AppWrapper(raw), seen, self.config)).snapshot
@@ -110,13 +110,13 @@ class VirtualLife:
         return actions
 
     def step(self, **observed: Any) -> Actions:
-        """One pass, and on to the moment of the next that it asks for."""
+        """Runs one pass, and advances to the moment of the next that it requests."""
         actions = self.look(**observed)
         self.now = self._due or self.now
         return actions
 
     def wait(self, period: float | timedelta) -> None:
-        """Time passes (a number is seconds); what asked to be looked at again is, at its time."""
+        """Advances time (a number is seconds); requested passes run at their times."""
         end = self.now + (period if isinstance(period, timedelta) else timedelta(seconds=period))
         while self._due is not None and self._due <= end:
             self.now = self._due
@@ -124,7 +124,7 @@ class VirtualLife:
         self.now = end
 
     def fail_and_reset(self) -> timedelta:
-        """From a pod's failure to the reset it causes."""
+        """Returns the time from a pod's failure to the reset that it causes."""
         began = self.now
         self.step(pods=ONE_FAILED)
         decided_at = self.now
@@ -133,7 +133,7 @@ class VirtualLife:
         return decided_at - began
 
     def come_back(self) -> None:
-        """Everything is deleted, the pause passes, everything runs again."""
+        """Deletes everything, lets the pause end, and runs everything again."""
         self.step(gone=True, components=(), pods=NO_PODS)
         self.step(gone=False)
         assert self.is_in(Phase.RESUMING)
@@ -173,6 +173,6 @@ class VirtualLife:
 
 
 def _status(snapshot: Snapshot) -> tuple[object, ...]:
-    """What a write would change."""
+    """Returns the fields that a write would change."""
     told = dict(snapshot.told)
     return snapshot.phase, snapshot.conditions, told, snapshot.timers, snapshot.retries

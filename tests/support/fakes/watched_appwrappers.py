@@ -1,4 +1,4 @@
-"""A cluster of AppWrappers for measurements: creates and deletes come back through a watch."""
+"""A cluster of AppWrappers for measurements: a watch reports its creates and deletes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ READY = "Running, PodsReady"
 
 
 class WatchedAppWrappers(HttpKubeClient):
-    """Every AppWrapper that is created goes through `phases`; a test may `put` more events."""
+    """Each created AppWrapper takes all `phases`; a test may `put` more events."""
 
     def __init__(self, phases: tuple[str, ...]) -> None:
         self._phases = phases

@@ -39,7 +39,7 @@ class Watching:
         self.informer.add_handler(self.changes.append)
 
     def has_synced(self) -> bool:
-        """Tells whether it has by now; of an attribute mypy would believe it for ever."""
+        """True if it has synced by now; mypy would assume that an attribute has not changed."""
         return self.informer.synced
 
     @property
@@ -52,7 +52,7 @@ class Watching:
 
     @property
     def comparisons(self) -> int:
-        """How often it only asked for the server's version."""
+        """Returns how often it only requested the server's version."""
         sizes = [call.kwargs.get("page_size") for call in self.client.called("pages")]
         return sizes.count(1)
 
@@ -74,7 +74,7 @@ class Watching:
 
 
 def assert_delays(slept: list[float], longest: list[float]) -> None:
-    """Each delay lies between half of the longest and the longest."""
+    """Asserts that each delay is between half of the longest and the longest."""
     assert len(slept) == len(longest)
     for delay, limit in zip(slept, longest, strict=True):
         assert limit / 2 <= delay <= limit

@@ -25,7 +25,7 @@ def application(
     facts: Facts | CannotGather = FACTS,
     **judges: Judging,
 ) -> FastAPI:
-    """`judges`: what takes the place of the judge, by its name: `mutate`, `validate`."""
+    """`judges`: a replacement for the method `mutate` or `validate`, by its name."""
     judge = Judge(KnownFacts(facts))
     return create_app(
         judges.get("mutate", judge.mutate),
@@ -37,13 +37,15 @@ def application(
 
 
 def client(*, raises: bool = True, **parts: Any) -> httpx.AsyncClient:
-    """Of `application(**parts)`. `raises`: whether what the server would log reaches the test."""
+    """Returns a client of `application(**parts)`. `raises`: the test gets the server's
+    exceptions.
+    """
     transport = httpx.ASGITransport(application(**parts), raise_app_exceptions=raises)
     return httpx.AsyncClient(transport=transport, base_url="http://webhook")
 
 
 async def post(path: str, body: Any) -> Any:
-    """The `response` of the AdmissionReview that comes back. Any other answer fails the test."""
+    """Returns the `response` of the returned AdmissionReview. Any other answer fails the test."""
     async with client() as http:
         response = await http.post(path, content=orjson.dumps(body))
     assert response.status_code == 200
