@@ -1,4 +1,4 @@
-"""Time limits per kind of test, what each file took, workers side by side, an orderly end."""
+"""Sets time limits per kind of test, reports times, runs workers side by side, ends in order."""
 
 import os
 from collections import defaultdict
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-# What builders and waits assert is explained like what tests assert. Before their import.
+# pytest explains the assertions of builders and waits, too. This comes before their import.
 pytest.register_assert_rewrite("tests.support", "tests.e2e", "tests.fuzz")
 
 from tests.support import orderly_end, side_by_side  # noqa: E402
 from tests.support.team import WORKER  # noqa: E402
 
-# Seconds. A unit test needs nothing and waits for nothing; but on a busy machine one that imports
-# much has taken more than ten, and a limit that strikes ends the process.
+# Seconds. A unit test needs nothing and waits for nothing. But on a busy machine one with many
+# imports has taken more than ten, and an exceeded limit ends the process.
 TIME_LIMITS = {"unit": 60, "integration": 300, "e2e": 300}
 SHOWN_SECONDS = 1.0  # files that took less are counted together
 _PARTS = ("unit", "integration/shared", "integration/exclusive", "integration/nodes", "e2e")
@@ -27,12 +27,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Leaves the worker out of names: all workers must collect the same tests."""
+    """Removes the worker from names: all workers must collect the same tests."""
     return val.removesuffix(f"-{WORKER}") if WORKER and isinstance(val, str) else None
 
 
 def kind_of(path: Path) -> str:
-    """`unit`, `integration` or `e2e`: the folder below tests/."""
+    """Returns `unit`, `integration` or `e2e`: the folder below tests/."""
     return path.relative_to(Path(__file__).parent).parts[0]
 
 
@@ -45,10 +45,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class CpuClock:
-    """Gives each report the CPU time since the one before it, in seconds.
+    """Gives each report the CPU time since the report before it, in seconds.
 
-    That of this process and of the programs that it has started and seen end. A cluster's programs
-    are not among them while they run.
+    This includes this process and its started programs that have ended. A running cluster's
+    programs are not included.
     """
 
     def __init__(self) -> None:

@@ -15,18 +15,18 @@ CRD_FILE = MANIFESTS / "crd" / "appwrappers.workload.codeflare.dev.yaml"
 
 
 def documents(file: Path) -> list[JsonObject]:
-    """The objects of one YAML file."""
+    """Returns the objects of one YAML file."""
     return [document for document in yaml.safe_load_all(file.read_text()) if document is not None]
 
 
 def document(file: Path) -> JsonObject:
-    """The only object of a YAML file."""
+    """Returns the only object of a YAML file."""
     (only,) = documents(file)
     return only
 
 
 def objects_under(folder: Path) -> list[JsonObject]:
-    """The objects of all YAML files below a folder, kustomize's own files left out."""
+    """Returns the objects of all YAML files below a folder, without kustomize's own files."""
     files = sorted(folder.rglob("*.yaml"))
     return [
         one
@@ -37,7 +37,7 @@ def objects_under(folder: Path) -> list[JsonObject]:
 
 
 def served_schema(crd: JsonObject, version: str) -> JsonObject:
-    """The openAPIV3Schema of one version of a CustomResourceDefinition."""
+    """Returns the openAPIV3Schema of one version of a CustomResourceDefinition."""
     (schema,) = (
         one["schema"]["openAPIV3Schema"]
         for one in crd["spec"]["versions"]

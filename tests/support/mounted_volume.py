@@ -1,4 +1,4 @@
-"""Files as a kubelet mounts them: from a ConfigMap, a Secret, or a ServiceAccount's token.
+"""Writes files as a kubelet mounts a ConfigMap, a Secret, or a ServiceAccount's token.
 
 All change together: each name is a link into `..data`, a link to a folder that is replaced.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class MountedVolume:
-    """Under `folder`, which is made where it is missing."""
+    """Files under `folder`, which is made if it is missing."""
 
     def __init__(self, folder: Path, files: Mapping[str, bytes]) -> None:
         self.folder = folder
@@ -18,7 +18,7 @@ class MountedVolume:
         self.replace(files)
 
     def replace(self, files: Mapping[str, bytes]) -> None:
-        """These files and no others, all at the same moment."""
+        """Replaces all files by these, at the same moment."""
         self._generation += 1
         before = self.folder / f"..{self._generation - 1}"
         content = self.folder / f"..{self._generation}"

@@ -1,6 +1,6 @@
-"""A run of tests that somebody ends by SIGTERM, or by closing the terminal, cleans up first.
+"""Lets a run of tests clean up when SIGTERM or a closed terminal ends it.
 
-A pytest plugin.
+It is a pytest plugin.
 """
 
 import signal
@@ -19,16 +19,16 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_logfinish() -> None:
-    """End the run after a test that lost the interrupt; the signals are ignored by then.
+    """Ends the run after a test that lost the interrupt; the signals are ignored by then.
 
-    CPython 3.11's `asyncio.run` forgets one that comes between its handler and its count of them.
+    CPython 3.11's `asyncio.run` forgets an interrupt between its handler and its count of them.
     """
     if _ending.is_set():
         raise KeyboardInterrupt
 
 
 def _end_as_by_ctrl_c(number: int, frame: FrameType | None) -> None:
-    # Whoever is in a hurry sends it twice; half a clean-up would leave things behind.
+    # An impatient user sends it twice; half a clean-up would leave things behind.
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     _ending.set()

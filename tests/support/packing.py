@@ -1,17 +1,17 @@
-"""`appwrapper pack` within a test, with the exit code that is expected."""
+"""Runs `appwrapper pack` within a test, and asserts the exit code."""
 
 from tests.support.command import appwrapper
 
 
 def refused(*argv: str, stdin: str = "") -> str:
-    """What is said where the manifests are at fault."""
+    """Returns the errors about faulty manifests."""
     ended = appwrapper("pack", *argv, stdin=stdin)
     assert (ended.code, ended.out) == (1, "")
     return ended.err
 
 
 def unable(*argv: str, stdin: str = "") -> str:
-    """What is said where it cannot be done."""
+    """Returns the error if the command cannot do its work."""
     ended = appwrapper("pack", *argv, stdin=stdin)
     assert (ended.code, ended.out) == (2, "")
     return ended.err

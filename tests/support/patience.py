@@ -1,4 +1,4 @@
-"""Waits for what other programs do, and says how long."""
+"""Waits for other programs, with a time limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 _Found = TypeVar("_Found")
 
-# A machine of two cores with a load of twenty takes so long for what else takes a second.
+# On a machine of two cores with a load of twenty, a step of one second takes as long as this.
 PATIENCE_SECONDS = 120.0
 LOOK_EVERY_SECONDS = 0.2
 
@@ -14,7 +14,7 @@ LOOK_EVERY_SECONDS = 0.2
 async def comes_to(
     look: Callable[[], Awaitable[object]], expected: object, seconds: float = PATIENCE_SECONDS
 ) -> None:
-    """Looks until it sees what is expected; fails with what was there instead."""
+    """Polls until it gets the expected value; fails with the last value."""
     deadline = asyncio.get_running_loop().time() + seconds
     while (seen := await look()) != expected:
         if asyncio.get_running_loop().time() > deadline:
@@ -23,7 +23,9 @@ async def comes_to(
 
 
 async def until_found(look: Callable[[], Awaitable[_Found | None]]) -> _Found:
-    """Call `look` until it finds something. Return exactly this; a second look may find another."""
+    """Calls `look` until it finds something. Returns exactly this; another call may find
+    another.
+    """
     found: list[_Found] = []
 
     async def is_found() -> bool:

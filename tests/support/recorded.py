@@ -57,7 +57,7 @@ launch_agent(Config(), sys.argv[1:])
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is left of a recorded command."""
+    """The remains of a recorded command."""
 
     exit_code: int
     stdout: str
@@ -76,7 +76,9 @@ class Recorded:
 
 
 class Container:
-    """A folder with what a container has: the recorder's copy, its log, a volume as the store."""
+    """A folder with the parts of a container: the recorder's copy, its log, a volume as the
+    store.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""A place of its own for a test that starts clusters, and proof that nothing of it is left."""
+"""A separate place for a test that starts clusters, and the proof that it leaves nothing."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def processes_of(folder: Path) -> list[str]:
-    """The command lines of all processes that have something to do with the folder."""
+    """Returns the command lines of all processes that refer to the folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -24,7 +24,9 @@ def processes_of(folder: Path) -> list[str]:
 
 
 async def until_no_process_of(folder: Path) -> None:
-    """The kernel needs a moment to take down a process of 400 MB, and longer on a busy machine."""
+    """Waits for the kernel: it needs a moment to end a process of 400 MB, longer on a busy
+    machine.
+    """
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not processes_of(folder):
@@ -35,7 +37,7 @@ async def until_no_process_of(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Temporary files, clusters and caches of one test, apart from everybody else's."""
+    """Temporary files, clusters and caches of one test, apart from all others."""
 
     folder: Path
 
@@ -45,6 +47,6 @@ class Sandbox:
 
     @property
     def temporary(self) -> list[str]:
-        """What there is among the temporary files, kept logs aside: those are meant to stay."""
+        """Returns the temporary files without kept logs, which are meant to stay."""
         names = [entry.name for entry in (self.folder / "tmp").iterdir()]
         return [name for name in names if not name.startswith("appwrapper-logs-")]

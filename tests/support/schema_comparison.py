@@ -1,12 +1,12 @@
-"""Whether one structural schema accepts, and keeps, everything that another one does."""
+"""Checks whether one structural schema accepts, and keeps, everything that another one does."""
 
 from collections.abc import Iterator
 
 from shared.api.objects import JsonObject, JsonValue
 
-# What these constrain is the same in any two schemas that agree on the value.
+# The constraints of these are equal in two schemas that agree on the value.
 _EXACT = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
-# Keyword → whether ours, given theirs, is at least as wide.
+# A schema is at least as wide if its lower bounds are no higher, and its upper bounds no lower.
 _LOWER_BOUNDS = ("minLength", "minItems", "minProperties", "minimum")
 _UPPER_BOUNDS = ("maxLength", "maxItems", "maxProperties", "maximum")
 _DESCRIBES = ("description", "title", "example", "default")
@@ -19,11 +19,10 @@ _KNOWN = {
 
 
 def narrower(theirs: JsonObject, ours: JsonObject, path: str = "") -> Iterator[str]:
-    """Each way in which `ours` refuses or drops what `theirs` accepts, by the path of the field.
+    """Yields each way in which `ours` rejects or drops what `theirs` accepts, by the field's path.
 
     A field that only `ours` has does not count: an object that `theirs` validated has none there,
-    since it would have been dropped. Raises ValueError on a keyword that is not understood, rather
-    than pass over it.
+    since it would have been dropped. Raises ValueError on an unknown keyword.
     """
     where = path or "(root)"
     for schema in (theirs, ours):
@@ -79,7 +78,9 @@ def _children(theirs: JsonObject, ours: JsonObject, path: str) -> Iterator[str]:
 
 
 def without_descriptions(schema: JsonValue) -> JsonValue:
-    """The schema as facts: types and constraints, no prose. A field may be named `description`."""
+    """Returns the schema as facts: types and constraints, no prose. A field may be
+    `description`.
+    """
     if isinstance(schema, list):
         return [without_descriptions(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Takes the commands out of a documentation page."""
+"""Extracts the commands from a documentation page."""
 
 import re
 from pathlib import Path
@@ -10,13 +10,13 @@ _SESSION = re.compile(r"^```\n\$ (.*?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def commands_in(page: str) -> list[str]:
-    """Every line of its `sh` blocks."""
+    """Returns every line of its `sh` blocks."""
     blocks = _SHELL.findall(_text(page))
     return [line for block in blocks for line in block.splitlines() if line]
 
 
 def sessions_in(page: str) -> list[tuple[str, str]]:
-    """Every command that stands after a $, with what it printed."""
+    """Returns every command after a $, with its output."""
     return _SESSION.findall(_text(page))
 
 

@@ -1,7 +1,7 @@
 """A pytest plugin for `-n N`: workers side by side on one cluster, which the runner owns.
 
-The runner (xdist's controller) starts the host of the cluster and tells the workers its folder. A
-worker that dies, or whose time limit strikes, fails its test; another worker takes the rest.
+The runner (xdist's controller) starts the host of the cluster and gives its folder to the workers.
+A worker that dies, or exceeds its time limit, fails its test; another worker takes the rest.
 """
 
 import os
@@ -23,7 +23,7 @@ from localcluster.machine.interrupts import end_with_parent
 from tests.support.cluster.remote_observer import CLUSTER, SOCKET, HostFailed, RemoteObserver
 
 FOLDER: Final = "SHARED_CLUSTER"
-"""The environment variable that names the host's folder to workers. Unset: nothing is shared."""
+"""The environment variable with the host's folder, for workers. Unset: nothing is shared."""
 COMPONENTS: Final = frozenset({"training-operator", "coscheduler", "jobset"})
 LONG_COMPONENTS: Final = COMPONENTS | {"kuberay"}
 """KubeRay's definitions, 4 MB, cost each start seconds. Tests that need it are marked `long`."""
@@ -63,7 +63,7 @@ def is_runner(config: pytest.Config) -> bool:
 
 
 def scope_of(nodeid: str) -> str:
-    """Return the file of a test; of tests in a folder below `shared`, that folder."""
+    """Return the file of a test; for a test in a folder below `shared`, that folder."""
     file = nodeid.partition("::")[0]
     _, shared, below = file.partition("integration/shared/")
     return f"{shared}{below.partition('/')[0]}" if shared else file
@@ -76,14 +76,14 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Hands out whole files, and whole folders below `shared`.
+    """Assigns whole files, and whole folders below `shared`.
 
-    A folder is for files that use the same thing without a namespace. The test during which a
-    worker died is not run again.
+    A folder is for files that use the same object without a namespace. The test during which a
+    worker died is not repeated.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what one worker runs, without a break: the name of a file or a folder."""
+        """Return the unit that one worker runs without a break: the name of a file or a folder."""
         return scope_of(nodeid)
 
     def remove_node(self, node: WorkerController) -> str | None:
@@ -101,11 +101,11 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         return unfinished[0][1] if unfinished else None
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Give the worker more, if it needs more and can say where its tests are.
+        """Give the worker more if it needs more and has collected its tests.
 
-        One in the place of a dead worker is there before it has collected. xdist would look for
-        its collection, take the KeyError for "that worker is not known", and lose both the test
-        that failed and the file that was just taken from the queue.
+        The replacement of a dead worker exists before it has collected. xdist would look up its
+        collection and take the KeyError for "that worker is not known". Then both the failed test
+        and the file just taken from the queue would be lost.
         """
         if node in self.registered_collections:
             super()._reschedule(node)
@@ -146,7 +146,9 @@ class Runner:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """End the host, once the workers have ended. What nobody asked about fails the run."""
+        """End the host, once the workers have ended. Violations that no test has read fail the
+        run.
+        """
         if self._host is None or self._folder is None:
             return
         try:
@@ -178,7 +180,7 @@ class Runner:
         assert self._host is not None
         assert self._folder is not None
         self._host.send_signal(signal.SIGTERM)
-        if self._host.returncode is None:  # its start may have failed, and nobody asks any more
+        if self._host.returncode is None:  # else it has ended already: its start failed
             _, status, used = os.wait4(self._host.pid, 0)
             self._host.returncode = os.waitstatus_to_exitcode(status)
             cpu = used.ru_utime + used.ru_stime
@@ -187,12 +189,12 @@ class Runner:
         os.environ.pop(FOLDER, None)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what the host said."""
+        """Print the host's findings."""
         for line in self._said:
             terminalreporter.write_line(line)
 
 
 def needs_the_cluster(arguments: Sequence[str], directory: Path) -> bool:
-    """True if one of pytest's arguments lies above or below the folder of tests that share."""
+    """True if one of pytest's arguments is above or below the folder of tests that share."""
     paths = [directory / argument.partition("::")[0] for argument in arguments]
     return any(path.is_relative_to(_NEEDS_IT) or _NEEDS_IT.is_relative_to(path) for path in paths)

@@ -1,9 +1,11 @@
-"""Signals as a program that a person started has them."""
+"""Sets signals as in a program that a person started."""
 
 import signal
 
 
 def hear_all_signals() -> None:
-    """For a test's child, between fork and exec: what `nohup` or a shell's `&` ignores counts."""
+    """Restores the signals that `nohup` or a shell's `&` ignores: for a test's child before
+    exec.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

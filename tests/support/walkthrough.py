@@ -1,4 +1,4 @@
-"""What a page tells people to type, typed by a person; and whether it shows what the page says."""
+"""Types a page's commands as a person would, and compares the output with the page's."""
 
 import os
 import re
@@ -11,18 +11,18 @@ from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 
 REFUSED = "# refused"
-"""The comment that a page puts behind a command that fails, and shall."""
+"""The comment on a page behind a command that must fail."""
 _ANYTHING = "…"
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _AGE = re.compile(r"\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?[smhd]\b")
-# make tells those below it what it was told itself: a person's make is below no other.
+# make passes its own variables to its children: a person's make has no parent.
 _OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands of a page below its heading, and what it says that they show, where it does."""
+    """Commands of a page below its heading, and their output on the page, if any."""
 
     heading: str
     line: int
@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """All shell blocks of a page, in order."""
+    """Returns all shell blocks of a page, in order."""
     text = page.read_text()
     headings = list(_HEADING.finditer(text))
     fenced = list(_FENCED.finditer(text))
@@ -56,7 +56,9 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_below(heading: str, page: str) -> str:
-    """The first shell block below a heading, as `## Words`, of a page of this repository."""
+    """Returns the first shell block below a heading, as `## Words`, of a page of this
+    repository.
+    """
     words = heading.lstrip("# ")
     return next(each.commands for each in blocks_of(ROOT / page) if each.heading == words)
 
@@ -66,7 +68,7 @@ def _is_next(text: str, block: re.Match[str], after: re.Match[str]) -> bool:
 
 
 def shows(shown: str, output: str) -> bool:
-    """Whether the output is what a page shows.
+    """True if the output is the one on the page.
 
     Widths of columns and ages do not count. `…` in a line is any text, as a line of its own any
     number of lines.
@@ -87,9 +89,9 @@ def _plain(line: str) -> str:
 
 
 class Person:
-    """Types what a page says into one shell after the other, as if it were the same one.
+    """Types a page's commands into one shell after the other, as if it were the same one.
 
-    `instead` is what stands on the page -> what to type, where a page can only give an example.
+    `instead` is the page's text -> the text to type, for examples that only the reader can replace.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Person:
         self._instead = dict(instead or {})
 
     async def types(self, block: Block) -> str:
-        """Its output. Asserts that it succeeds, or is refused, and shows what the page says."""
+        """Returns its output. Asserts that it succeeds, or is rejected, and matches the page."""
         script = "\n".join(
             (
                 "set -euo pipefail",
@@ -131,7 +133,7 @@ class Person:
         return output
 
     def would_type(self, text: str) -> str:
-        """The text with what has to stand in the place of examples."""
+        """Returns the text with its examples replaced."""
         for example, own in self._instead.items():
             text = text.replace(example, own)
         return text

@@ -1,4 +1,4 @@
-"""Has the whole chain judge an object, as the API server does: mutation, then validation."""
+"""Runs the whole chain on an object, as the API server does: mutation, then validation."""
 
 from functools import cache
 
@@ -15,18 +15,18 @@ from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed, Patched, Verdict
 
 OVERLAYS = ("default", "mlbatch")
-# What overlay mlbatch lets nobody wrap.
+# Kinds that overlay mlbatch allows no user to wrap.
 _NOT_IN_MLBATCH = {"JobSet", "LeaderWorkerSet", "MPIJob"}
 
 
 def is_for(made: JsonObject, overlay: str) -> bool:
-    """Whether the overlay's lists of Kinds allow it."""
+    """True if the overlay's lists of Kinds allow it."""
     return overlay != "mlbatch" or not kinds_of(made) & _NOT_IN_MLBATCH
 
 
 @cache
 def facts_of(overlay: str) -> Facts:
-    """Of a team's namespace, whose user may create all of it."""
+    """Returns facts of a team's namespace, whose user may create all of it."""
     config = load_config(MANIFESTS / "overlays" / overlay / "config.yaml").config.appwrapper
     return Facts(config, pod_schema=POD_SCHEMA, is_team_namespace=True)
 
@@ -34,7 +34,7 @@ def facts_of(overlay: str) -> Facts:
 def judged(
     sent: JsonObject, overlay: str, old: JsonObject | None = None
 ) -> tuple[JsonObject, Verdict]:
-    """What mutation makes of it, and what validation says to that: a create, or an update."""
+    """Returns the mutated object and validation's verdict: for a create, or an update."""
     facts, name = facts_of(overlay), sent["metadata"].get("name", "")
     if is_wrapped(sent):
         asked = request(sent, old=old, name=name)
@@ -60,7 +60,7 @@ def _mutated(sent: JsonObject, verdict: Verdict) -> JsonObject:
 
 
 def admitted(sent: JsonObject, overlay: str, old: JsonObject | None = None) -> JsonObject:
-    """As it is stored; fails where it is refused."""
+    """Returns the object as it is stored; fails if it is rejected."""
     mutated, verdict = judged(sent, overlay, old)
     assert isinstance(verdict, Allowed), verdict
     return mutated

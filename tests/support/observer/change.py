@@ -1,4 +1,4 @@
-"""One change of one object, as the API server told of it: what the judge is fed with."""
+"""One change of one object, as the API server reported it: the input of `Judge`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 class Change:
     """`revision` is etcd's: one number for all objects of all Kinds, in the order of writes.
 
-    `item` is the object after the change; of a deleted one, as it was last.
+    `item` is the object after the change; for a deleted object, its last state.
     """
 
     resource: str  # plural
@@ -18,10 +18,9 @@ class Change:
 
     @property
     def uid(self) -> str:
-        """The object's own."""
         return str(self.item["metadata"]["uid"])
 
     @property
     def labels(self) -> dict[str, str]:
-        """Empty where it has none."""
+        """Returns the labels; empty if there are none."""
         return self.item["metadata"].get("labels") or {}

@@ -1,4 +1,4 @@
-"""What the controller's process says of itself: its metrics, and complaints in its log."""
+"""Reads the controller's metrics, and the tracebacks in its log."""
 
 import json
 import urllib.request
@@ -18,7 +18,7 @@ _SECONDS: Final = 10.0
 
 
 class ControllerWords:
-    """`configuration` is the file that the process was started with, `log` what it writes."""
+    """`configuration` is the file of the process's start, `log` its output."""
 
     def __init__(self, configuration: Path, log: Path) -> None:
         self._configuration = configuration
@@ -29,13 +29,13 @@ class ControllerWords:
 
     @classmethod
     def of(cls, directory: Path) -> Self:
-        """Return those of the cluster in this folder."""
+        """Return the readers for the cluster in this folder."""
         return cls(directory / "product" / "controller.yaml", directory / "logs" / "controller.log")
 
     def complaints(self, namespaces: Iterable[str] | None = None) -> list[str]:
-        """Of the log since the last call: tracebacks. Each is a defect of the product.
+        """Return the log's tracebacks since the last call. Each is a defect of the product.
 
-        With `namespaces` only those about them; the others are kept for another call.
+        With `namespaces` only those about them; another call returns the others.
         """
         with self._log.open("rb") as stream:
             stream.seek(self._read)
@@ -48,20 +48,20 @@ class ControllerWords:
         return [line.decode() for line in told]
 
     def repairs(self) -> float:
-        """How often, since the last call, only the resync brought up what was to be done.
+        """Return how often, since the last call, only the resync found work.
 
-        Raises OSError when nobody answers.
+        Raises OSError without an answer.
         """
         now, before = self.sample(REPAIRS, {}), self._repairs
         self._repairs = now
-        return now - before if now >= before else now  # it was started anew
+        return now - before if now >= before else now  # it was restarted
 
     def unexplained(self, conflicts: int) -> str:
-        """Why the passes that ended with an error are more than there were reasons for, if so.
+        """Return why more passes ended with an error than there were reasons for; else empty.
 
-        Each is a request that failed or a read that found a newer version, which the log shows, or
-        a conflict, which it does not show: of those there are no more than the API server has
-        answered for AppWrappers. Raises OSError.
+        Each error is a failed request, which the log shows, or a conflict, which it does not. There
+        are at most as many conflicts as the API server has answered for AppWrappers. Raises
+        OSError.
         """
         errors = self.sample(ERRORS, {"controller": "appwrapper"})
         *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
@@ -75,9 +75,9 @@ class ControllerWords:
         )
 
     def sample(self, name: str, labels: Mapping[str, str]) -> float:
-        """One value of /metrics; 0 for labels that were not counted yet.
+        """Return one value of /metrics; 0 for labels that were not counted yet.
 
-        Raises OSError when nobody answers, and KeyError for a metric that there is not.
+        Raises OSError without an answer, and KeyError for an unknown metric.
         """
         families = [*text_string_to_metric_families(self._metrics())]
         for family in families:
@@ -105,7 +105,7 @@ def namespace_of(line: bytes) -> str:
 
 
 def is_traceback(line: bytes) -> bool:
-    """Whether a line of a log, with or without its end, tells of a defect of the product."""
+    """True if a line of a log, with or without its end, reports a defect of the product."""
     try:
         entry = json.loads(line)
     except ValueError:

@@ -1,6 +1,7 @@
 """The edges between phases that the documentation draws, written down a second time.
 
-docs/users/phases.md is generated from the controller's own table, so that one cannot judge itself.
+docs/users/phases.md is generated from the controller's own table, so that table cannot be its own
+check.
 """
 
 from typing import Final
@@ -20,7 +21,7 @@ EDGES: Final[dict[str, tuple[str, ...]]] = {
 
 
 def is_drawn(before: str, after: str) -> bool:
-    """Staying is none. Deletion may come in every phase but the last."""
+    """True for a drawn edge; staying is none. Deletion may come in every phase but the last."""
     if after == DELETED:
         return before in EDGES and before != DELETED
     return after in EDGES.get(before, ())

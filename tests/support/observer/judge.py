@@ -1,16 +1,16 @@
-"""Replays what happened in a cluster and says where a promise was broken. Pure.
+"""Replays the changes in a cluster and reports every broken promise. Pure.
 
-The promises are those that Kueue and the teams rely on:
+Kueue and the teams rely on these promises:
 
 - ResourcesDeployed is never False while a labelled pod of that AppWrapper exists;
 - QuotaReserved is never False while one is neither Succeeded nor Failed, nor, in Failed, Suspending
-  or Terminating, while any exists (on success it is given back with the ended pods still there,
-  and stays so when the AppWrapper is deleted later);
+  or Terminating, while any exists (on success the quota is released while ended pods exist, and
+  stays released when the AppWrapper is deleted later);
 - an AppWrapper is never gone before its pods are;
 - no attempt makes the component of one index twice;
 - status.phase takes the drawn edges only.
 
-An absent condition says as little as a False one: whoever reads it gives the quota to others.
+An absent condition counts as False: a reader would give the quota to others.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _SHOWN: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """`story` is what happened to the AppWrapper until then, one line a change."""
+    """`story` is the AppWrapper's history until then, one line a change."""
 
     namespace: str
     name: str
@@ -48,14 +48,14 @@ class Violation:
 
 @dataclass(slots=True)
 class _Life:
-    """What is known of one AppWrapper, by its UID. `known` False: only its pods were seen yet."""
+    """The known facts of one AppWrapper, by its UID. `known` False: only its pods were seen yet."""
 
     known: bool = False
     namespace: str = ""
     name: str = ""
     gone: bool = False
     phase: str = ""
-    succeeded: bool = False  # so its quota was given back for good
+    succeeded: bool = False  # so its quota was released for good
     conditions: dict[str, str] = field(default_factory=dict)
     pods: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> name, phase
     # (attempt, index) -> UID -> Kind and name
@@ -71,7 +71,7 @@ class _Life:
 class Judge:
     """`see` every change, those of AppWrappers and pods in the order of their revisions.
 
-    Components may come later than in their turn: how often one was made has no order.
+    Components may come later: the number of creations has no order.
     """
 
     def __init__(self) -> None:
@@ -80,9 +80,9 @@ class Judge:
         self._revision = 0
 
     def see(self, change: Change) -> list[Violation]:
-        """What this change broke. What stays broken is told once.
+        """Returns the promises that this change broke. A lasting violation is reported once.
 
-        Raises ValueError for an AppWrapper or a pod that comes after its turn.
+        Raises ValueError for an AppWrapper or a pod whose revision comes too late.
         """
         if change.resource in (APPWRAPPERS, PODS):
             if change.revision < self._revision:
@@ -109,12 +109,12 @@ class Judge:
         ]
 
     def changes_of(self, namespace: str, name: str) -> int:
-        """How often the AppWrapper of that name was written: its watch events. 0: never seen."""
+        """Returns the number of writes of that AppWrapper: its watch events. 0: never seen."""
         life = self._latest.get((namespace, name))
         return life.changes if life else 0
 
     def story_of(self, namespace: str, name: str) -> tuple[str, ...]:
-        """Everything that happened to it, one line a change."""
+        """Returns its whole history, one line a change."""
         life = self._latest.get((namespace, name))
         return tuple(life.story) if life else ()
 
@@ -154,7 +154,7 @@ def _pod(life: _Life, change: Change) -> None:
 
 
 def _component(life: _Life, change: Change) -> list[str]:
-    """An object that the AppWrapper itself controls: an attempt has one of each index."""
+    """Checks an object that the AppWrapper controls: an attempt has one of each index."""
     labels = change.labels
     controllers = [
         each["uid"]
@@ -175,7 +175,7 @@ def _component(life: _Life, change: Change) -> list[str]:
 
 
 def _standing(life: _Life) -> Iterator[tuple[str, str]]:
-    """What is wrong with the state as it is: a key, and a sentence for people."""
+    """Yields the faults of the current state: a key, and a sentence for people."""
     pods = sorted(life.pods.values())
     if not pods:
         return

@@ -9,14 +9,14 @@ import yaml
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server and how to talk to it."""
+    """The address and the credentials of an API server."""
 
     server: str
     trust: ssl.SSLContext
 
 
 def read_access(kubeconfig: Path) -> Access:
-    """Raises KeyError where it is not what the local cluster writes."""
+    """Raises KeyError if the local cluster did not write it."""
     content = yaml.safe_load(kubeconfig.read_text())
     cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
     trust = ssl.create_default_context(cafile=cluster["certificate-authority"])

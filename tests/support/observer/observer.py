@@ -1,8 +1,7 @@
-"""Watches a whole cluster beside its tests, and says which promises were broken meanwhile.
+"""Watches a whole cluster beside its tests, and reports the promises that were broken meanwhile.
 
-Independent of the product: it imports nothing of the controller and nothing of what the controller
-talks to the API server with. It runs in a thread of its own, so that no test's event loop keeps it
-from listening.
+It is independent of the product: it imports nothing of the controller and nothing of the
+controller's client. It runs in its own thread, so that no test's event loop delays it.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ _ORDERED: Final = (
     Watched(PODS, "/api/v1/pods", UID_LABEL),
 )
 _IN_ORDER: Final = frozenset(each.plural for each in _ORDERED)
-# What tests wrap. Those that the cluster does not serve are left out.
+# The Kinds that tests wrap. Kinds that the cluster does not serve are left out.
 _COMPONENTS: Final = tuple(
     Watched(path.rsplit("/", 1)[1], path, UID_LABEL, metadata_only=True)
     for path in (
@@ -76,23 +75,23 @@ class Observer:
 
     @property
     def gaps(self) -> list[str]:
-        """Where the API server could not tell everything that happened."""
+        """Returns the times for which the API server could not report all changes."""
         return [gap for watch in self._watches for gap in watch.gaps]
 
     def violations(self, namespaces: Iterable[str] | None = None) -> list[Violation]:
-        """What was broken since the last call, up to this moment. Raises TimeoutError.
+        """Returns the promises broken since the last call, up to this moment. Raises TimeoutError.
 
-        With `namespaces` only what was broken there; the rest is kept for another call.
+        With `namespaces` only those of these namespaces; another call returns the others.
         """
         wanted = None if namespaces is None else frozenset(namespaces)
         return self._take(lambda each: wanted is None or each.namespace in wanted)
 
     def report(self) -> str:
-        """The same as a text with each story in full; empty where nothing was broken."""
+        """Returns them as a text with each story in full; empty without any."""
         return "\n".join(map(str, self.violations()))
 
     def violations_of(self, name: str, namespace: str) -> list[Violation]:
-        """The same, of AppWrappers of one name; the others are kept for the next call."""
+        """Returns those of AppWrappers of one name; the next call returns the others."""
         return self._take(lambda each: (each.namespace, each.name) == (namespace, name))
 
     def _take(self, wanted: Callable[[Violation], bool]) -> list[Violation]:
@@ -102,17 +101,19 @@ class Observer:
         return taken
 
     def changes_of(self, namespace: str, name: str) -> int:
-        """How many watch events the AppWrapper has caused until now."""
+        """Returns how many watch events the AppWrapper has caused until now."""
         self._call(self._settle())
         return self._judge.changes_of(namespace, name)
 
     def story_of(self, namespace: str, name: str) -> str:
-        """What happened to it until now, one line a change."""
+        """Returns its history until now, one line a change."""
         self._call(self._settle())
         return "\n".join(self._judge.story_of(namespace, name))
 
     def conflicts(self) -> int:
-        """How often the API server, since it was started, refused a stale write to AppWrappers."""
+        """Returns how often the API server, since its start, rejected a stale write to
+        AppWrappers.
+        """
         return self._call(self._conflicts())
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -154,7 +155,7 @@ class Observer:
         )
 
     async def _settle(self) -> None:
-        """Judges everything up to a moment after the call."""
+        """Processes all changes up to a moment after the call."""
         for task in self._tasks:
             if task.done():
                 task.result()  # a defect of the observer must not look like silence
@@ -173,7 +174,7 @@ class Observer:
         self._judged = max(self._judged, until)
 
     async def _fence(self, watch: Watch) -> int:
-        """Tests may restart the API server, or keep it busy."""
+        """Waits for the watch; tests may restart the API server, or keep it busy."""
         while True:
             try:
                 return await watch.fence()
@@ -181,7 +182,7 @@ class Observer:
                 await asyncio.sleep(0.2)
 
     def _in_turn(self, change: Change) -> Change:
-        """After a gap a list tells of changes whose turn is over."""
+        """Gives a change after a gap a new revision: a list reports changes too late."""
         if change.revision > self._judged or change.resource not in _IN_ORDER or not self.gaps:
             return change
         return replace(change, revision=self._judged)
@@ -189,7 +190,7 @@ class Observer:
 
 @contextmanager
 def observed(kubeconfig: Path) -> Iterator[Observer]:
-    """A cluster that a test starts for itself; fails in the end if a promise was broken in it."""
+    """Observes a cluster that a test starts itself; fails in the end if a promise was broken."""
     with Observer(kubeconfig) as watching:
         yield watching
         assert not (found := watching.report()), found

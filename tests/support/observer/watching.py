@@ -1,6 +1,6 @@
-"""One watch of one resource: a list, then every change, for as long as it is wanted.
+"""One watch of one resource: a list, then every change, until cancelled.
 
-Its own few lines on aiohttp, since what the product's client gets wrong shall not be hidden here.
+It has its own few lines on aiohttp, so that errors of the product's client stay visible.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ _PAUSE: Final = 0.2
 _LIST_SECONDS: Final = 30.0
 
 
-# A test stores arrays nested deeper than a decoder goes; nothing in them is looked at.
+# A test stores arrays nested too deep for a decoder; the observer reads nothing in them.
 _TOO_DEEP: Final = re.compile(rb"\[{200,}\]{200,}")
 # Another stores arrays of so many objects that all versions of a few of them fill the memory.
 _TOO_MANY: Final = re.compile(rb"(?:\{\},){1000,}")
 
 
 class Expired(Exception):
-    """The API server no longer has what came after the last revision that was seen."""
+    """The API server no longer has the changes after the last revision that was seen."""
 
 
 class Refused(Exception):
-    """The API server's answer to a list or a watch, which is none of the expected ones."""
+    """The API server's answer to a list or a watch was none of the expected ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Watched:
 
 
 class Watch:
-    """Gives every change to `tell`. `gaps` says what was missed, and why; it should stay empty."""
+    """Gives every change to `tell`. `gaps` lists what was missed, and why; it should stay empty."""
 
     def __init__(
         self, http: aiohttp.ClientSession, watched: Watched, tell: Callable[[Change], None]
@@ -58,11 +58,11 @@ class Watch:
         self._moved = asyncio.Event()
 
     async def begin(self) -> None:
-        """Tells of what is there. Raises Refused, also where the resource is not served."""
+        """Reports the existing objects. Raises Refused, also if the resource is not served."""
         await self._list_anew()
 
     async def run(self) -> None:
-        """Goes on until cancelled, over lost connections and restarts of the API server."""
+        """Continues until cancelled, over lost connections and restarts of the API server."""
         while True:
             try:
                 await self._follow()
@@ -73,10 +73,10 @@ class Watch:
                 await asyncio.sleep(_PAUSE)
 
     async def fence(self) -> int:
-        """Waits until everything that a list shows now has been told of; the list's revision.
+        """Waits until all that a list shows now has been reported; returns the list's revision.
 
-        Every change of this resource up to that revision has then been told, since a watch tells
-        in order.
+        By then every change of this resource up to that revision has been reported, since a watch
+        reports in order.
         """
         revision, items = await self._list(whole=False)
         listed = {
@@ -110,7 +110,8 @@ class Watch:
         listed = {each["metadata"]["uid"] for each in items}
         for uid in [*self._known]:
             if uid not in listed:
-                # When it went nobody saw. Nothing is blamed for what may have happened in time.
+                # The time of its end is unknown. No fault is reported for events that may have come
+                # in time.
                 known = self._known[uid]
                 self._note(Change(known.resource, self._revision, known.item, deleted=True))
         for item in sorted(items, key=lambda each: int(each["metadata"]["resourceVersion"])):
@@ -177,7 +178,7 @@ class Watch:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Lines of any length: an event may hold an object of a megabyte."""
+    """Yields lines of any length: an event may hold an object of a megabyte."""
     rest = b""
     async for chunk in stream.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
