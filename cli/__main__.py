@@ -1,4 +1,4 @@
-"""`python -m cli`: the command from a checkout."""
+"""Run the command from a checkout: `python -m cli`."""
 
 from cli.main import program
 

@@ -1,4 +1,4 @@
-"""The way from a command's options to an API server."""
+"""Connect to the API server that a command's options name."""
 
 import argparse
 from collections.abc import AsyncIterator, Callable
@@ -14,13 +14,13 @@ from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
 from shared.process.clock import Clock, SystemClock
 
-# Clocks agree to the second; less says nothing.
+# The server reports its time in whole seconds: a smaller difference means nothing.
 _SKEW: Final = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """An API server under the user's identity. `namespace` is what -n or the context says."""
+    """An API server under the user's identity. `namespace`: from -n, else from the context."""
 
     client: KubeClient
     discovery: Discovery
@@ -28,7 +28,7 @@ class Cluster:
     namespace: str
 
     def now(self) -> datetime:
-        """The API server's time where ours differs: all times that are judged are the cluster's."""
+        """Return the API server's time if it differs: all timestamps in the cluster use it."""
         ahead, now = self.client.server_ahead(), self.clock.now()
         return now if ahead is None or abs(ahead) <= _SKEW else now + ahead
 
@@ -37,9 +37,9 @@ class Cluster:
 async def reached(
     arguments: argparse.Namespace, on_warning: Callable[[str], None] | None = None
 ) -> AsyncIterator[Cluster]:
-    """The cluster of `options.add_connection`. Raises CannotConnect, CommandError.
+    """Connect by the options of `options.add_connection`. Raises CannotConnect, CommandError.
 
-    `on_warning` hears what the API server says beside its answers.
+    `on_warning` receives the API server's warnings.
     """
     if arguments.as_groups and not arguments.as_user:
         raise CommandError("--as-group needs --as: groups alone are no identity. Add --as USER")

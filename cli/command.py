@@ -1,4 +1,4 @@
-"""What a command of `appwrapper` is, and how it says that it could not do its work."""
+"""The parts of each command of `appwrapper`: options, exit code and error."""
 
 import argparse
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from cli.terminal import Terminal
 
 
 class ExitCode(IntEnum):
-    """What pipelines read. Every command keeps to these."""
+    """The exit codes of all commands, for pipelines."""
 
     FINE = 0
-    WANTING = 1  # it was judged, and something is wrong with it
-    UNABLE = 2  # it could not be done or told: wrong usage, an unreadable file, no cluster
-    INTERRUPTED = 130  # by Ctrl-C, as shells count it
-    PIPE_CLOSED = 141  # whoever read our output has gone, as shells count it
+    WANTING = 1  # the check is complete and found a problem
+    UNABLE = 2  # no result: wrong usage, an unreadable file, no cluster
+    INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT
+    PIPE_CLOSED = 141  # the program that read the output has ended: 128 + SIGPIPE
 
 
 class CommandError(Exception):
-    """The command ends here. The text says what is wrong and what to do, without "error:"."""
+    """Ends the command. The text names the problem and the next step, without "error:"."""
 
     def __init__(self, text: str, exit_code: ExitCode = ExitCode.UNABLE) -> None:
         super().__init__(text)
@@ -28,12 +28,12 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: its own options, and what runs it.
+    """One command.
 
-    `run` returns the exit code. It may raise CommandError, KubeError (what the API server said) and
-    OSError of a file that the user named; `cli.main` words them.
+    `run` returns the exit code. It may raise CommandError, KubeError (from the API server) and
+    OSError (from a file that the user named); `cli.main` reports them.
     """
 
-    description: str  # what --help says below the usage
+    description: str  # --help prints it below the usage
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Terminal], ExitCode]

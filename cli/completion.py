@@ -1,4 +1,4 @@
-"""Completion of `kubectl appwrapper`: kubectl asks a program of this name for the next word."""
+"""Complete `kubectl appwrapper`: kubectl runs kubectl_complete-appwrapper for proposals."""
 
 import sys
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from argcomplete.finders import CompletionFinder
 
 from cli.main import COMMANDS, build_parser
 
-# kubectl's directive "nothing special": files are offered where nothing else is.
+# kubectl's default directive: the shell proposes files if there are no other proposals.
 DEFAULT_DIRECTIVE = ":0"
 
 
 def for_kubectl() -> None:
-    """Entry point of kubectl_complete-appwrapper: a line each, then the directive."""
+    """Entry point of kubectl_complete-appwrapper. Print one proposal a line, then the directive."""
     sys.stdout.write("\n".join([*proposals(sys.argv[1:]), DEFAULT_DIRECTIVE]) + "\n")
 
 
 def proposals(words: Sequence[str]) -> list[str]:
-    """What the last of the words, perhaps empty, may become."""
+    """Return the completions of the last argument, which may be empty."""
     *before, last = words or [""]
     finder = CompletionFinder(build_parser(COMMANDS), always_complete_options="long")
-    # What it offers in public reads the shell's variables or readline's buffer, not arguments.
+    # argcomplete's public functions read the shell's variables or readline's buffer instead.
     found: list[str] = finder._get_completions(  # type: ignore[no-untyped-call]
         ["appwrapper", *before], last, "", None
     )

@@ -1,7 +1,7 @@
-"""The command's beginning and end: picks the command, words errors, chooses the exit code.
+"""Start and end the program: pick the command, report errors, choose the exit code.
 
-Each command is a module of `cli.commands`, imported only when it is asked for: --help and what
-works without a cluster start in a moment.
+Each command is a module of `cli.commands`. It is imported only if the command line names it, so
+that --help and commands without a cluster start fast.
 """
 
 import argparse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DESCRIPTION: Final = (
     "Fault-tolerant AI batch jobs under Kueue: AppWrappers for users, teams and admins."
 )
-# Name -> what it does, in the order of a workload's life, users' commands first.
+# Name -> summary, in the order of a workload's life, users' commands first.
 COMMANDS: Final = {
     "explain": "show why an AppWrapper is not running, and what is next",
     "pack": "wrap manifests into one AppWrapper",
@@ -37,10 +37,10 @@ COMMANDS: Final = {
 def program() -> None:
     """Entry point of `appwrapper` and `kubectl appwrapper`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # kubectl reads nothing else
+        sys.stdout.reconfigure(encoding="utf-8")  # kubectl reads no other encoding
     try:
         sys.exit(main(sys.argv[1:], Terminal()))
-    except KeyboardInterrupt:  # before a command began: options are still read
+    except KeyboardInterrupt:  # while options are parsed, before a command runs
         sys.exit(ExitCode.INTERRUPTED)
 
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str], terminal: Terminal) -> int:
     parser = build_parser(argv)
     try:
         arguments = parser.parse_args(argv)
-    except SystemExit as end:  # argparse has printed all
+    except SystemExit as end:  # argparse has printed the help or the error
         return end.code if isinstance(end.code, int) else ExitCode.UNABLE
     if arguments.command is None:
         parser.print_help(terminal.stdout)
@@ -62,7 +62,7 @@ def main(argv: Sequence[str], terminal: Terminal) -> int:
 
 
 def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
-    """Knows every command by name, and the options of those that are among the words."""
+    """Return a parser for all commands, with the options of the commands among `words` only."""
     parser = argparse.ArgumentParser(prog=_called_as(), description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -74,7 +74,7 @@ def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
             help=summary,
             description=command.description if command else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,  # an option to come would break who wrote half a name
+            allow_abbrev=False,  # a new option would make users' abbreviations ambiguous
         )
         sub.add_argument("--debug", action="store_true", help="show where an error comes from")
         if command is not None:
@@ -83,7 +83,7 @@ def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
 
 
 def load(name: str) -> Command:
-    """The command's own module. Its object is named COMMAND."""
+    """Import the command's module and return its COMMAND."""
     command = importlib.import_module(f"cli.commands.{name}").COMMAND
     assert isinstance(command, Command)
     return command
@@ -96,7 +96,7 @@ def _run(command: Command, arguments: argparse.Namespace, terminal: Terminal) ->
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Python flushes standard output once more at exit, and would complain.
+        # Python flushes standard output again at exit, which would print a second error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the end of the program: all is worded, or shown whole
@@ -115,7 +115,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, CommandError):
         return str(error)
     if isinstance(error, OSError) and error.strerror is not None:
-        # Without a file it is a stream's: of a full disk, for one.
+        # An error without a file name is a stream's, such as a full disk.
         return f"{error.filename or 'input or output'}: {error.strerror}"
     if _is_from_the_api_server(error):
         return str(error)
@@ -126,7 +126,7 @@ def _words(error: Exception) -> str:
 
 
 def _is_from_the_api_server(error: Exception) -> bool:
-    """Whether it is a KubeError, without importing what talks HTTP where nothing did."""
+    """True if it is a KubeError, which occurs only after `shared.kube` was imported."""
     client = sys.modules.get("shared.kube.responses")
     if client is None:
         return False
@@ -135,12 +135,12 @@ def _is_from_the_api_server(error: Exception) -> bool:
 
 
 def _called_as() -> str:
-    """kubectl runs its plug-ins by a file name with a hyphen."""
+    """Return the name for --help. kubectl runs plug-ins by a file name with a hyphen."""
     return "kubectl appwrapper" if sys.argv[0].endswith("kubectl-appwrapper") else "appwrapper"
 
 
 class _Version(argparse.Action):
-    """Looks the version up only where it is asked for: that takes longer than all of --help."""
+    """Read the version only for --version: that takes longer than all of --help."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import PackageNotFoundError, version

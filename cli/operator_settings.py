@@ -1,4 +1,4 @@
-"""Where the operator's configuration lies in a cluster."""
+"""Find the operator's configuration in a cluster."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from shared.kube.client import KubeClient, NotFound
 
 CONFIG_NAME: Final = "appwrapper-operator-config"
 CONFIG_KEY: Final = "config.yaml"
-# Where installations put it: the manifests of this project, and the first guides of MLBatch.
+# The namespaces of this project's manifests and of MLBatch's first guides.
 OPERATOR_NAMESPACES: Final = ("appwrapper-system", "mlbatch-system")
 
 
 async def find_settings(client: KubeClient) -> tuple[str, str] | None:
-    """The namespace and the text of the first that there is; None: there is none.
+    """Return namespace and text of the first existing ConfigMap, or None.
 
-    Raises ApiError, Forbidden for example.
+    Raises ApiError, such as Forbidden.
     """
     for namespace in OPERATOR_NAMESPACES:
         try:

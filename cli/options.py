@@ -6,9 +6,9 @@ OUTPUTS = ("text", "json", "yaml")
 
 
 def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) -> None:
-    """Which cluster, as whom, in which namespace. `cli.cluster.reached` reads them.
+    """Add the options for cluster, user and namespace, which `cli.cluster.reached` reads.
 
-    Without -n for what is about the whole cluster.
+    `namespaced`: add -n. Commands about the whole cluster have no -n.
     """
     group = parser.add_argument_group("the cluster")
     group.add_argument(
@@ -36,7 +36,7 @@ def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) 
 
 
 def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
-    """-o: text for people, json and yaml for programs, and `more` that a command has."""
+    """Add -o: text for people, json and yaml for programs, and the command's `more` formats."""
     parser.add_argument(
         "-o",
         "--output",

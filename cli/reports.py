@@ -1,7 +1,7 @@
-"""What a command found out, as data: `-o json` and `-o yaml` print it whole. Pure.
+"""Print a command's report as data, for `-o json` and `-o yaml`. Pure.
 
-A report is a frozen dataclass. Its fields become keys in camelCase, as everywhere in Kubernetes, in
-their order; what is None is left out.
+A report is a frozen dataclass. Its fields become keys in camelCase, as in Kubernetes, in their
+order. Fields that are None are omitted.
 """
 
 import dataclasses
@@ -15,12 +15,15 @@ from typing import Any, Final
 from shared.api.objects import JsonValue
 from shared.api.times import format_time
 
-# JSON may hold these as they are, and a terminal takes some for commands. YAML escapes them.
+# JSON permits these control characters, but a terminal executes some of them. YAML escapes them.
 _ESCAPED: Final = {each: f"\\u{each:04x}" for each in range(0x7F, 0xA0)}
 
 
 def as_json(value: Any) -> JsonValue:
-    """Times as RFC 3339, durations as seconds, Decimals as numbers. Raises TypeError for others."""
+    """Convert: times to RFC 3339, durations to seconds, Decimals to numbers.
+
+    Raises TypeError for an unsupported type.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         found = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
         return {_camel(name): as_json(item) for name, item in found if item is not None}
@@ -43,7 +46,7 @@ def as_json(value: Any) -> JsonValue:
 
 
 def to_text(value: JsonValue, output: str) -> str:
-    """JSON or YAML, as -o says, with a line end."""
+    """Return JSON or YAML, as `output` (-o) asks, with a line end."""
     if output == "json":
         return json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED) + "\n"
     import yaml

@@ -1,4 +1,4 @@
-"""Where the command reads and writes: a person's terminal, a pipe, or a test."""
+"""The command's input and output: a terminal, a pipe, or a test."""
 
 import os
 import sys
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-# Lines that go to a program are not folded: it may look for what stands in one.
+# Lines for a program are not folded: it may search for a text within one line.
 WIDE = 10_000
-# Whoever may write an object could else write anywhere on the screen of whoever looks at it.
+# Otherwise a user could put escape sequences into an object, for the terminal of another user.
 _CONTROL: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)))
 del _CONTROL[ord("\n")], _CONTROL[ord("\t")]
 
 
 def harmless(text: str) -> str:
-    """The text without characters that a terminal takes for commands (escape sequences)."""
+    """Remove the control characters, with which escape sequences begin."""
     return text.translate(_CONTROL)
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The three streams and the environment. rich is imported when something is drawn with it."""
+    """The three streams and the environment. rich is imported only for a console."""
 
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
@@ -33,23 +33,23 @@ class Terminal:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def console(self) -> "Console":
-        """Standard output, with colour only where a person looks, in the width of the window.
+        """Return a console on standard output, with colour and the window's width on a terminal.
 
-        COLUMNS sets the width anywhere; NO_COLOR takes the colour away.
+        The environment variable COLUMNS always sets the width; NO_COLOR removes the colour.
         """
         return self._console(self.stdout)
 
     def write(self, text: str) -> None:
-        """Text as it is, to standard output."""
+        """Write the text unchanged to standard output."""
         self.stdout.write(text)
 
     def warn(self, text: str) -> None:
-        """A line to standard error that begins with "warning:"."""
+        """Write a line to standard error that begins with "warning:"."""
         self.stderr.write(f"warning: {harmless(text)}\n")
 
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
-        """Says what is going on until the block ends. Only a person sees it; it leaves no trace."""
+        """Show the text until the block ends, on a terminal only, and then remove it."""
         if not self.stderr.isatty():
             yield
             return
@@ -61,7 +61,7 @@ class Terminal:
         from rich.segment import Segment
 
         class HarmlessConsole(Console):
-            """rich styles text, and lets the escape sequences in it pass."""
+            """Remove escape sequences from texts, which rich itself does not."""
 
             def render(self, *arguments: Any, **options: Any) -> "Iterable[Segment]":
                 for text, style, control in super().render(*arguments, **options):

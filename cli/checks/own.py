@@ -24,7 +24,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaLine:
-    """One resource of a ClusterQueue of the namespace's LocalQueues.
+    """One resource of a ClusterQueue that a LocalQueue of the namespace uses.
 
     `free`: the unused part of the queue's own quota. `borrowable`: the unused quota that the
     cohort's other queues lend, at most the queue's borrowing limit. Both are upper bounds: a

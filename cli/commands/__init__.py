@@ -1,1 +1,1 @@
-"""One file per command: its options, and the way from them to a report and its words."""
+"""One module per command: its options, its run and the output of its report."""

@@ -29,7 +29,7 @@ _FOR_TEAMS = "This is the admins' view. A team sees its own part with: appwrappe
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One look at the cluster: the report, and how it is printed."""
+    """The result of one check: the report, and its printed form."""
 
     report: Any
     text: str
@@ -39,7 +39,7 @@ class _Answer:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to check, and how to print it."""
+    """Add the options for the scope and the output."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--mine", action="store_true", help="the queues and workloads of a namespace")
     what.add_argument("--install", action="store_true", help="the set-up of the operator and Kueue")
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Look once, or again and again."""
+    """Check once, or repeatedly with --watch."""
     if arguments.output == "wide" and (arguments.mine or arguments.install):
         raise CommandError("-o wide is about the whole cluster: leave out --mine and --install")
     import asyncio  # --help starts without it
@@ -143,7 +143,7 @@ def _print(answer: _Answer, output: str, terminal: Terminal) -> None:
 
 
 def _lines(findings: Iterable[Finding]) -> Iterable[tuple[str, str]]:
-    """Warnings first: notes may be many."""
+    """Yield warnings first: there may be many notes."""
     styles = {Severity.WARNING: "yellow", Severity.NOTE: "dim"}
     for severity, style in styles.items():
         for each in findings:

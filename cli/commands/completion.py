@@ -1,4 +1,4 @@
-"""`appwrapper completion`: what a shell needs to complete the command's words."""
+"""`appwrapper completion`: prints a shell's completion script."""
 
 import argparse
 
@@ -16,12 +16,10 @@ kubectl completes `kubectl appwrapper` by itself: the command brings kubectl_com
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Print it."""
     from argcomplete.shell_integration import shellcode
 
     terminal.write(shellcode(["appwrapper"], shell=arguments.shell))

@@ -17,7 +17,7 @@ Shows why an AppWrapper is not running, what happens next, and when.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which ones, and how to show them."""
+    """Add the options for the AppWrappers and the output."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="AppWrappers of the namespace")
     parser.add_argument(
         "-f", "--filename", metavar="FILE", help="those that are in this file; - reads from stdin"
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Explain them."""
+    """Explain or follow the AppWrappers. Raises CommandError unless the options agree."""
     import asyncio
 
     from cli.explaining.running import explain_all, explain_some, follow_one

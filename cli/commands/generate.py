@@ -20,7 +20,7 @@ STDIN = "standard input"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The values, and how to print the result."""
+    """Add the options for the values and the output."""
     parser.add_argument(
         "-f",
         "--values",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Print the AppWrapper, or what the keys are."""
+    """Print the AppWrapper, the example or the schema."""
     if arguments.example or arguments.schema:
         from cli.generation import describe
 
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 def _read(name: str, terminal: Terminal) -> tuple[str, str]:
-    """A values file by its name. Raises CommandError, and OSError for one that cannot be read."""
+    """Read a values file; return its shown name and its text. Raises CommandError, OSError."""
     shown = STDIN if name == "-" else name
     try:
         if name == "-":

@@ -26,7 +26,7 @@ _DEFAULT_NAMESPACE = "default"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to wrap, how, and where to."""
+    """Add the options for the input, the AppWrapper and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Read, wrap, judge, write."""
+    """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
     from cli.manifests.reading import read
     from cli.packing.writing import refuse_inputs, write_whole
 

@@ -39,7 +39,7 @@ interrupted.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """create, list, show, delete, each with its own options."""
+    """Add the subcommands create, list, show and delete."""
     what = parser.add_subparsers(dest="what", metavar="create|list|show|delete", required=True)
     create = _subcommand(what, "create", "make a team, or what it lacks", CREATE)
     _add_create(create)
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Connect, do it, print the report."""
+    """Connect, run the subcommand and print its report."""
     import asyncio  # takes a third of the time that all of --help takes
 
     return asyncio.run(_run(arguments, terminal))
@@ -79,13 +79,13 @@ async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 async def run_on(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """The same on a cluster that is reached already."""
+    """Run the subcommand on a connected cluster."""
     run_it = {"create": _create, "list": _list, "show": _show, "delete": _delete}
     return await run_it[arguments.what](cluster, arguments, terminal)
 
 
 def create_request(arguments: argparse.Namespace) -> "CreateRequest":
-    """The options of create. Raises CommandError."""
+    """Read the options of create. Raises CommandError."""
     from cli.teams.create import CreateRequest
     from cli.teams.manifests import TeamSettings, group, user
     from cli.teams.plan import Asked
@@ -239,7 +239,7 @@ def _subcommand(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    # Given before the word it is `team`'s own; its value must not be taken back here.
+    # `team` has the option too: without SUPPRESS this default would overwrite its value.
     parser.add_argument(
         "--debug",
         action="store_true",

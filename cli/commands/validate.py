@@ -1,4 +1,4 @@
-"""`appwrapper validate`: what the webhook would say to manifests."""
+"""`appwrapper validate`: reports the webhook's errors and warnings about manifests."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ With --server the cluster validates by a dry run, under your identity, and chang
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to judge, and by what."""
+    """Add the options for the input, the rules and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Read, judge, print."""
+    """Read the manifests, validate them and print the report."""
     from cli.manifests.reading import read
 
     found = read(arguments.files, terminal.stdin)
