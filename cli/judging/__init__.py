@@ -1,1 +1,1 @@
-"""Judges objects by the webhook's own rules, without a cluster."""
+"""Apply the webhook's own rules to objects, without a cluster."""

@@ -1,4 +1,4 @@
-"""What is to be said of a manifest: errors and warnings, each with its place. Pure."""
+"""Findings about a manifest: errors and warnings, each with its place. Pure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shared.api.objects import JsonObject, annotations
 
 
 class Severity(StrEnum):
-    """An error refuses."""
+    """How bad a finding is. The webhook rejects an object with an error."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -17,9 +17,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`message` is what the webhook says, whole. `path` is the field that it names, if any.
+    """One finding.
 
-    `file` is the file as its user named it, or the option that brought the field.
+    `message`: the webhook's whole message. `path`: the field in the message, if any. `file`: the
+    file as the user named it, or the option that set the field.
     """
 
     file: str
@@ -30,17 +31,17 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        """As compilers say it, and editors understand."""
+        """Format the finding as compilers do, which editors can parse."""
         where = ":".join(str(each) for each in (self.file, self.line, self.column) if each)
         return f"{where}: {self.severity}: {self.message}"
 
 
-# Where a field path of an object leads: the file, or the option, and the place in it.
+# Maps a field path of an object to the file or option, and to the place in the file.
 Locate = Callable[[str], tuple[str, Place | None]]
 
 
 def finding(severity: Severity, message: str, target: JsonObject, locate: Locate) -> Finding:
-    """With its place. The path is at the beginning of the message, where it has one."""
+    """Return a finding with its place. A message may begin with a field path."""
     path = _path_of(message, target)
     file, place = locate(path or "")
     line, column = (place.line, place.column) if place else (None, None)
@@ -50,13 +51,13 @@ def finding(severity: Severity, message: str, target: JsonObject, locate: Locate
 def findings(
     errors: Iterable[str], warnings: Iterable[str], target: JsonObject, locate: Locate
 ) -> list[Finding]:
-    """Errors first."""
+    """Return all findings, errors first."""
     found = [finding(Severity.ERROR, each, target, locate) for each in errors]
     return found + [finding(Severity.WARNING, each, target, locate) for each in warnings]
 
 
 def _path_of(message: str, target: JsonObject) -> str | None:
-    """What stands before the colon, or before the first blank, if it leads into the object."""
+    """Return the text before the first colon or blank if it is a path into the object."""
     path = message.partition(": ")[0].partition(" ")[0]
     if path in annotations(target):  # warnings name them by their keys
         return f"metadata.annotations[{path}]"

@@ -1,4 +1,4 @@
-"""The webhook's rules over one object, and the facts that nobody was asked for."""
+"""Apply the webhook's rules to one object, with assumed facts about the cluster."""
 
 from dataclasses import replace
 from functools import cache
@@ -17,15 +17,15 @@ from webhook.rules.submission import Facts
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
 
-# Of whom nothing is known. Who creates an object overwrites what it says of its user.
+# The assumed creator of an object that names no user.
 _SOMEBODY: Final = "somebody"
 
 
 @cache
 def offline_facts(config: str) -> Facts:
-    """Of a team's namespace, whose user may create everything.
+    """Return the facts of a team's namespace whose user may create everything.
 
-    `config` names an overlay, or a file. Raises CommandError.
+    `config`: an overlay or a file. Raises CommandError.
     """
     loaded = shipped_configuration(config) if config in OVERLAYS else _loaded(config)
     return Facts(loaded, pod_schema=PodSchema(pod_schema().definitions), is_team_namespace=True)
@@ -43,12 +43,12 @@ def _loaded(path: str) -> "AppWrapperConfig":
 def judge(
     target: JsonObject, namespace: str, config: str, *, team_namespace: bool = True
 ) -> Judgement:
-    """What the webhook says to its creation. Raises CommandError for the configuration."""
+    """Apply the webhook's rules for a creation. Raises CommandError for a wrong configuration."""
     facts = replace(offline_facts(config), is_team_namespace=team_namespace)
     return judge_creation(target, namespace, _user(target), facts)
 
 
 def _user(target: JsonObject) -> User:
-    """Whoever the object itself names, so that it gets no warning for naming somebody else."""
+    """Return the user that the object names, so that it gets no warning about another user."""
     named = annotation(target, ANNOTATION_SUBMITTED_BY) or label(target, LABEL_USER)
     return User(named or _SOMEBODY, label(target, LABEL_USERID) or "")

@@ -1,1 +1,1 @@
-"""Manifests that people hand the command: their values as kubectl reads them, with their places."""
+"""Read users' manifests: their values as kubectl reads them, with their places in the text."""

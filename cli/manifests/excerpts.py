@@ -1,8 +1,8 @@
-"""The text of an object as it was written, comments included, to be put elsewhere. Pure.
+"""Copy the text of an object, comments included, to another place. Pure.
 
-YAML is moved as text, so that nothing of it changes: comments, blank lines, quotes, block scalars
-and the spelling of numbers stay. Whoever uses an excerpt reads it again and compares: where text
-cannot stand for its value elsewhere (an alias of another document part), it is written anew.
+YAML is copied as text, so that comments, blank lines, quotes, block scalars and the spelling of
+numbers do not change. The caller must parse the copy and compare its value: a copy may lack the
+anchor of an alias. If the values differ, the caller writes the value instead.
 """
 
 import re
@@ -11,23 +11,23 @@ from typing import Final
 
 from cli.manifests.yaml_text import Span, YamlDocument
 
-# As YAML counts lines. Strings have others, which str.splitlines would count, too.
+# A line in YAML. str.splitlines also splits at other characters.
 _LINE: Final = re.compile("[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|$)")
 _COMMENT_OR_BLANK: Final = re.compile(r"\s*(#.*)?", re.DOTALL)
 _MARKER: Final = re.compile(r"---\s+(?P<comment>#.*)", re.DOTALL)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines, each with its end, which is never that of Windows."""
+    """Split the text into lines, each with its end. Windows' line ends become "\\n"."""
     found = [each.replace("\r\n", "\n").replace("\r", "\n") for each in _LINE.findall(text)]
     return found[:-1] if found and not found[-1] else found
 
 
 def excerpts(text: str, documents: Sequence[YamlDocument], wanted: Sequence[Span]) -> list[str]:
-    """The text of each span, to the left margin, with the comments before it.
+    """Return the text of each span, moved to the left margin, with the comments before it.
 
-    `wanted` are in the order of the text. What comes behind the last one of a document stays with
-    it, so that no comment is lost.
+    `wanted` is in the order of the text. Comments after a document's last span belong to that span,
+    so that no comment is lost.
     """
     lines = lines_of(text)
     ends = [document.end for document in documents]
@@ -38,7 +38,7 @@ def excerpts(text: str, documents: Sequence[YamlDocument], wanted: Sequence[Span
         document_end = next((end for end in ends if end > span.last), len(lines))
         tail_end = len(lines) if following is None else min(document_end, following)
         if following is not None and following < document_end:
-            tail_end = span.last + 1  # the next item of a List: its comments stand above it
+            tail_end = span.last + 1  # the comments above the next item of a List belong to it
         found.append(_excerpt(lines, begin, span, tail_end))
         begin = max(tail_end, span.last + 1)
     return found
@@ -60,7 +60,7 @@ def _excerpt(lines: list[str], begin: int, span: Span, tail_end: int) -> str:
 
 
 def _comments(lines: list[str], column: int) -> list[str]:
-    """Comments and the blank lines between them, none around them."""
+    """Return comments and the blank lines between them, without blank lines around them."""
     found = []
     for line in lines:
         marked = _MARKER.fullmatch(line)
@@ -80,7 +80,7 @@ def _dedented(line: str, columns: int) -> str:
 
 
 def indented(text: str, columns: int) -> str:
-    """The text further to the right. Empty lines stay empty."""
+    """Indent the text. Empty lines stay empty."""
     return "".join(
         line if line == "\n" else " " * columns + line for line in _LINE.findall(text) if line
     )

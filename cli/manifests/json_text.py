@@ -1,6 +1,6 @@
-"""Reads JSON with the place of each key and element. Pure.
+"""Read JSON with the place of each key and element. Pure.
 
-Not with a YAML parser: YAML knows no surrogate pairs, and tabs only here and there.
+A YAML parser would reject valid JSON: YAML has no surrogate pairs and restricts tabs.
 """
 
 import re
@@ -23,14 +23,14 @@ _DEEPEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class JsonDocument:
-    """One of the values of a stream."""
+    """One value of a stream."""
 
     value: JsonValue
     places: dict[Way, Place]
 
 
 def parse_json(text: str) -> list[JsonDocument]:
-    """The values of a text, one after the other. Raises ManifestError."""
+    """Return all values of a text in order. Raises ManifestError."""
     reader = _Reader(text)
     found = []
     position = reader.blank(0)
@@ -81,7 +81,7 @@ class _Reader:
         raise self.wrong(position, "a value")
 
     def _number(self, found: re.Match[str]) -> JsonValue:
-        """What Go's decoder makes of it: an int64 where it is written as one, else a float64."""
+        """Read the number as Go's decoder does: an int64 if written as one, else a float64."""
         whole, fraction, exponent = found.groups()
         if fraction is None and exponent is None and _is_int64(whole):
             return int(whole)
@@ -95,7 +95,7 @@ class _Reader:
             value, end = scanstring(self.text, position + 1, True)
         except JSONDecodeError as error:
             raise ManifestError(f"this is not JSON: {error.msg}", self.place(error.pos)) from error
-        # Half of a pair is no character: as in kubectl it becomes the sign for that.
+        # As in kubectl, half of a surrogate pair becomes the replacement character.
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), end
 
     def _object(self, way: Way, position: int) -> tuple[JsonValue, int]:

@@ -1,4 +1,4 @@
-"""One object that somebody handed the command: what it is, and where it stands. Pure."""
+"""The objects in users' manifests, with their places in the text. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _ITEMS: Final = "items"
 class Manifest:
     """An object, as kubectl would send it.
 
-    `source` is the file as its user named it. `root` leads from the document to the object: into a
-    List. `text` is the YAML as it was written; None for JSON.
+    `source`: the file as the user named it. `root`: the way from the document to the object, which
+    may be an item of a List. `text`: the YAML as it was written; None for JSON and for an alias.
     """
 
     source: str
@@ -29,27 +29,27 @@ class Manifest:
     text: str | None
 
     def place(self, way: Way = ()) -> Place:
-        """Of a part of the object, or of the nearest thing around it that has been written."""
+        """Return the place of a part of the object, or of the nearest part around it."""
         return place_of(self.places, (*self.root, *way)) or Place(1, 1)
 
     def place_in(self, path: str) -> Place:
-        """The same by a path as messages write it."""
+        """Return the place of a field path from a message."""
         return self.place(way_in(self.value, path))
 
     def located(self, way: Way = ()) -> str:
-        """`FILE:LINE`, as messages begin."""
+        """Return `FILE:LINE`, the beginning of messages."""
         return f"{self.source}:{self.place(way).line}"
 
     @property
     def name(self) -> str:
-        """Its name, or what the API server will make one of; "" where it has neither."""
+        """The object's name, else its generateName, else ""."""
         found = metadata(self.value)
         name = found.get("name") or found.get("generateName")
         return name if isinstance(name, str) else ""
 
     @property
     def kind(self) -> str:
-        """Its Kind; "" where it has none."""
+        """The object's Kind, or ""."""
         found = self.value.get("kind")
         return found if isinstance(found, str) else ""
 
@@ -65,7 +65,7 @@ class Manifest:
 
 
 def manifests_of(text: str, source: str) -> list[Manifest]:
-    """All objects of a text, YAML or JSON, Lists taken apart. Raises ManifestError."""
+    """Return all objects of a YAML or JSON text, with the items of Lists. Raises ManifestError."""
     if text.lstrip().startswith("{"):
         try:
             return list(_of_json(text, source))
@@ -110,7 +110,7 @@ _NOWHERE: Final = Span((), 0, 0, 0, None)
 def _objects(
     value: JsonValue, way: Way, places: Mapping[Way, Place]
 ) -> Iterator[tuple[Way, JsonObject]]:
-    """The objects of a document: itself, or the items of a List, at any depth."""
+    """Yield the document's object, or the items if it is a List, at any depth."""
     if value is None:
         return
     if not isinstance(value, dict):
@@ -124,7 +124,7 @@ def _objects(
 
 
 def _is_list(value: JsonObject) -> bool:
-    """A List, or a PodList and the like: what kubectl takes for one."""
+    """True for a List, and for a PodList or similar Kind, as kubectl decides it."""
     kind = value.get("kind")
     if kind == _LIST:
         return isinstance(value.get(_ITEMS), list | None)

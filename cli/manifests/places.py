@@ -1,4 +1,4 @@
-"""Where things stand in a text: lines and columns of values, by their way from the root. Pure."""
+"""Places of values in a text: lines and columns, by the way from the root. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -7,20 +7,20 @@ from typing import Final
 
 from shared.api.objects import JsonValue
 
-# Keys and indices, from the root of a document.
+# Keys and indices from the root of a document.
 Way = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Counted from 1, as editors do."""
+    """A line and column, counted from 1 as in editors."""
 
     line: int
     column: int
 
 
 class ManifestError(ValueError):
-    """A text that cannot be read. `place` is where it goes wrong, where that is known."""
+    """An unreadable text. `place`: the place of the error, if it is known."""
 
     def __init__(self, text: str, place: Place | None = None) -> None:
         super().__init__(text)
@@ -28,15 +28,15 @@ class ManifestError(ValueError):
 
 
 _INDEX: Final = re.compile(r"\[([0-9]{1,9})\]")
-# What may come after a path in a message, beside the end.
+# The texts that may follow a path in a message.
 _AFTER: Final = (":", " ", "]", ",", "; ")
 
 
 def way_in(value: JsonValue, path: str) -> Way:
-    """As many steps of `path` as lead somewhere in `value`.
+    """Return the steps of `path` up to the last one that exists in `value`.
 
-    `path` is written as messages write it (`spec.components[0].metadata.labels[a.b/c]`); text may
-    follow. Keys with dots in them are found because the value has them.
+    `path` has the form in messages (`spec.components[0].metadata.labels[a.b/c]`), and text may
+    follow it. Keys may contain dots: the path is compared with the keys of the value.
     """
     way: list[str | int] = []
     rest = path
@@ -70,7 +70,7 @@ def _step(value: JsonValue, rest: str, *, first: bool) -> tuple[str | int | None
 
 
 def place_of(places: Mapping[Way, Place], way: Way) -> Place | None:
-    """The place of `way`, or of the nearest thing around it."""
+    """Return the place of `way`, or of the nearest value around it."""
     while way not in places and way:
         way = way[:-1]
     return places.get(way)

@@ -1,4 +1,4 @@
-"""From the arguments of a command line to manifests: files, folders, standard input."""
+"""Read the manifests that a command line names: files, folders, standard input."""
 
 import os
 import stat
@@ -13,14 +13,14 @@ from cli.manifests.places import ManifestError
 
 STANDARD_INPUT: Final = "-"
 _SHOWN_INPUT: Final = "standard input"
-# What folders are searched for, as kubectl does.
+# The files that are read from folders, as in kubectl.
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A source that holds something else than manifests."""
+    """A source that does not contain manifests."""
 
     source: str
     error: ManifestError
@@ -33,7 +33,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """All that was named. `files` are those that were read, a redirected one among them."""
+    """The content of all sources. `files`: the files that were read, a redirected one included."""
 
     manifests: tuple[Manifest, ...]
     unreadable: tuple[Unreadable, ...]
@@ -41,9 +41,9 @@ class Read:
 
 
 def read(arguments: Sequence[str], stdin: TextIO) -> Read:
-    """What files, folders and - (standard input) hold; of no argument, what a pipe brings.
+    """Read files, folders and - (standard input); without arguments, read piped standard input.
 
-    Raises CommandError, and OSError of a file.
+    Raises CommandError, and OSError for a file.
     """
     if not arguments and stdin.isatty():
         raise CommandError("no FILE is named. Name files or folders, or pipe manifests in")
@@ -79,9 +79,9 @@ def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
-    """Its files and those of the folders below it, by name.
+    """Yield the manifests in the folder and in the folders below it, sorted by name.
 
-    Hidden ones are left out, and links to folders, which may lead around in a circle.
+    Hidden files and links to folders are ignored; such links may form a circle.
     """
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
         if path.name.startswith("."):
@@ -101,16 +101,16 @@ def _standard_input(stdin: TextIO) -> bytes:
 
 
 def _redirected(stdin: TextIO) -> list[os.stat_result]:
-    """The file that a shell put in a pipe's place (`pack < job.yaml`)."""
+    """Return the file that a shell opened as standard input (`pack < job.yaml`)."""
     try:
         found = os.fstat(stdin.fileno())
-    except (OSError, ValueError):  # no file stands behind it
+    except (OSError, ValueError):  # the stream is not a file
         return []
     return [found] if stat.S_ISREG(found.st_mode) else []
 
 
 def _decoded(content: bytes) -> str:
-    """UTF-8, or UTF-16 where its mark says so (Windows' shells write that)."""
+    """Decode UTF-8, or UTF-16 if the text begins with its mark, as from Windows' shells."""
     encoding = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
     try:
         return content.decode(encoding)
@@ -119,7 +119,7 @@ def _decoded(content: bytes) -> str:
 
 
 def is_among(path: Path, files: Iterable[os.stat_result]) -> bool:
-    """Whether a file is one of them, by whatever name."""
+    """True if the path is one of the files, also under another name."""
     if not path.exists():
         return False
     return any(os.path.samestat(path.stat(), each) for each in files)

@@ -1,7 +1,7 @@
-"""What an unquoted YAML scalar means to kubectl, which decides what the API server gets. Pure.
+"""Read unquoted YAML scalars as kubectl does, which sends the values to the API server. Pure.
 
 kubectl reads YAML 1.1 in its own way: `on` and `y` are booleans, 0777 and 0o777 are octal, `1e3` is
-a number, `1:30` and dates are text. PyYAML differs in most of these. A unit test holds a table of
+a number, `1:30` and dates are text. PyYAML differs in most of these. A unit test has a table of
 both; an integration test compares it with kubectl itself.
 """
 
@@ -24,8 +24,8 @@ _INTEGER: Final = re.compile(
 )
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_LONGEST_NUMBER: Final = 400  # characters; what is longer costs time to read, and nobody means it
-# What kubectl sends as it is. Beyond, integers are rounded like any other float64.
+_LONGEST_NUMBER: Final = 400  # characters; a longer number is slow to parse and is no real value
+# kubectl sends these integers exactly. It rounds all others as float64.
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
 
@@ -39,11 +39,11 @@ _PREFIX: Final = "tag:yaml.org,2002:"
 
 
 class ScalarError(ValueError):
-    """A scalar that cannot be sent as JSON. The message says why."""
+    """A scalar that cannot be sent as JSON."""
 
 
 def plain_value(text: str) -> JsonValue:
-    """The value of an unquoted scalar without a tag. Raises ScalarError."""
+    """Return the value of an unquoted scalar without a tag. Raises ScalarError."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789" or len(text) > _LONGEST_NUMBER:
@@ -61,7 +61,7 @@ def plain_value(text: str) -> JsonValue:
 
 
 def tagged_value(tag: str, text: str) -> JsonValue:
-    """The value of a scalar with an explicit tag such as `!!str`. Raises ScalarError."""
+    """Return the value of a scalar with an explicit tag such as `!!str`. Raises ScalarError."""
     name = tag.removeprefix(_PREFIX)
     if name == "str":
         return text
@@ -75,12 +75,12 @@ def tagged_value(tag: str, text: str) -> JsonValue:
 
 
 def json_number(value: float) -> int | float:
-    """A number as Go writes it into JSON: whole ones without a fraction."""
+    """Return the number as Go writes it into JSON: whole numbers have no fraction."""
     return int(value) if value == int(value) and _SMALLEST <= value <= _LARGEST else value
 
 
 def needs_quotes(text: str) -> bool:
-    """Whether kubectl would take the unquoted text for something else than this text."""
+    """True if kubectl would read the unquoted text as another value."""
     try:
         return not isinstance(plain_value(text), str)
     except ScalarError:

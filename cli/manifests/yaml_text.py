@@ -1,7 +1,7 @@
-"""Reads YAML as kubectl does, with the place of each key and element. Pure.
+"""Read YAML as kubectl does, with the place of each key and element. Pure.
 
-PyYAML parses (its grammar is kubectl's: both come from libyaml); what a scalar means is told by
-`scalars`. Keys that stand twice are refused: kubectl takes the last one without a word.
+PyYAML parses; kubectl has the same grammar, because both come from libyaml. `scalars` reads the
+scalars. Duplicate keys are rejected; kubectl silently uses the last one.
 """
 
 from collections.abc import Iterator
@@ -14,38 +14,38 @@ from cli.manifests.places import ManifestError, Place, Way
 from cli.manifests.scalars import ScalarError, plain_value, tagged_value
 from shared.api.objects import JsonValue
 
-# libyaml where this PyYAML has it: twenty times as fast. A test compares both.
+# libyaml if this PyYAML includes it: twenty times as fast. A test compares both.
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# No AppWrapper may be as deep, and what reads it recurses.
+# Readers recurse into values. No valid AppWrapper is nested as deep.
 _DEEPEST: Final = 200
-# Values, each alias counted as what it stands for: a few lines of YAML can stand for billions.
+# Values, with all aliases expanded: a few lines of YAML can expand to billions of values.
 _MOST_VALUES: Final = 1_000_000
 _MERGE: Final = "<<"
 _ITEMS: Final = "items"
 
 
 class NotYaml(ManifestError):
-    """It breaks the grammar, not only a rule of kubectl's or ours."""
+    """The text violates YAML's grammar, not only a rule of kubectl or of this module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a mapping stands: lines from 0, `last` being the last with a part of it."""
+    """The lines of a mapping, counted from 0. `last`: the last line with a part of it."""
 
     way: Way
     first: int
     column: int
     last: int
-    # Where it ends in that line; None for a block, to which the whole line belongs.
+    # The column of the end in that line; None for a block, which includes the whole line.
     end: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """One document of a stream. `value` is None for one that holds nothing but comments.
+    """One document of a stream. `value`: None for a document that contains only comments.
 
-    `spans` are those of the document itself and of the items of a List, in their order. `begin`
-    and `end` are the lines, from 0, between which it stands, comments included.
+    `spans`: of the document itself and of the items of a List, in their order. `begin`, `end`: the
+    lines of the document, comments included, counted from 0.
     """
 
     value: JsonValue
@@ -56,7 +56,7 @@ class YamlDocument:
 
 
 def parse_yaml(text: str, parser: Any = _PARSER) -> list[YamlDocument]:
-    """Every document of a stream. Raises ManifestError."""
+    """Return every document of a stream. Raises ManifestError."""
     try:
         return list(_Reader(yaml.parse(text, Loader=parser)).documents())
     except yaml.MarkedYAMLError as error:
@@ -81,7 +81,10 @@ def _marked(mark: Any) -> Place | None:
 
 @dataclass(slots=True)
 class _Anchored:
-    """What an alias stands for: its value, and how many values that is. Not complete inside it."""
+    """The value of an anchor. `count`: the number of values in it.
+
+    `complete`: False while the value itself is read; an alias there would contain itself.
+    """
 
     value: JsonValue
     count: int
@@ -95,7 +98,7 @@ class _Reader:
     spans: list[Span] = field(default_factory=list)
     anchors: dict[str, _Anchored] = field(default_factory=dict)
     count: int = 0
-    last: Any = None  # the event before the current one that is no end of a block
+    last: Any = None  # the previous event that is not the end of a block
 
     def documents(self) -> Iterator[YamlDocument]:
         begin = 0
@@ -111,7 +114,7 @@ class _Reader:
             begin = end
 
     def value(self, way: Way, event: Any) -> JsonValue:
-        """The value that begins with this event."""
+        """Read the value that begins with this event."""
         self.places.setdefault(way, Place(event.start_mark.line + 1, event.start_mark.column + 1))
         self._counted(event, 1)
         if isinstance(event, yaml.AliasEvent):
@@ -181,9 +184,9 @@ class _Reader:
         return found
 
     def _merge(self, way: Way, event: Any, into: dict[str, JsonValue]) -> None:
-        """As kubectl does: in the order in which things stand, of several mappings the first wins.
+        """Merge as kubectl does: in the order of the text. The first of several mappings wins.
 
-        What comes that way stands where the merge does.
+        Merged keys have the place of the merge.
         """
         place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
         merged = self.value((*way, _MERGE), next(self.events))
@@ -194,7 +197,7 @@ class _Reader:
             self.places.update(dict.fromkeys([(*way, key) for key in each], place))
 
     def _ended(self, event: Any) -> None:
-        # A block ends where the next thing begins; only a bracket says where the end is.
+        # The end of a block is the begin of the next token; only a closing bracket has a length.
         if event.end_mark.index > event.start_mark.index:
             self.last = event
 
@@ -221,7 +224,7 @@ def _scalar(event: Any) -> JsonValue:
 
 
 def _key(event: Any) -> str:
-    """As JSON has it: kubectl turns numbers and booleans into text."""
+    """Return the key as text: kubectl converts numbers and booleans."""
     value = _scalar(event) if isinstance(event, yaml.ScalarEvent) else None
     match value:
         case str():

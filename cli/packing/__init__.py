@@ -1,1 +1,1 @@
-"""Wraps manifests into one AppWrapper."""
+"""Wrap manifests into one AppWrapper."""

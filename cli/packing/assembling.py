@@ -1,4 +1,4 @@
-"""From manifests and options to an AppWrapper."""
+"""Build an AppWrapper from manifests and options."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,28 +29,27 @@ _COMPONENTS: Final = ("spec", "components")
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One object, and the pod sets that are declared for it: by --podset, or what is known."""
+    """One object with its declared pod sets: from --podset, else inferred from its Kind."""
 
     manifest: Manifest
     pod_sets: tuple[PodSet, ...]
     by_option: bool
 
     def as_json(self) -> JsonObject:
-        """As an element of spec.components."""
+        """Return the element of spec.components."""
         declared = [each.as_json() for each in self.pod_sets]
         return {**({"podSets": declared} if declared else {}), "template": self.manifest.value}
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An AppWrapper before it is written. `metadata` is its own."""
+    """An AppWrapper before it is written. `metadata`: the AppWrapper's own metadata."""
 
     metadata: JsonObject
     components: tuple[Component, ...]
     wrapping: Wrapping
 
     def as_json(self) -> JsonObject:
-        """The AppWrapper."""
         return {
             "apiVersion": APPWRAPPERS.gvk.api_version,
             "kind": APPWRAPPERS.kind,
@@ -59,7 +58,7 @@ class Packed:
         }
 
     def locate(self, path: str) -> tuple[str, Place | None]:
-        """The option or the file that brought the field at `path`, and the place in the file."""
+        """Return the option or file that set the field at `path`, and the place in the file."""
         if path in self.wrapping.origins:
             return self.wrapping.origins[path], None
         way = way_in(self.as_json(), path)
@@ -70,13 +69,13 @@ class Packed:
                 return f"--podset {manifest}", None
             return manifest.source, manifest.place(way[4:])
         first = self.components[0].manifest
-        if way[:1] == ("metadata",):  # what was taken over
+        if way[:1] == ("metadata",):  # copied from the first object
             return first.source, first.place(way)
         return first.source, None
 
 
 def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: "AllowedKinds") -> Packed:
-    """The AppWrapper. Raises CommandError where it cannot be told how it should be."""
+    """Build the AppWrapper. Raises CommandError if the manifests and options do not define one."""
     if not manifests:
         raise CommandError("there is no object to wrap: the input is empty, or has only comments")
     _refuse_twins(manifests)
@@ -104,7 +103,10 @@ def _named(first: Manifest, wrapping: Wrapping) -> JsonObject:
 
 
 def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
-    """The namespace or queue of all objects that name one; "" where none does."""
+    """Return the namespace or queue that the objects name, "" if none names one.
+
+    Raises CommandError if they name several, or if the name is invalid.
+    """
     found: dict[str, Manifest] = {}
     for each in manifests:
         own = metadata(each.value).get("namespace") if what == "namespace" else None
@@ -119,7 +121,7 @@ def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
             ExitCode.WANTING,
         )
     for name, first in found.items():
-        # What an option says is judged there.
+        # The names that options set are checked in `wrapping`.
         if not (is_dns_label(name) if what == "namespace" else is_label_value(name)):
             raise CommandError(
                 f"{first.located()}: {first} names the {what} {name!r}, which is not a valid name",
@@ -129,7 +131,7 @@ def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
 
 
 def _refuse_twins(manifests: Sequence[Manifest]) -> None:
-    """Two of one name: the API server would take the first alone."""
+    """Reject two objects of one Kind and name: the API server would create only the first."""
     seen: dict[tuple[str, str], Manifest] = {}
     for each in manifests:
         name = metadata(each.value).get("name")
@@ -172,7 +174,7 @@ def _components(
 
 
 def _inferred(manifest: Manifest) -> tuple[PodSet, ...]:
-    """What the webhook would declare; what cannot be told is refused by its rules."""
+    """Return the pod sets that the webhook would declare. Its rules report errors in them later."""
     try:
         return pod_sets_to_declare(manifest.value) or ()
     except PodSetError:
@@ -180,7 +182,7 @@ def _inferred(manifest: Manifest) -> tuple[PodSet, ...]:
 
 
 def _is_unknown(manifest: Manifest, allowed: "AllowedKinds") -> bool:
-    """Whether nobody knows what pods come of it, though it may be wrapped."""
+    """True if the object may be wrapped but the operator does not know its pods."""
     if not is_listed(manifest.group_kind, allowed.wrapped):
         return False
     if manifest.group_kind not in BY_GROUP_KIND:

@@ -1,4 +1,4 @@
-"""Writes an AppWrapper as YAML, its components as their users wrote them."""
+"""Write an AppWrapper as YAML, with components as their users wrote them."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def render(packed: Packed) -> str:
-    """The AppWrapper as kubectl takes it."""
+    """Return the AppWrapper as YAML for kubectl."""
     whole = packed.as_json()
     parts = [dump({key: whole[key] for key in ("apiVersion", "kind", "metadata")})]
     parts.append("spec:\n  components:\n")
@@ -33,7 +33,7 @@ def render(packed: Packed) -> str:
 
 
 def template_text(manifest: Manifest) -> str:
-    """The object below `template:`."""
+    """Return the object's lines below `template:`, as written if they keep their value there."""
     if manifest.text is not None:
         moved = indented(manifest.text, _TEMPLATE)
         if _reads_as(moved, manifest.value):
@@ -42,14 +42,14 @@ def template_text(manifest: Manifest) -> str:
 
 
 def loses_comments(manifest: Manifest) -> bool:
-    """Whether the object has to be written anew, though it was YAML."""
+    """True if the object was YAML but its text has another meaning in the AppWrapper."""
     if manifest.text is None:
         return False
     return not _reads_as(indented(manifest.text, _TEMPLATE), manifest.value)
 
 
 def _reads_as(moved: str, value: JsonObject) -> bool:
-    """Whether the text means the same at its new place as it did at its old one."""
+    """True if the moved text still has this value."""
     try:
         documents = parse_yaml(f"template:\n{moved}")
     except ManifestError:
@@ -58,7 +58,7 @@ def _reads_as(moved: str, value: JsonObject) -> bool:
 
 
 def dump(value: JsonValue) -> str:
-    """YAML in blocks, that kubectl reads as this value."""
+    """Return block YAML that kubectl reads as this value."""
     text: str = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -71,14 +71,13 @@ def dump(value: JsonValue) -> str:
 
 
 class _Dumper(_DUMPER):  # type: ignore[misc]
-    """Quotes what kubectl would read as something else, and writes shared parts out each time."""
+    """Quotes texts that kubectl would read as another value. Repeats shared parts; no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """See `yaml`."""
         return True
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: Any = None) -> Any:
-        """A key stands in one line: no block."""
+        """Quote keys of several lines: a key cannot be a block."""
         node = super().represent_mapping(tag, mapping, flow_style)
         for key, _ in node.value:
             if key.style == "|":
@@ -89,7 +88,7 @@ class _Dumper(_DUMPER):  # type: ignore[misc]
 def _text(dumper: Any, text: str) -> Any:
     style = None
     if "\n" in text:
-        # Of what begins with blanks, or ends with empty lines, PyYAML makes wrong blocks.
+        # PyYAML writes wrong blocks for texts that begin with blanks or end with empty lines.
         style = '"' if text[0].isspace() or text.endswith("\n\n") else "|"
     elif needs_quotes(text):
         style = '"'

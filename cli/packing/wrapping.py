@@ -1,4 +1,4 @@
-"""What the options of `pack` ask for, read strictly."""
+"""Parse and check the options of `pack`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,24 +23,24 @@ _EXPECTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPodSet:
-    """One --podset. `target` is `Kind` or `Kind/name`, or "" for the one object that needs it.
+    """One --podset. `target`: `Kind`, `Kind/name`, or "" for the one object that needs it.
 
-    `pod_set` is None where the object is said to have no pods.
+    `pod_set`: None if the option declares that the object has no pods.
     """
 
     target: str
     pod_set: PodSet | None
 
     def names(self, manifest: Manifest) -> bool:
-        """Whether it says that it is for this object."""
+        """True if the option names this object."""
         return self.target in (manifest.kind, str(manifest))
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapping:
-    """How the AppWrapper shall be. Empty texts are not given.
+    """The options for the AppWrapper. "" means that the option is not given.
 
-    `origins` says which option brought a field, by its path.
+    `origins`: the option that set a field, by the field's path.
     """
 
     name: str = ""
@@ -61,7 +61,7 @@ def wrapping(
     fault_tolerance: Mapping[str, tuple[str, str]] | None = None,
     pod_sets: Iterable[str] = (),
 ) -> Wrapping:
-    """From the texts of options. `fault_tolerance`: key of an annotation -> option, value.
+    """Parse the options. `fault_tolerance` maps the key of an annotation to its option and value.
 
     Raises CommandError.
     """

@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all."""
+"""Write a file completely or not at all."""
 
 import os
 import stat
@@ -12,19 +12,19 @@ from cli.manifests.reading import is_among
 
 
 def refuse_inputs(path: Path, inputs: Sequence[os.stat_result]) -> None:
-    """Raises CommandError where the output would replace what was read."""
+    """Raise CommandError if the output file is one of the inputs."""
     if is_among(path, inputs):
         raise CommandError(f"--out {path}: this file is one of the inputs. Name another")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """A file that is there keeps its mode, and stays as it is until the new one is complete.
+    """Write the file. An existing file keeps its mode, and its content until the new is complete.
 
     Raises CommandError.
     """
     try:
         _write(Path(os.path.realpath(path)), text)
-    except OSError as error:  # it names a file that nobody knows, or none
+    except OSError as error:  # it names the temporary file, or no file
         raise CommandError(f"--out {path}: {error.strerror}") from error
 
 

@@ -1,1 +1,1 @@
-"""What ships with the command as data, so that it judges without a cluster."""
+"""Data that ships with the command, for checks without a cluster."""

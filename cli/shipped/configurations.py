@@ -1,8 +1,8 @@
-"""The overlays' configurations, ready to be read by rules.
+"""Read the overlays' configurations without pydantic.
 
-pydantic takes longer to import than everything else that `pack` and `validate` do. So what it makes
-of the overlays' files ships as JSON, and is read into plain objects with the same fields. A test
-compares every field. Another configuration is read by pydantic, as by the webhook.
+The import of pydantic takes longer than everything else that `pack` and `validate` do. So the
+loaded configurations of the overlays ship as JSON. This module reads them into plain objects with
+the same fields; a test compares every field. pydantic reads any other configuration.
 """
 
 import json
@@ -20,13 +20,13 @@ SECONDS: Final = "$seconds"
 
 
 def shipped_configuration(overlay: str) -> "AppWrapperConfig":
-    """Its section `appwrapper`. It has fields only: no method of a configuration."""
+    """Return the overlay's section `appwrapper`, with its fields but without its methods."""
     found = json.loads((FOLDER / EFFECTIVE).read_text(encoding="utf-8"))
     return cast("AppWrapperConfig", _made(found[overlay]))
 
 
 class _Section:
-    """Fields by name. Hashable, by identity, as rules need it."""
+    """A section of fields. Hashable by identity, because the rules need that."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)

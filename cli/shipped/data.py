@@ -1,4 +1,4 @@
-"""Reads what ships: the pod schema and the fault-tolerance options.
+"""Read the shipped pod schema and fault-tolerance options.
 
 `make generate` writes the options, `python -m scripts.pod_schema` the schema.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shared.pod_schema.pod_schema import Definitions
 
 FOLDER: Final = Path(__file__).resolve().parent
-# The overlays of deploy/manifests, by their names there.
+# The names of the overlays in deploy/manifests.
 OVERLAYS: Final = ("default", "mlbatch")
 OPTIONS: Final = "fault_tolerance_options.json"
 
@@ -28,14 +28,14 @@ class ShippedPodSchema:
 
 @cache
 def pod_schema() -> ShippedPodSchema:
-    """Of the Kubernetes that this project is tested with."""
+    """Return the schema of the Kubernetes version that this project is tested with."""
     found = json.loads((FOLDER / "pod_schema.json").read_text(encoding="utf-8"))
     return ShippedPodSchema(found["kubernetes"], found["definitions"])
 
 
 @dataclass(frozen=True, slots=True)
 class FaultToleranceOption:
-    """An annotation of an AppWrapper as an option: `--retry-limit`, its key, and its help."""
+    """An option (`--retry-limit`) that sets the AppWrapper's annotation `key`."""
 
     option: str
     key: str
@@ -44,6 +44,9 @@ class FaultToleranceOption:
 
 
 def fault_tolerance_options() -> tuple[FaultToleranceOption, ...]:
-    """In the order of `shared.annotations.TABLE`, whose import would make --help slow."""
+    """Return the options in the order of `shared.annotations.TABLE`.
+
+    The import of that module would make --help slow.
+    """
     found = json.loads((FOLDER / OPTIONS).read_text(encoding="utf-8"))
     return tuple(FaultToleranceOption(**each) for each in found)

@@ -1,1 +1,1 @@
-"""What the webhook would say to manifests, without a cluster or by a server's dry run."""
+"""Validate manifests by the webhook's rules, without a cluster or by the server's dry run."""

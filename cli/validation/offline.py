@@ -1,4 +1,4 @@
-"""Judges manifests by the webhook's own rules, and says what no rule could look at."""
+"""Validate manifests by the webhook's own rules, without a cluster."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shared.api.objects import metadata
 from webhook.registration import is_asked_about
 
 _DEFAULT_NAMESPACE: Final = "default"
-# Kubernetes' own Kinds that live in no namespace: the webhook is never asked about them.
+# Known Kinds without a namespace: the API server never calls the webhook for them.
 CLUSTER_SCOPED: Final = {
     "Namespace",
     "Node",
@@ -36,7 +36,7 @@ CLUSTER_SCOPED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """`config` names an overlay or a file; `namespace` is "" where the objects shall say it."""
+    """`config`: an overlay or a file. `namespace`: "" to use the namespaces of the objects."""
 
     config: str
     namespace: str
@@ -44,7 +44,7 @@ class OfflineOptions:
 
 
 def judged_by(options: OfflineOptions) -> str:
-    """Which rules, in words."""
+    """Describe the applied rules for the report."""
     overlay = options.config in OVERLAYS
     configuration = f"configuration {options.config}" if overlay else options.config
     version = pod_schema().version
@@ -52,7 +52,7 @@ def judged_by(options: OfflineOptions) -> str:
 
 
 def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, list[Finding]]:
-    """One object. Raises CommandError for the configuration."""
+    """Validate one object. Raises CommandError for a wrong configuration."""
     malformed = list(_malformed(manifest)) or list(_in_another_namespace(manifest, options))
     if malformed:
         return _outcome(manifest, Verdict.REFUSED), malformed
@@ -72,7 +72,7 @@ def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, l
 def located(
     manifest: Manifest, errors: Iterable[str], warnings: Iterable[str] = ()
 ) -> list[Finding]:
-    """Findings at their places in the file."""
+    """Return findings with their places in the file."""
 
     def locate(path: str) -> tuple[str, Place]:
         return manifest.source, manifest.place_in(path)
@@ -81,7 +81,7 @@ def located(
 
 
 def namespace_of(manifest: Manifest, options: OfflineOptions) -> str:
-    """Its own, else the option's, else the one that its components name."""
+    """Return the object's namespace, else the option's, else the first that a component names."""
     own = metadata(manifest.value).get("namespace")
     if isinstance(own, str) and own:
         return own
@@ -124,7 +124,7 @@ def _why_not_asked(manifest: Manifest) -> str | None:
 
 
 def namespaces_inside(manifest: Manifest) -> Iterator[str]:
-    """Those that the components of an AppWrapper name."""
+    """Yield the namespaces that the components of an AppWrapper name."""
     spec = manifest.value.get("spec")
     components = spec.get("components") if isinstance(spec, dict) else None
     for component in components if isinstance(components, list) else ():
@@ -135,6 +135,6 @@ def namespaces_inside(manifest: Manifest) -> Iterator[str]:
 
 
 def unreadable(source: str, text: str, place: Place | None) -> Finding:
-    """A file that holds no manifests."""
+    """Return the finding about a file that is not a manifest."""
     line, column = (place.line, place.column) if place else (None, None)
     return Finding(source, line, column, None, Severity.ERROR, text)

@@ -1,4 +1,4 @@
-"""What `appwrapper validate` found out, as data and as text."""
+"""The report of `appwrapper validate`, as data and as text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cli.judging.findings import Finding, Severity
 
 
 class Verdict(StrEnum):
-    """What becomes of one object."""
+    """The result for one object."""
 
     VALID = "valid"
     REFUSED = "refused"
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgedObject:
-    """One object, and where it stands. `note` says more than its outcome."""
+    """One object, with its place and its outcome. `note`: details of the outcome."""
 
     file: str
     line: int
@@ -35,25 +35,25 @@ class JudgedObject:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """`judged_by` says which rules; `not_checked` what remains possible."""
+    """The report. `judged_by`: the applied rules. `not_checked`: checks that need a cluster."""
 
     judged_by: str
     objects: tuple[JudgedObject, ...]
     findings: tuple[Finding, ...]
     not_checked: tuple[str, ...]
-    # Files that hold no manifests: their findings say why.
+    # Files that hold no manifests. Their findings contain the reason.
     unreadable: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
-        """Warnings are allowed."""
+        """The exit code. Warnings do not change it."""
         if self.unreadable:
             return ExitCode.UNABLE
         is_refused = any(each.severity is Severity.ERROR for each in self.findings)
         return ExitCode.WANTING if is_refused else ExitCode.FINE
 
     def as_text(self) -> str:
-        """Findings first, as compilers print them."""
+        """Format the findings as compilers do, then the objects."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:

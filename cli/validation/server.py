@@ -1,4 +1,4 @@
-"""Has the API server judge manifests by a dry run, under the user's own identity."""
+"""Validate manifests by the API server's dry run, under the user's own identity."""
 
 import re
 from collections.abc import Iterator
@@ -19,21 +19,21 @@ NOT_CHECKED: Final = (
     "pods: the API server validates them in full when they are created",
     "whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload waits",
 )
-# The server's verdict on an object. Others (401, 429, 5xx) say that it could not judge.
+# Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
 _REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
-# How a strict decoder names fields.
+# The API server's message about a field that its strict decoder rejects.
 _UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
 
 
 @dataclass(slots=True)
 class ServerJudge:
-    """Asks one server about one object after the other. `warnings` collects what it says beside."""
+    """Sends one object after the other. `warnings`: the list to which `cluster` adds warnings."""
 
     cluster: Cluster
     warnings: list[str]
 
     async def judged(self, manifest: Manifest) -> tuple[JudgedObject, list[Finding]]:
-        """One object. Raises KubeError where the server could not judge."""
+        """Validate one object. Raises KubeError if the server gave no result."""
         self.warnings.clear()
         outcome, note, errors = Verdict.VALID, None, list[str]()
         try:
@@ -50,7 +50,7 @@ class ServerJudge:
         return found, located(manifest, errors, warnings)
 
     async def _dry_run(self, manifest: Manifest) -> str:
-        """Create it, or replace what is there; says which. Nothing is stored."""
+        """Create the object, or replace the existing one. Return which. Nothing is stored."""
         body = manifest.value
         gvk = GroupVersionKind.of(str(body.get("apiVersion", "")), manifest.kind)
         resource = await self.cluster.discovery.resource_for(gvk)
@@ -68,7 +68,7 @@ class ServerJudge:
         self.warnings.clear()
         name = str(metadata(body).get("name"))
         stored = await self.cluster.client.get(resource, namespace, name, metadata_only=True)
-        # Without a version no custom resource can be replaced.
+        # The API server rejects the update of a custom resource without a resourceVersion.
         own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
         request = requests.update(
             resource, namespace, name, {**body, "metadata": own}, dry_run=True, strict=True
@@ -77,7 +77,7 @@ class ServerJudge:
 
 
 def _errors(error: ApiError) -> Iterator[str]:
-    """Field by field where the server says it so."""
+    """Yield one error a field if the server names fields, else the whole message."""
     if error.causes:
         yield from map(str, error.causes)
         return

@@ -1,4 +1,4 @@
-"""What no rule could look at without a cluster: `validate` says so."""
+"""List the checks that `validate` cannot do without a cluster."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,7 @@ _KNOWN: Final = BY_GROUP_KIND.keys() | {_APPWRAPPER} | CLUSTER_SCOPED
 
 
 def not_checked(manifests: Sequence[Manifest], options: OfflineOptions) -> tuple[str, ...]:
-    """What only a cluster knows, of these objects."""
+    """Return the checks of these objects that need a cluster."""
     config = offline_facts(options.config).config
     return tuple(_not_checked(manifests, options, config)) if manifests else ()
 
@@ -72,7 +72,7 @@ def _of_appwrapper(manifest: Manifest, options: OfflineOptions) -> Iterator[str]
 def _queues(
     manifests: Sequence[Manifest], wrapped: Sequence[Manifest], config: "AppWrapperConfig"
 ) -> set[str]:
-    """Those that are named, and the default where an AppWrapper names none."""
+    """Return the named queues, and the default queue if an AppWrapper names none."""
     named = {label(each.value, LABEL_QUEUE_NAME) or "" for each in manifests}
     if not all(label(each.value, LABEL_QUEUE_NAME) for each in wrapped):
         named.add(config.default_queue_name)
@@ -80,7 +80,7 @@ def _queues(
 
 
 def _priority_classes(value: JsonValue) -> Iterator[str]:
-    """Wherever they are named."""
+    """Yield the priority classes named anywhere in the value."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key in (_PRIORITY_FIELD, _PRIORITY_LABEL) and isinstance(each, str) and each:
