@@ -1,7 +1,6 @@
-"""What `decide` may ask for. Plain data: no callables, no clients.
+"""The actions that `decide` returns. Plain data: no callables, no clients.
 
-Actions that change the status are written together, in one update, before the others are carried
-out in the order they stand.
+One update writes all actions that change the status. Then the others are carried out in order.
 """
 
 from dataclasses import dataclass
@@ -37,23 +36,23 @@ class DeletionMode(StrEnum):
     """How hard to delete."""
 
     GRACEFUL = "graceful"  # components, foreground, with their own grace periods
-    FORCE_PODS = "force-pods"  # labelled pods, whatever grace they still have
-    FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
-    # Components that stay though all that they own is proved gone, by a fresh list by owner UID:
-    # background, without grace. The others of them are left alone.
+    FORCE_PODS = "force-pods"  # labelled pods, even if their grace period is not over
+    FORCE_COMPONENTS = "force-components"  # components again, foreground, without grace
+    # Components that still exist although a fresh list by owner UID proved that they own nothing:
+    # background, without grace. Other components are not deleted.
     BACKGROUND_EMPTY = "background-empty"
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
-    OUTLIVED = "outlived"  # components whose pods do not go otherwise
-    FORCE_LEAVING = "force-leaving"  # labelled pods that were asked to go and do not, as above
-    FORCE_GHOSTS = "force-ghosts"  # those of them that others took the place of, too long ago
+    OUTLIVED = "outlived"  # components whose pods go only together with them
+    FORCE_LEAVING = "force-leaving"  # labelled pods that are already being deleted
+    FORCE_GHOSTS = "force-ghosts"  # replaced pods that exceeded their period
 
 
 @dataclass(frozen=True, slots=True)
 class MoveTo:
-    """Go to another phase. A `message` says why where the reason alone does not.
+    """Move to another phase. `message` gives details that the reason lacks.
 
-    Users may have written parts of a message: the operator's log then has `logged` in its place.
+    If users wrote parts of the message, the operator's log contains `logged` instead.
     """
 
     phase: Phase
@@ -76,31 +75,31 @@ class SetCondition:
 
 @dataclass(frozen=True, slots=True)
 class RecordPodSets:
-    """Write `componentStatus` anew: one entry per component, with its pod sets."""
+    """Replace `componentStatus`: one entry per component, with its pod sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDeployment:
-    """Write ahead what will be created: the next attempt, and every component's full name."""
+    """Record the next attempt and every component's full name before any create."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDeployment:
-    """Mark every component as created, or those of `indices` while another cannot be."""
+    """Mark every component as created; with `indices` only these."""
 
     indices: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRemoval:
-    """Mark every component as deleted, save with `keep` those that are kept and still there."""
+    """Mark every component as deleted; with `keep`, except kept components."""
 
     keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRefusal:
-    """Mark the component of this index as not created, and those after it: they wait for it."""
+    """Mark the component of this index, and later ones that do not exist, as not created."""
 
     index: int
     message: str
@@ -108,31 +107,34 @@ class RecordRefusal:
 
 @dataclass(frozen=True, slots=True)
 class RecordEnds:
-    """Mark the components of these indices as ended well, for when their objects are gone."""
+    """Mark the components of these indices as succeeded: their objects may disappear."""
 
     indices: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFailures:
-    """Mark components as failed by their own word, for the same reason: index and message."""
+    """Mark components that report a failure: their objects may disappear.
+
+    `failures`: index and message.
+    """
 
     failures: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSuspect:
-    """Remember the node on which a pod of this attempt failed first."""
+    """Record the node of the pod that failed first in this attempt."""
 
     suspect: Suspect
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRootCause:
-    """Remember which failure made the others happen, and what followed from it.
+    """Record the failure that caused the others, and its consequence.
 
-    With Decision.NONE it healed, and only the history has it. `consequence` says what follows, for
-    people. `non_recoverable`: the program's own word is why no retry follows.
+    With Decision.NONE the failure healed, and only the history contains it. `consequence` is text
+    for users. `non_recoverable`: no retry follows because the program recorded that none can help.
     """
 
     root_cause: RootCause
@@ -143,43 +145,39 @@ class RecordRootCause:
 
 @dataclass(frozen=True, slots=True)
 class StartTimer:
-    """A waiting period begins now."""
+    """Start a waiting period now."""
 
     timer: Timer
 
 
 @dataclass(frozen=True, slots=True)
 class ClearTimer:
-    """A waiting period is over or no longer needed."""
+    """Remove a waiting period that is over or no longer needed."""
 
     timer: Timer
 
 
 @dataclass(frozen=True, slots=True)
 class AddFinalizer:
-    """Keep the AppWrapper until its resources are gone. Carried out before the status is written.
+    """Keep the AppWrapper until its resources are gone.
 
-    The only action that is: from the status on, resources may exist.
+    Only this action is carried out before the status update: after that update resources may exist.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Let the AppWrapper go."""
+    """Allow the API server to remove the AppWrapper."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateComponents:
-    """Create, in order, the components that are planned and not there."""
+    """Create the missing planned components in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteComponents:
-    """Ask for the deletion of what is left.
-
-    `keep`: components whose user wants them kept (`Component.keep`) are left alone; with False
-    they go like the others.
-    """
+    """Delete the existing objects that `mode` selects; with `keep`, except kept components."""
 
     mode: DeletionMode = DeletionMode.GRACEFUL
     keep: bool = False
@@ -187,10 +185,10 @@ class DeleteComponents:
 
 @dataclass(frozen=True, slots=True)
 class EvictWorkload:
-    """Ask Kueue to take the quota back and to assign other nodes.
+    """Make Kueue release the quota and assign other nodes.
 
-    Only the version of the Workload is evicted whose nodes were looked at: `version` is its
-    resourceVersion. `message` is for people who look at the Workload.
+    The Workload is evicted only if it still has resourceVersion `version`, whose nodes were
+    checked. `message` is written to the Workload.
     """
 
     name: str
@@ -201,7 +199,7 @@ class EvictWorkload:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Tell whoever watches the AppWrapper about trouble. `logged` as for MoveTo."""
+    """Emit a warning Event about the AppWrapper. `logged` as for MoveTo."""
 
     reason: Reason
     message: str
@@ -210,7 +208,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class WakeAfter:
-    """Look again after this long at the latest."""
+    """Reconcile the AppWrapper again after at most this delay."""
 
     delay: timedelta
 

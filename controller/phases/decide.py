@@ -42,11 +42,11 @@ BY_PHASE: Final[dict[Phase, DecidePhase]] = {
 
 
 def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """What to do next for one AppWrapper; () means nothing until something changes.
+    """Return the next actions for one AppWrapper; () means nothing until something changes.
 
-    Purely computational: equal arguments give equal actions. `now` must be timezone-aware (UTC).
-    Returns at most one `MoveTo` and at most one `WakeAfter`. Deletion of the AppWrapper comes
-    before everything else, in every phase.
+    Pure: equal arguments give equal actions. `now` must be timezone-aware (UTC). The actions have
+    at most one `MoveTo` and at most one `WakeAfter`. In every phase the deletion of the AppWrapper
+    takes precedence.
     """
     problem = snapshot.create_problem
     recorded: Actions = ()

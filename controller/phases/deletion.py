@@ -1,7 +1,7 @@
 """Deleting everything an AppWrapper deployed: graceful first, then forceful.
 
-Every phase that deletes uses these three: `begin` once, `proceed` until `snapshot.gone`, then
-`finish`. So ResourcesDeployed turns False in one place only, and only after the proof.
+A phase that deletes calls `begin_deletion` once, `continue_deletion` until `snapshot.gone`, then
+`end_deletion`. So ResourcesDeployed turns False in one place only, and only after the proof.
 """
 
 from datetime import datetime, timedelta
@@ -43,24 +43,25 @@ from shared.config.kueue import longest_unready
 
 
 def spares_kept(snapshot: Snapshot) -> bool:
-    """What is deleted now leaves kept components alone, so the proof passes over them too.
+    """True if the present deletion, and so its proof, excludes kept components.
 
-    They survive resets and suspensions; they go with the AppWrapper, on failure and at the TTL.
+    Kept components survive resets and suspensions. They are deleted with the AppWrapper, on failure
+    and at the TTL.
     """
     ends = snapshot.deletion_requested
     return not ends and snapshot.phase in (Phase.RESETTING, Phase.SUSPENDING)
 
 
-# Deletions are watched; this is for a watch event that never comes.
+# The controller watches deletions; this is for a watch event that never arrives.
 LOOK_AGAIN: Final = timedelta(seconds=5)
 FORCE_AGAIN: Final = timedelta(seconds=30)
 
 
 def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:
-    """The first deletes; with `keep`, not of what is to be kept.
+    """Send the first deletes; with `keep`, except for kept components.
 
-    A deletion that is under way already keeps its deadline. Of what is gone already no watch will
-    tell, so the proof is looked for at once.
+    A deletion that is under way keeps its deadline. If everything is already gone, no watch event
+    follows, so the next pass searches for the proof at once.
     """
     again = WakeAfter(LOOK_AGAIN if _is_anything_left(snapshot, keep=keep) else ZERO)
     if _under_way(snapshot):
@@ -74,7 +75,7 @@ def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:
 
 
 def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """What to do while something is left."""
+    """Delete the remaining objects: gracefully until the deadline, then by force."""
     keep = spares_kept(snapshot)
     if not _under_way(snapshot):
         return begin_deletion(snapshot, keep=keep)
@@ -87,13 +88,13 @@ def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance)
         *_explain(snapshot, overdue=True),
         *graceful,
         *_force(snapshot, keep=keep),
-        # At first soon again: a pod that its node does not kill is removed a moment later.
+        # The first retry is early: a pod that its node does not kill is removed a moment later.
         WakeAfter(LOOK_AGAIN if remaining(began, grace + LOOK_AGAIN, now) > ZERO else FORCE_AGAIN),
     )
 
 
 def end_deletion(snapshot: Snapshot) -> Actions:
-    """Everything is gone. Call it only with `snapshot.gone`."""
+    """Record that everything is gone. Requires `snapshot.gone`."""
     return (
         SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.DELETION_COMPLETE),
         SetCondition(CONDITION_DELETING_RESOURCES, False, Reason.DELETION_COMPLETE),
@@ -102,7 +103,7 @@ def end_deletion(snapshot: Snapshot) -> Actions:
 
 
 def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
-    """Pods without grace; once none is left, components, and what stays though it owns nothing."""
+    """Force the pods; once none is left, force the components."""
     if snapshot.labelled_pods and not any(each.makes_unseen for each in snapshot.components):
         return (DeleteComponents(DeletionMode.FORCE_PODS, keep),)
     return (
@@ -112,7 +113,7 @@ def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
 
 
 def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
-    """What is in the way, in the condition and as an event; only when that changes."""
+    """Report what blocks the deletion, in the condition and as an Event, only when it changes."""
     if not overdue and not snapshot.blockers:
         return ()
     said = snapshot.told.get(CONDITION_DELETING_RESOURCES, ConditionText(""))
@@ -134,9 +135,9 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
 
 
 def force_ghosts(found: Ghosts) -> Actions:
-    """In every phase: pods that were replaced and go on, whoever asked them to go.
+    """Force replaced pods that keep running, in every phase and whichever client deleted them.
 
-    Each is told of once. Nothing is written to the status: pods may come and go every second.
+    Each pod is reported once. The status does not change: pods may come and go every second.
     """
     told = (
         "deleted and replaced, but still there after the forceful deletion period; the controller "
@@ -164,7 +165,7 @@ def _is_anything_left(snapshot: Snapshot, *, keep: bool) -> bool:
 
 
 def _undeleted(snapshot: Snapshot) -> bool:
-    """Something is left that nobody has asked to go: a create or a delete was cut short."""
+    """True if an object exists without a delete: a create or a delete was interrupted."""
     keep = spares_kept(snapshot)
     present = any(
         component.presence is Presence.PRESENT and not (keep and component.keep)
@@ -185,19 +186,18 @@ def _left(snapshot: Snapshot) -> str:
     return ", ".join(things) or "nothing that this controller sees"
 
 
-# Suspending: Kueue, or a user, takes the quota back.
+# Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released.
 
 
 def suspend(snapshot: Snapshot) -> Actions:
-    """The way in, from every phase that holds resources."""
+    """Enter Suspending, from any phase that holds resources."""
     return (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *begin_deletion(snapshot, keep=True))
 
 
 def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Delete the components, then release the quota, even if suspend became false again meanwhile.
 
-    Half-deleted resources cannot be resumed, and Kueue has already acted on the decision to
-    suspend.
+    Half-deleted resources cannot resume, and Kueue has already acted on the suspension.
     """
     if not snapshot.gone:
         return continue_deletion(snapshot, now, config)
@@ -217,7 +217,7 @@ _REASSIGNED: Final = (
 
 
 def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
-    """The quota goes back. Why is said, unless somebody just suspended or preempted it."""
+    """Release the quota. Report a reason unless it was an ordinary suspension or preemption."""
     if snapshot.pods_ready_eviction is not None:
         return _tell_eviction(snapshot.pods_ready_eviction, config)
     if is_reassigned(snapshot):
@@ -226,12 +226,12 @@ def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
 
 
 def is_reassigned(snapshot: Snapshot) -> bool:
-    """Unhealthy says that Kueue was asked to assign other nodes."""
+    """True if Unhealthy reports that the controller asked Kueue to assign other nodes."""
     return snapshot.told.get(CONDITION_UNHEALTHY, ConditionText("")).reason == Reason.REASSIGNMENT
 
 
 def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actions:
-    """Where Kueue was not patient enough, what must change is said."""
+    """Report that Kueue's timeout was too short, and which setting an admin can raise."""
     longest = longest_unready(
         admission=config.admission_grace,
         warmup=config.warmup_grace,
@@ -261,11 +261,11 @@ def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actio
     )
 
 
-# Terminating: the AppWrapper is being deleted, and goes last.
+# Terminating: the AppWrapper is being deleted, and disappears last.
 
 
 def terminate(snapshot: Snapshot) -> Actions:
-    """The way in, from every other phase. Without our finalizer nothing of ours is left to do."""
+    """Enter Terminating, from any other phase. Without the finalizer nothing remains to do."""
     if not snapshot.finalizer:
         return ()
     move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)

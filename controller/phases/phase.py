@@ -1,11 +1,11 @@
-"""Phases of an AppWrapper and the edges between them (specification 4)."""
+"""Phases of an AppWrapper and the edges between them."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Phase(StrEnum):
-    """`status.phase`. The values are the Go operator's; Kueue reads Succeeded and Failed."""
+    """The Go operator's values of `status.phase`. Kueue reads Succeeded and Failed."""
 
     EMPTY = ""
     SUSPENDED = "Suspended"
@@ -18,7 +18,7 @@ class Phase(StrEnum):
     TERMINATING = "Terminating"
 
 
-# Every edge that is drawn. A test checks that `decide` takes exactly these.
+# All edges. A test checks that `decide` takes exactly these.
 EDGES: Final[dict[Phase, frozenset[Phase]]] = {
     Phase.EMPTY: frozenset({Phase.SUSPENDED, Phase.TERMINATING}),
     Phase.SUSPENDED: frozenset({Phase.RESUMING, Phase.TERMINATING}),
@@ -36,19 +36,19 @@ EDGES: Final[dict[Phase, frozenset[Phase]]] = {
 }
 
 
-# Why something is so: the reasons in conditions, events, metrics and logs, each with its meaning.
+# The reasons in conditions, events, metrics and logs, each with its meaning.
 #
-# docs/users/phases.md lists them from here.
+# docs/users/phases.md is generated from them.
 
 
 class Reason(StrEnum):
-    """The value is what machines read, `meaning` is for people."""
+    """Machines read the value; `meaning` is for users."""
 
     _value_: str
     meaning: str
 
     def __new__(cls, value: str, meaning: str = "") -> "Reason":
-        """A member is written as its value and its meaning."""
+        """Create a member from its value and its meaning."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.meaning = meaning
