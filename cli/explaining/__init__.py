@@ -1,1 +1,1 @@
-"""`appwrapper explain`: gather (`gather`), decide (`compose`), render (`text`)."""
+"""`appwrapper explain`: read (`gather`), decide (`compose`), render (`text`)."""

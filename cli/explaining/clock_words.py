@@ -1,4 +1,4 @@
-"""Moments and spans as people read them: UTC, and how far off. Pure."""
+"""Format times and durations for people: UTC, with the distance from now. Pure."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -9,7 +9,7 @@ _DAY: Final = 24 * _HOUR
 
 
 def span(duration: timedelta) -> str:
-    """`42 s`, `5 min 3 s`, `2 h 5 min`, `3 d 4 h`: at most two units, rounded down."""
+    """Return `42 s`, `5 min 3 s`, `2 h 5 min` or `3 d 4 h`: at most two units, rounded down."""
     seconds = max(0, int(duration.total_seconds()))
     if seconds < _MINUTE:
         return f"{seconds} s"
@@ -25,14 +25,14 @@ def span(duration: timedelta) -> str:
 
 
 def clock(moment: datetime, now: datetime) -> str:
-    """`14:03:10 UTC`; with the date where that is not today's."""
+    """Return `14:03:10 UTC`, or date and minute for another day."""
     moment = moment.astimezone(UTC)
     form = "%H:%M:%S UTC" if moment.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M UTC"
     return moment.strftime(form)
 
 
 def when(moment: datetime, now: datetime) -> str:
-    """`14:03:10 UTC, in 42 s` or `14:02:00 UTC, 28 s ago`."""
+    """Return `14:03:10 UTC, in 42 s` or `14:02:00 UTC, 28 s ago`."""
     if moment > now:
         return f"{clock(moment, now)}, in {span(moment - now)}"
     return f"{clock(moment, now)}, {span(now - moment)} ago"

@@ -1,4 +1,4 @@
-"""From what was seen to the report. Pure."""
+"""Compose the report from the objects that were read. Pure."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -29,7 +29,7 @@ from shared.waits.quota import Demand
 from shared.waits.workload import priority_of
 
 _MOST_HOLDERS: Final = 20
-# Where it matters who holds quota: else nobody is in its way.
+# The situations in which other workloads' quota matters.
 _FOR_QUOTA: Final = frozenset(
     {
         Situation.WAITS_FOR_QUOTA,
@@ -41,7 +41,7 @@ _FOR_QUOTA: Final = frozenset(
 
 
 def explain(seen: Seen) -> Report:
-    """Everything about one AppWrapper."""
+    """Compose the report about one AppWrapper."""
     case = Case(seen)
     moment, found = case.moment, answer(case)
     return Report(
@@ -77,10 +77,10 @@ def _is_queued(case: Case) -> bool:
 
 def _queue(case: Case, situation: Situation) -> QueueReport:
     view = case.queue
-    # What has its quota already is short of nothing, whatever is left for others.
+    # A workload that holds its quota lacks nothing, however little quota is free.
     short = {each.resource for each in (*view.short, *view.impossible) if not view.holds}
     asked = [each.resource for each in view.demands]
-    # Who holds what is short; where nothing is, who holds anything that it asks for.
+    # Report the holders of the short resources; if none is short, of all requested resources.
     of = [name for name in asked if name in short] or asked
     priority, priority_class = priority_of(view.workload) if view.workload else (None, None)
     holding = [each for each in view.holders if any(each.of(name) for name in of)]

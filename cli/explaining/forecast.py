@@ -1,7 +1,7 @@
-"""What the controller will do next, and when, if nothing else happens. Pure.
+"""Forecast the controller's next steps and their times, if nothing else happens. Pure.
 
-The controller's own `decide` is asked, at the moment when it would look again, and again with what
-it then decided. So every deadline here is the controller's own.
+`forecast` runs the controller's own `decide` for each time at which the controller would reconcile
+next, with the result of the run before. So every deadline is the controller's own.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY
 
 
 class Change(StrEnum):
-    """What a step is."""
+    """The kind of a step."""
 
     PHASE = "phase"
     UNHEALTHY = "unhealthy"
@@ -39,7 +39,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing that the controller will do. `phase` is the new one, of a Change.PHASE."""
+    """One action of the controller. `phase`: the new phase, for a Change.PHASE."""
 
     at: datetime
     change: Change
@@ -49,7 +49,7 @@ class Step:
     spends_retry: bool = False
 
 
-# Looks at which nothing is decided: some wait for what only the cluster can bring.
+# Limits the runs of `decide`: some waits end only by a change in the cluster.
 _MOST_LOOKS: Final = 200
 _FORCED: Final = {
     DeletionMode.FORCE_PODS: Change.FORCES_PODS,
@@ -61,7 +61,7 @@ _FORCED: Final = {
 
 
 def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple[Step, ...]:
-    """Each step once, up to the first change of phase, or the first force."""
+    """Return each step once, up to the first change of phase, deletion or force."""
     steps: list[Step] = []
     at = now
     for _ in range(_MOST_LOOKS):
@@ -79,7 +79,7 @@ def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple
 
 
 def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
-    """A change of phase says all that comes with it."""
+    """Return only the change of phase, if there is one: it includes the other steps."""
     steps = [step for action in actions if (step := _step(action, snapshot, at))]
     moves = [each for each in steps if each.change is Change.PHASE]
     return moves or steps
@@ -94,7 +94,7 @@ def _is_same(step: Step, known: Step) -> bool:
     return replace(step, at=known.at) == known
 
 
-# Reasons of Unhealthy that say: it is to be reset, and must wait.
+# Reasons of Unhealthy for a reset that must wait.
 _HOLDS: Final = frozenset({Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD})
 
 
@@ -126,7 +126,10 @@ def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
 def _delay(
     actions: Actions, snapshot: Snapshot, at: datetime, config: FaultTolerance
 ) -> timedelta | None:
-    """When it looks again. A deletion is looked at every few seconds: here not before its force."""
+    """Return the time until the next reconcile, None if none is planned.
+
+    The controller checks a deletion every few seconds; skip these checks until the force begins.
+    """
     delay = next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
     if delay is None:
         return None
@@ -137,7 +140,7 @@ def _delay(
 
 
 def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:
-    """The same once these are written. What they make or delete is not there, or gone, yet."""
+    """Apply the actions' conditions and timers. Created and deleted objects do not change yet."""
     conditions, told = set(snapshot.conditions), dict(snapshot.told)
     for each in _conditions(actions):
         (conditions.add if each.status else conditions.discard)(each.type)

@@ -1,7 +1,7 @@
-"""Reads one AppWrapper and what belongs to it. I/O only.
+"""Read AppWrappers and the objects that explain them. I/O only.
 
-What may not be read (403) is noted as such. Any other failure ends the command: what is not there
-must not be taken for what could not be seen.
+Objects that the user may not read (403) become `Unread`. Most other failures end the command: a
+report must not confuse a missing object with an unreadable one.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "Loca
 _VISIBILITY: Final = "visibility.kueue.x-k8s.io"
 _AT_ONCE: Final = 8
 _ABOUT_APPWRAPPERS: Final = "involvedObject.kind=AppWrapper"
-# What cannot be told without them.
+# The facts that are unknown without the resource.
 _TELLS: Final = {
     "nodes": "whether a node is large enough",
     "clusterqueues": "how much quota is used and free",
@@ -56,13 +56,13 @@ _TELLS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Reads as the user. `namespace` is the one of the AppWrappers."""
+    """Reads under the user's rights. `namespace`: of the AppWrappers."""
 
     cluster: Cluster
     namespace: str
 
     async def world(self, appwrappers: Iterable[JsonObject]) -> World:
-        """What they share, as far as any of them needs it."""
+        """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
         settings, own = await asyncio.gather(self._settings(), self._workloads(self.namespace))
         if not waiting:
@@ -93,7 +93,7 @@ class Gatherer:
         )
 
     async def appwrapper(self, name: str) -> JsonObject:
-        """Raises CommandError where there is none, with names that are like it."""
+        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
         try:
             return await self._client.get(APPWRAPPERS, self.namespace, name)
         except NotFound as error:
@@ -105,13 +105,13 @@ class Gatherer:
             raise CommandError(await self._missing(name)) from error
 
     async def all(self) -> list[JsonObject]:
-        """Every AppWrapper of the namespace, by name. Raises Forbidden."""
+        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
         pages = self._client.pages(APPWRAPPERS, self.namespace)
         found = [each async for page in pages for each in page.items]
         return sorted(found, key=lambda each: str(each["metadata"]["name"]))
 
     async def seen(self, raw: JsonObject, world: World) -> Seen:
-        """One AppWrapper, and what is its own."""
+        """Read the objects that belong to one AppWrapper."""
         appwrapper = AppWrapper(raw)
         selector = f"{LABEL_APPWRAPPER}={appwrapper.name}"
         events = f"{_ABOUT_APPWRAPPERS},involvedObject.name={appwrapper.name}"
@@ -133,7 +133,7 @@ class Gatherer:
         return await self._with_reasons(found)
 
     async def all_seen(self, raws: Sequence[JsonObject], world: World) -> tuple[Seen, ...]:
-        """Many at once: pods and events of the namespace are listed once for all of them."""
+        """Read for many AppWrappers, with one list of pods and one of events for all."""
         queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
         pods, events, *pending = await asyncio.gather(
             self._many(PODS, self.namespace, label_selector=LABEL_APPWRAPPER),
@@ -160,7 +160,7 @@ class Gatherer:
         return tuple(await asyncio.gather(*map(one, raws)))
 
     async def _with_reasons(self, seen: Seen) -> Seen:
-        """With what explains pods that are missing, or find no node: read only where there are."""
+        """Read nodes for unscheduled pods, and components' events if pods are missing."""
         pods = objects(seen.pods)
         if any(_is_unscheduled(each) for each in pods) and not seen.world.nodes:
             nodes = _known(await self._many(NODES, None))
@@ -193,15 +193,15 @@ class Gatherer:
         return OperatorSettings(loaded.config.appwrapper)
 
     async def _workloads(self, namespace: str | None) -> Many | None:
-        """None where Kueue is not installed."""
+        """Return None if Kueue is not installed."""
         return await self._many(WORKLOADS, namespace)
 
     async def _pending(self, appwrapper: AppWrapper) -> Many | None:
-        """What waits in its LocalQueue, in order; None without a visibility server."""
+        """Read the pending workloads of its LocalQueue in order; None without visibility server."""
         if not (_may_wait(appwrapper) and appwrapper.queue_name):
             return None
         try:
-            # Rights are looked at before anybody knows whether there is such a server.
+            # The API server checks the user's rights before it knows whether the group exists.
             group = await self._client.get_path(f"/apis/{_VISIBILITY}")
             version = group["preferredVersion"]["version"]
             found = await self._client.get_path(
@@ -214,7 +214,7 @@ class Gatherer:
         except Unauthorized:
             raise
         except ApiError:
-            return None  # there is none, or it is away: all else is told
+            return None  # no such server, or it does not answer: report without the position
         return tuple(found.get("items") or ())
 
     async def _components(self, appwrapper: AppWrapper) -> tuple[One, ...]:
@@ -262,7 +262,7 @@ class Gatherer:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Many | None:
-        """None where the resource is not served."""
+        """Return None if the API server does not serve the resource."""
         pages = self._client.pages(
             resource, namespace, label_selector=label_selector, field_selector=field_selector
         )

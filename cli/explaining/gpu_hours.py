@@ -1,16 +1,16 @@
-"""GPU-hours: how many an AppWrapper waited for, used and lost. Pure.
+"""Compute the GPU-hours that an AppWrapper waited for, used and lost. Pure.
 
-For an AppWrapper whose pods ask for G GPUs together:
+For an AppWrapper whose pods request G GPUs together:
 
 - **queued**: G times the time without quota since its creation;
 - **productive**: G times the time in which all of its pods ran (PodsReady True), in the attempt
   that runs or that succeeded;
-- **lost**: G times the time with quota that was not productive: starting pods, attempts that
-  failed, retry pauses. Of one that failed for good, all of it.
+- **lost**: G times the time with quota that was not productive: starting pods, failed attempts,
+  retry pauses. If the AppWrapper has failed, all its time with quota is lost.
 
-The status holds only the last change of each condition. So what an eviction ended, and pods that
-were not ready for a while, make a figure a bound: its note says which. An attempt may have left a
-checkpoint: then less is lost than it says here.
+The status records only the last change of each condition. So an eviction, or pods that were not
+ready for a while, turn a figure into a bound; a note names it. If an attempt left a checkpoint,
+less is lost than this figure.
 """
 
 from datetime import datetime, timedelta
@@ -29,11 +29,11 @@ from shared.waits.workload import added_up
 
 _HOUR: Final = Decimal(3600)
 _CENT: Final = Decimal("0.01")
-_EXACT: Final = Context(prec=2100)  # as long as a quantity can be
+_EXACT: Final = Context(prec=2100)  # the digits of the longest quantity
 
 
 def gpu_hours(case: Case) -> GpuHours | None:
-    """None where no GPU is asked for. Which resources are GPUs, the configuration says."""
+    """Return None if the pods request no GPU. The configuration names the resources of GPUs."""
     behaviour = case.seen.world.settings.behaviour
     resources = {*behaviour.autopilot.resource_taints, *behaviour.counted_resources}
     asked = added_up(each.total for each in case.queue.asks)
@@ -44,7 +44,7 @@ def gpu_hours(case: Case) -> GpuHours | None:
     created, held = created_at(moment.appwrapper), _quota_held(case)
     if held is None:
         if not moment.appwrapper.queue_name:
-            return None  # whoever suspended it waits for nothing
+            return None  # its user suspended it: it does not wait for quota
         queued = case.now - created if not moment.appwrapper.attempt else None
         notes: tuple[str, ...] = (
             () if queued is not None else ("its earlier time with quota is not recorded",)
@@ -65,7 +65,10 @@ def gpu_hours(case: Case) -> GpuHours | None:
 
 
 def _quota_held(case: Case) -> tuple[datetime | None, datetime] | None:
-    """From when to when (now, where it holds it still); None: it holds none and has not ended."""
+    """Return begin and end (now, if it still holds quota) of the time with quota.
+
+    None if the AppWrapper holds no quota and has not ended.
+    """
     moment = case.moment
     conditions = moment.appwrapper.conditions
     changed = transition_time(conditions, CONDITION_QUOTA_RESERVED)
@@ -77,7 +80,7 @@ def _quota_held(case: Case) -> tuple[datetime | None, datetime] | None:
 
 
 def _first_start(case: Case) -> datetime | None:
-    """When it got its quota, of one that ended: as far as events tell, unless it was suspended."""
+    """Return the time when an ended AppWrapper got quota, None if unknown or after a suspension."""
     was_suspended = any(
         each.get("reason") == Reason.SUSPENDING for each in objects(case.seen.events)
     )

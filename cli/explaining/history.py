@@ -1,7 +1,7 @@
-"""What happened to an AppWrapper so far: its attempts and a short timeline. Pure.
+"""Report the history of an AppWrapper: its attempts and a short timeline. Pure.
 
-Events are kept for an hour as a rule, and the same ones are counted in one. So what is older is
-told as far as the status still holds it, and what nobody remembers is left out.
+Clusters usually keep events for an hour, and count equal events in one object. Older history comes
+from the status, as far as the status records it.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 
 _MOST: Final = 12
-# Which condition's change came with the present phase.
+# The condition that changes when the phase begins.
 _MARKS: Final = {
     Phase.SUSPENDED: (CONDITION_QUOTA_RESERVED, "False"),
     Phase.RESUMING: (CONDITION_RESOURCES_DEPLOYED, "True"),
@@ -40,7 +40,7 @@ _MARKS: Final = {
 
 
 def phase_since(moment: Moment) -> datetime | None:
-    """About when the present phase began, by the condition that changes with it."""
+    """Estimate the begin of the phase from the condition that changes with it."""
     if moment.phase is Phase.EMPTY:
         return created_at(moment.appwrapper)
     kind, status = _MARKS[moment.phase]
@@ -52,7 +52,7 @@ def phase_since(moment: Moment) -> datetime | None:
     return transition_time(moment.appwrapper.conditions, kind)
 
 
-# The AppWrapper's own events, one after the other.
+# Texts for the AppWrapper's own events.
 
 _BEGINS: Final = frozenset({Reason.RESUMING.value, Reason.RETRY_PAUSE_OVER.value})
 _RESET: Final = "unhealthy; deleting its components before another attempt"
@@ -67,7 +67,7 @@ _TOLD: Final = {
 
 
 def attempts(case: Case) -> tuple[AttemptReport, ...]:
-    """One for each deployment, the present one last; causes as far as they are recorded."""
+    """Report each attempt, the present one last, with the causes that are recorded."""
     moment = case.moment
     number = moment.appwrapper.attempt
     if not number:
@@ -90,7 +90,7 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
 
 
 def _end(found: dict[int, AttemptReport], number: int, event: JsonObject) -> None:
-    """What ended it, unless the status says so itself."""
+    """Set the end of an attempt from the event, unless the status recorded it."""
     if number not in found or found[number].reason is not None:
         return
     why = str(event.get("message") or "").partition(": ")[2]
@@ -100,7 +100,7 @@ def _end(found: dict[int, AttemptReport], number: int, event: JsonObject) -> Non
 
 
 def _add_from_status(found: dict[int, AttemptReport], moment: Moment) -> None:
-    """What conditions say of the latest attempt."""
+    """Add begin and end of the latest attempt from the conditions."""
     number = moment.appwrapper.attempt
     conditions = moment.appwrapper.conditions
     if CONDITION_RESOURCES_DEPLOYED in moment.snapshot.conditions:
@@ -120,7 +120,7 @@ def _add_from_status(found: dict[int, AttemptReport], moment: Moment) -> None:
 
 
 def _add_root_causes(found: dict[int, AttemptReport], status: JsonObject) -> None:
-    """`status.errorHistory` and `rootCause`, where the controller has written them."""
+    """Add the root causes from `status.errorHistory` and `status.rootCause`."""
     entries = [*(status.get("errorHistory") or ()), status.get("rootCause")]
     for each in entries:
         if not isinstance(each, dict):
@@ -132,10 +132,10 @@ def _add_root_causes(found: dict[int, AttemptReport], status: JsonObject) -> Non
 
 
 def timeline(case: Case) -> tuple[Happened, ...]:
-    """What happened, the last of it at the end; not everything, but what changed its life."""
+    """Return the creation and the latest changes in the order of time, at most _MOST."""
     moment = case.moment
     entries = [Happened(created_at(moment.appwrapper), "created")]
-    # A root cause stands with its attempt.
+    # `attempts` reports the root causes.
     events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
         Happened(_last(each), _event_words(each), each.get("type") == "Warning") for each in events
@@ -149,7 +149,7 @@ def timeline(case: Case) -> tuple[Happened, ...]:
 
 
 def _from_conditions(moment: Moment) -> Iterable[Happened]:
-    """Where events are gone, or cannot be read."""
+    """Yield changes of conditions, for an AppWrapper without readable events."""
     conditions = moment.appwrapper.conditions
     for kind, status, what in (
         (CONDITION_QUOTA_RESERVED, "True", "Kueue granted its quota"),
@@ -170,7 +170,7 @@ def _from_pods_ready(moment: Moment, events: Iterable[JsonObject]) -> Iterable[H
 
 
 def _event_words(event: JsonObject) -> str:
-    """The cause of an attempt's end stands with the attempt."""
+    """Shorten events about the end of an attempt: `attempts` reports the cause."""
     count, reason = int(event.get("count") or 1), event.get("reason")
     often = f" ({count} times)" if count > 1 else ""
     message = str(event.get("message") or "")
@@ -183,9 +183,9 @@ def _event_words(event: JsonObject) -> str:
 
 
 def _own_events(case: Case) -> list[JsonObject]:
-    """In order of time; within a second in that of their names, which recorders take from clocks.
+    """Return the AppWrapper's events in the order of time, without those of a namesake.
 
-    Events of an earlier AppWrapper of the same name are left out.
+    Events of the same second are sorted by name, which contains the recorder's time.
     """
     uid = case.moment.appwrapper.uid
     own = [
@@ -197,7 +197,7 @@ def _own_events(case: Case) -> list[JsonObject]:
 
 
 def _last(event: JsonObject) -> datetime:
-    """When it happened the last time."""
+    """Return the latest time of an event."""
     for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
         if event.get(key):
             return parse_time(event[key])

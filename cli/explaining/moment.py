@@ -1,8 +1,7 @@
-"""An AppWrapper as the controller sees it, built of what a user may read. Pure.
+"""Build the controller's view of an AppWrapper from objects that a user may read. Pure.
 
-The same functions as in the controller's own passes, so that what is said here is what it decides
-on. What only its memory holds is missing: pods that ended well and are gone, pods that came and
-went.
+The controller uses the same functions, so this view is the one on which it decides. Missing are
+facts that only the controller's memory holds: deleted pods, for example pods that succeeded.
 """
 
 from dataclasses import dataclass, replace
@@ -52,9 +51,9 @@ _DELETING: Final = frozenset({Phase.RESETTING, Phase.SUSPENDING, Phase.TERMINATI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """`pods` and `raw_pods` are those of the current attempt. `steps`: what the controller does.
+    """`pods` and `raw_pods`: the pods of the current attempt. `steps`: the controller's next steps.
 
-    `sees_all`: pods and components could be read, so that decisions on them are the controller's.
+    `sees_all`: all pods and components could be read, so the controller decides the same.
     """
 
     now: datetime
@@ -69,16 +68,16 @@ class Moment:
 
     @property
     def phase(self) -> Phase:
-        """As the controller takes it."""
+        """The phase that the controller acts on."""
         return self.snapshot.phase
 
     def told(self, kind: str) -> ConditionText:
-        """What a condition says; empty where there is none."""
+        """Return the reason and message of a condition; both are empty if there is none."""
         return self.snapshot.told.get(kind, ConditionText(""))
 
 
 def moment_of(seen: Seen) -> Moment:
-    """Everything that follows from what was seen."""
+    """Build the view of one AppWrapper."""
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
     snapshot = read_status(appwrapper, seen.now)
@@ -107,7 +106,7 @@ def _all(seen: Seen) -> tuple[One, ...]:
 
 
 def _steps(moment: Moment) -> tuple[Step, ...]:
-    """Where pods decide and cannot be read, nobody can tell."""
+    """Forecast the next steps; none if they depend on pods that cannot be read."""
     timed = moment.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
     if not (moment.sees_all or timed) or moment.phase in (Phase.EMPTY, Phase.SUSPENDED):
         return ()
@@ -115,7 +114,7 @@ def _steps(moment: Moment) -> tuple[Step, ...]:
 
 
 def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
-    """With what the controller alone knows, as far as its conditions tell of it."""
+    """Add facts that only the controller knows, if its conditions report them."""
     unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
     deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
@@ -144,7 +143,7 @@ def _located(appwrapper: AppWrapper, seen: Seen) -> tuple[Located, ...]:
 def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:
     recorded = appwrapper.component_statuses[index]
     gvk = kind_of(recorded)
-    # Only its Kind is asked for: nothing is sent there.
+    # Only the Kind is used: no request is sent with this resource.
     resource = Resource(gvk.group, gvk.version, "", gvk.kind)
     if isinstance(item, Unread):
         located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
@@ -158,5 +157,4 @@ def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:
 
 
 def created_at(appwrapper: AppWrapper) -> datetime:
-    """When the user created it."""
     return parse_time(appwrapper.metadata["creationTimestamp"])

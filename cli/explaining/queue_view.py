@@ -1,4 +1,4 @@
-"""What an AppWrapper meets in its queue: Kueue's objects put together for one of them. Pure."""
+"""Combine Kueue's objects for one AppWrapper: its queue, quota and Workload. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -32,9 +32,9 @@ _DEFAULT_COHORT: Final = Cohort()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """`position` counts from 1. `holders_are_all`: workloads of every namespace could be read.
+    """`position`: from 1. `holders_are_all`: the workloads of all namespaces could be read.
 
-    `too_large_for_nodes` is a sentence; empty where every pod finds a node, or nobody can tell.
+    `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node could be read.
     """
 
     workload: JsonObject | None
@@ -52,22 +52,25 @@ class QueueView:
 
     @property
     def cluster_queue_name(self) -> str:
-        """Empty where it is not known."""
+        """The ClusterQueue of the LocalQueue, "" if unknown."""
         return str(_spec(self.local_queue).get("clusterQueue") or "")
 
     @property
     def holds(self) -> bool:
-        """Its own quota is reserved, so that it waits for something else."""
+        """True if the Workload's quota is reserved: then it waits for something else."""
         return self.workload is not None and has_quota(self.workload)
 
     @property
     def short(self) -> tuple[Demand, ...]:
-        """What there is too little of now."""
+        """The resources of which too little is free now."""
         return tuple(each for each in self.demands if each.is_short)
 
     @property
     def impossible(self) -> tuple[Demand, ...]:
-        """What there will never be enough of. Of a cohort that is not seen whole Kueue must say."""
+        """The resources of which there can never be enough.
+
+        If the cohort could not be read completely, only Kueue's own message proves that.
+        """
         proved = self.cohort.is_whole or self.kueue_proves
         return tuple(
             each for each in self.demands if each.never_fits and (proved or not each.flavors)
@@ -75,14 +78,14 @@ class QueueView:
 
     @property
     def kueue_proves(self) -> bool:
-        """Kueue itself says that it exceeds what can ever be had (0.19 by a reason of its own)."""
+        """True if Kueue reports that the request exceeds the maximum (0.19: with an own reason)."""
         if (words := self.words) is None:
             return False
         return words.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in words.message
 
 
 def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
-    """Of the queue that its label names."""
+    """Build the view of the queue that the AppWrapper's label names."""
     world = seen.world
     workload = workload_of(objects(world.own_workloads), appwrapper.uid)
     local_queue = named(world.local_queues, appwrapper.queue_name)
@@ -113,7 +116,7 @@ def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
 
 
 def _too_large(nodes: Many, asks: tuple[PodSetAsk, ...]) -> str:
-    """Where no node is known nothing is proved."""
+    """Name the pods that fit no node, "" if no node could be read."""
     known = objects(nodes)
     return largest_by_node(known, asks) if known else ""
 
@@ -129,7 +132,7 @@ def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
 
 
 def _position(pending: Many | None, workload: JsonObject | None) -> int | None:
-    """Its place in the ClusterQueue, from 1."""
+    """Return the position in the ClusterQueue, from 1; None if unknown."""
     if workload is None or pending is None or isinstance(pending, Unread):
         return None
     found = next((each for each in pending if _name(each) == _name(workload)), None)

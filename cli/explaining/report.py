@@ -1,4 +1,4 @@
-"""What `appwrapper explain` found out, as data. `-o json` prints it whole. Pure."""
+"""The report of `appwrapper explain` as data. `-o json` prints all of it. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Situation(StrEnum):
-    """What an AppWrapper is in: one word for programs, the reports' first key of meaning."""
+    """The situation of an AppWrapper, as one constant that programs can compare."""
 
     NOT_OURS = "ManagedByAnother"
     NOT_SEEN = "NoControllerYet"
@@ -55,7 +55,7 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Something that will happen; `at` None: nobody knows when."""
+    """A coming event. `at`: None if the time is unknown."""
 
     what: str
     at: datetime | None = None
@@ -63,7 +63,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class CommandHint:
-    """What to type, and what for."""
+    """A command for the user, and its purpose."""
 
     command: str
     why: str
@@ -85,7 +85,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaHolder:
-    """A workload that holds what this one waits for, and how much of it."""
+    """A workload that holds quota for which this one waits. `amounts`: by resource."""
 
     namespace: str
     kind: str
@@ -99,7 +99,7 @@ class QuotaHolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReport:
-    """What it waits in, and for. `position` counts from 1, in the ClusterQueue's own order."""
+    """The queue and the missing quota. `position`: from 1, in the ClusterQueue's order."""
 
     local_queue: str
     cluster_queue: str | None = None
@@ -118,7 +118,7 @@ class QueueReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodLine:
-    """One pod. `state` is its phase, or why it does not run, in Kubernetes' words."""
+    """One pod. `state`: its phase, or Kubernetes' reason why it does not run."""
 
     name: str
     node: str
@@ -129,7 +129,7 @@ class PodLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodsReport:
-    """`wanted` of `expected` should be there by now; `pods` are in order of their nodes."""
+    """The pods. `expected`: all. `wanted`: that should exist by now. `pods`: sorted by node."""
 
     expected: int
     wanted: int
@@ -143,7 +143,7 @@ class PodsReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptReport:
-    """One attempt. What nobody remembers any more is None."""
+    """One attempt. None: no longer recorded."""
 
     number: int
     began: datetime | None = None
@@ -155,7 +155,7 @@ class AttemptReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextFailure:
-    """The failure after the root cause. `gap` None: nobody knows how much later it was."""
+    """The failure after the root cause. `gap`: the time between both, None if unknown."""
 
     pod: str
     summary: str
@@ -164,10 +164,10 @@ class NextFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCauseReport:
-    """The failure that made the others of `attempt` happen. `outline` says who failed, and where.
+    """The failure that caused the others of `attempt`. `outline`: a text with the pod and node.
 
-    `at` is by the clock of its node. `recoverable` None: the program did not say. `decision` is
-    Retry, Terminal or, while nothing is decided, None. Empty text and None: not known.
+    `at`: by the clock of the node. `recoverable`: None if the program did not record it.
+    `decision`: `Retry`, `Terminal`, or `None` until it is decided. Other "" and None: unknown.
     """
 
     attempt: int
@@ -194,7 +194,7 @@ class RootCauseReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectNodeLine:
-    """A node that is avoided: `pod` of `attempt` failed there, before any other."""
+    """A suspect node: `pod` failed there, as the first one of `attempt`."""
 
     node: str
     pod: str
@@ -204,7 +204,7 @@ class SuspectNodeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectNodes:
-    """`setting` is the operator's suspectNodes, `effect` a sentence: what it means here."""
+    """`setting`: the operator's suspectNodes. `effect`: a sentence about the effect on new pods."""
 
     setting: str
     effect: str
@@ -222,7 +222,7 @@ class Happened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuHours:
-    """See `gpu_hours`. None where it cannot be known; `notes` say why, or what is a bound."""
+    """GPU-hours as `gpu_hours` defines them, None if unknown. `notes`: why, or which are bounds."""
 
     gpus: Decimal
     queued: Decimal | None = None
@@ -233,7 +233,7 @@ class GpuHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Periods:
-    """The effective values of its annotations. `assumed`: why the operator's may differ."""
+    """The effective periods. `assumed`: why the operator's defaults may differ from these."""
 
     admission_grace: timedelta
     warmup_grace: timedelta
@@ -247,7 +247,7 @@ class Periods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One AppWrapper, explained. `answer` is the one sentence; all else supports it."""
+    """The report about one AppWrapper. `answer`: one sentence; all other fields support it."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""Which failure made the others of an attempt happen, and the one that came next. Pure."""
+"""Report an attempt's root cause, the failure that caused the others, and the next one. Pure."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _UNDER_WAY: Final = frozenset({Phase.RESUMING, Phase.RUNNING})
 
 
 def root_cause(case: Case) -> RootCauseReport | None:
-    """Return what the pods show while they are there, and what the status says after the reset."""
+    """Return the root cause in the pods while they exist, and in the status after the reset."""
     snapshot = case.moment.snapshot
     attempt = case.moment.appwrapper.attempt
     if case.phase in _UNDER_WAY and CONDITION_UNHEALTHY in snapshot.conditions:
@@ -27,7 +27,7 @@ def root_cause(case: Case) -> RootCauseReport | None:
 
 
 def recorded_cause(case: Case) -> RecordedCause | None:
-    """Return what the status says of the present attempt."""
+    """Return the root cause in the status if it belongs to the present attempt."""
     recorded = decode(case.moment.appwrapper.status)
     if recorded is None or recorded.attempt != case.moment.appwrapper.attempt:
         return None

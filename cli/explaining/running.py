@@ -1,4 +1,4 @@
-"""The way from the command's arguments to what it prints."""
+"""Run `appwrapper explain`: from its arguments to its output."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from shared.api.objects import JsonObject
 
 
 async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Those that are named, or are in the file."""
+    """Explain the AppWrappers that the arguments or the file name."""
     wanted = named_in(arguments, terminal)
     async with reached(arguments) as cluster:
         reports = []
@@ -31,7 +31,7 @@ async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> Exi
 
 
 async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """A line for each of the namespace; -o json has the whole reports."""
+    """Print a line for each AppWrapper of the namespace, or whole reports with -o json and yaml."""
     async with reached(arguments) as cluster:
         gatherer = Gatherer(cluster, cluster.namespace)
         with terminal.progress(f"Reading namespace {cluster.namespace}"):
@@ -48,13 +48,13 @@ async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> Exit
 
 
 async def follow_one(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Until it has ended."""
+    """Follow one AppWrapper until it has ended."""
     async with reached(arguments) as cluster:
         return await follow(cluster, arguments.names[0], arguments.output, terminal)
 
 
 def named_in(arguments: argparse.Namespace, terminal: Terminal) -> list[tuple[str, str]]:
-    """Namespace, may be empty, and name of each."""
+    """Return namespace (may be "") and name of each AppWrapper. Raises CommandError."""
     if arguments.filename is None:
         return [("", name) for name in arguments.names]
     if arguments.filename == "-":
@@ -83,7 +83,7 @@ def _appwrappers(text: str, source: str) -> Iterable[tuple[str, str]]:
 
 
 def _items(document: object) -> list[JsonObject]:
-    """A document, or those of a List."""
+    """Return the document, or the items if it is a List."""
     if not isinstance(document, dict):
         return []
     items = document.get("items") if document.get("kind") == "List" else [document]

@@ -1,6 +1,6 @@
-"""What the cluster shows of one AppWrapper at one moment, as plain JSON. Pure.
+"""The objects that were read for one AppWrapper at one moment, as plain JSON. Pure.
 
-Nothing here is interpreted. What the user may not read stands as such, beside the rest.
+Nothing is interpreted here. `Unread` takes the place of objects that the user may not read.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from shared.config.configuration import AppWrapperConfig
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What could not be read: `what` names it for people, `why` is the API server's answer."""
+    """An object or list that could not be read. `what`: its name for people. `why`: the reason."""
 
     what: str
     why: str
@@ -23,12 +23,12 @@ Many = tuple[JsonObject, ...] | Unread
 
 
 def objects(found: Many) -> tuple[JsonObject, ...]:
-    """None where they could not be read: for whoever says elsewhere that they could not."""
+    """Return the objects, none if they could not be read. The caller must report that elsewhere."""
     return () if isinstance(found, Unread) else found
 
 
 def named(found: Many, name: str) -> One:
-    """The one of that name."""
+    """Return the object with the name, None if there is none."""
     if isinstance(found, Unread):
         return found
     return next((each for each in found if each["metadata"]["name"] == name), None)
@@ -36,26 +36,23 @@ def named(found: Many, name: str) -> One:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """The operator's configuration. `assumed` says why these are its defaults; empty: they are not.
-
-    `pause_resets` None: nobody can tell.
-    """
+    """The operator's configuration. `assumed`: why the defaults are assumed; "" if it was read."""
 
     behaviour: AppWrapperConfig
     assumed: str = ""
 
     @property
     def pause_resets(self) -> bool | None:
-        """Whether an admin stopped all resets."""
+        """True if an admin stopped all resets; None if the configuration could not be read."""
         return None if self.assumed else self.behaviour.pause_resets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What all AppWrappers of a namespace share. What nobody needed was not read, and is empty.
+    """Objects for all AppWrappers of a namespace. Objects that none of them needs are not read.
 
-    `own_workloads` are those of the namespace; `all_workloads` of the cluster. `kueue_settings` is
-    Kueue's configuration. `has_kueue`: the API server serves Workloads.
+    `own_workloads`: of the namespace. `all_workloads`: of the cluster. `kueue_settings`: Kueue's
+    configuration. `has_kueue`: the API server serves Workloads.
     """
 
     settings: OperatorSettings
@@ -72,10 +69,10 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One AppWrapper. `components` are the objects of status.componentStatus, in its order.
+    """One AppWrapper. `components`: the objects of status.componentStatus, in its order.
 
-    `pending` is what Kueue's visibility server says of its LocalQueue: None where that server is
-    not installed. `component_events` are those of its components.
+    `pending`: the pending workloads of its LocalQueue from Kueue's visibility server, or None
+    without that server. `component_events`: the events of its components.
     """
 
     now: datetime
@@ -89,7 +86,7 @@ class Seen:
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """Everything that could not be read, each once."""
+        """All failed reads, each once."""
         world = self.world
         parts = (
             world.namespace,
@@ -110,7 +107,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is worth reading beside the AppWrapper itself: each costs the API server a list."""
+    """The lists to read beside the AppWrapper itself. Each costs the API server a request."""
 
     queue: bool = True
     nodes: bool = True

@@ -1,4 +1,4 @@
-"""The nodes that an AppWrapper avoids, and what that means for its next pods. Pure."""
+"""Report the suspect nodes of an AppWrapper, and their effect on its next pods. Pure."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ _OVER: Final = "No further attempt follows."
 
 
 def suspect_nodes(case: Case) -> SuspectNodes | None:
-    """None where there are none, or the operator remembers none (suspectNodes: Off)."""
+    """Return None if there are no suspect nodes or suspectNodes is Off."""
     settings = case.seen.world.settings
     mode = settings.behaviour.suspect_nodes
     appwrapper = case.moment.appwrapper

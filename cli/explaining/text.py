@@ -1,4 +1,4 @@
-"""The report as a person reads it: the answer first, then what supports it."""
+"""Render the report for people: the answer first, then the supporting facts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ _INDENT: Final = (0, 0, 0, 2)
 
 
 def render(report: Report) -> "RenderableType":
-    """One screen."""
+    """Render one report as one screen."""
     parts: list[RenderableType] = [_answer(report), *_details(report)]
     for title, body in _sections(report):
         parts += [
@@ -63,7 +63,7 @@ def render(report: Report) -> "RenderableType":
 
 
 def render_line(reports: Sequence[Report]) -> "RenderableType":
-    """Several at once: a row each, with the answer."""
+    """Render several reports: one row each, with the answer."""
     table = _table("NAME", "STATUS", "WHY")
     for each in reports:
         table.add_row(
@@ -73,7 +73,7 @@ def render_line(reports: Sequence[Report]) -> "RenderableType":
 
 
 def _shortened(report: Report) -> str:
-    """The name stands before it already."""
+    """Remove the name, which the row already contains, from the answer."""
     rest = report.answer.removeprefix(f"{report.name} ")
     return rest[0].upper() + rest[1:]
 
@@ -326,7 +326,7 @@ def _grid() -> Table:
 
 
 def _table(*headings: str) -> Table:
-    """A heading that begins with > is of a column of numbers."""
+    """Return an empty table. A heading that begins with > marks a column of numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in headings:
         number = heading.startswith(">")

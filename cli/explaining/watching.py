@@ -1,4 +1,4 @@
-"""`appwrapper explain --watch`: one AppWrapper until it succeeded, failed or is gone."""
+"""Follow one AppWrapper (`explain --watch`) until it has succeeded, has failed or is gone."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from controller.phases.phase import Phase
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeError, NotFound
 
-# Pods and queues are looked at this often; a change of the AppWrapper itself is seen at once.
+# The period for reading pods and queues. A watch reports changes of the AppWrapper at once.
 EVERY: Final = timedelta(seconds=3)
 _ENDS: Final = {
     Phase.SUCCEEDED.value: ExitCode.FINE,
@@ -30,7 +30,7 @@ _ENDS: Final = {
 
 
 async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -> ExitCode:
-    """A person sees one screen that stays in place; a pipe gets what changed, as it changes."""
+    """Update one screen in place on a terminal; write each change to a pipe."""
     gatherer = Gatherer(cluster, cluster.namespace)
     raw = await gatherer.appwrapper(name)
     if output == "text" and terminal.stdout.isatty():
@@ -43,7 +43,7 @@ async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -
 
 
 class _Printer:
-    """Prints a report where it says something else than the one before."""
+    """Prints a report unless it is the same as the previous one."""
 
     def __init__(self, output: str, terminal: Terminal) -> None:
         self._output = output
@@ -51,7 +51,7 @@ class _Printer:
         self._shown: tuple[object, ...] = ()
 
     def show(self, report: Report) -> None:
-        """A line, or a document."""
+        """Print a line of text, or a JSON or YAML document."""
         said = (report.situation, report.phase, report.attempt, report.details)
         if said == self._shown:
             return
@@ -81,7 +81,7 @@ async def _follow(gatherer: Gatherer, raw: JsonObject, show: Callable[[Report], 
 
 
 async def _changed(gatherer: Gatherer, raw: JsonObject) -> None:
-    """Until it changed, or some seconds have passed. A watch that fails only costs the wait."""
+    """Wait for a change of the AppWrapper, at most EVERY. Wait that long if the watch fails."""
     metadata, client = raw["metadata"], gatherer.cluster.client
     watch = client.watch(
         APPWRAPPERS,

@@ -1,1 +1,1 @@
-"""One function per situation, tried in the order of `chain`: the first that applies answers."""
+"""One function per situation. `chain` tries them in order and uses the first that applies."""

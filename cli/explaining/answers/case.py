@@ -1,4 +1,4 @@
-"""What every answer is found from, and what an answer is. Pure."""
+"""The input and the result of each answer function. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from controller.phases.phase import Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`sentence` begins with the AppWrapper's name. `details` are whole sentences."""
+    """An answer. `sentence` begins with the AppWrapper's name. `details`: whole sentences."""
 
     situation: Situation
     sentence: str
@@ -25,52 +25,50 @@ class Answer:
 
 @dataclass(frozen=True)
 class Case:
-    """One AppWrapper at one moment, from all sides."""
+    """The facts about one AppWrapper at one moment."""
 
     seen: Seen
 
     @cached_property
     def moment(self) -> Moment:
-        """As the controller sees it."""
+        """The controller's view."""
         return moment_of(self.seen)
 
     @cached_property
     def queue(self) -> QueueView:
-        """As Kueue sees it."""
+        """Kueue's view."""
         return queue_view(self.moment.appwrapper, self.seen)
 
     @property
     def now(self) -> datetime:
-        """The cluster's time."""
+        """The API server's time of the read."""
         return self.seen.now
 
     @property
     def name(self) -> str:
-        """The AppWrapper's."""
         return self.moment.appwrapper.name
 
     @property
     def namespace(self) -> str:
-        """The AppWrapper's."""
         return self.moment.appwrapper.namespace
 
     @property
     def phase(self) -> Phase:
-        """As the controller takes it."""
+        """The phase that the controller acts on."""
         return self.moment.phase
 
     def when(self, moment: datetime) -> str:
-        """`14:03:10 UTC, in 42 s`."""
+        """Return `14:03:10 UTC, in 42 s`."""
         return when(moment, self.now)
 
     def clock(self, moment: datetime) -> str:
-        """`14:03:10 UTC`."""
+        """Return `14:03:10 UTC`."""
         return clock(moment, self.now)
 
     def span(self, duration: timedelta) -> str:
-        """`42 s`."""
+        """Return `42 s`."""
         return span(duration)
 
     def kubectl(self, rest: str, why: str) -> CommandHint:
-        """A command of kubectl in the AppWrapper's namespace."""
+        """Return a command of kubectl in the AppWrapper's namespace."""
         return CommandHint(f"kubectl {rest} -n {self.namespace}", why)

@@ -1,4 +1,4 @@
-"""Every answer in the order in which it is tried. Pure."""
+"""Try every answer in order. Pure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,7 +8,7 @@ from cli.explaining.answers.case import Answer, Case
 
 Rule = Callable[[Case], Answer | None]
 
-# The last of a list always applies.
+# The last rule of each list always applies.
 WAITING: Final[tuple[Rule, ...]] = (
     queue.suspended_by_its_user,
     queue.about_to_start,
@@ -51,7 +51,7 @@ OTHERS: Final[tuple[Rule, ...]] = (
 
 
 def answer(case: Case) -> Answer:
-    """The first that applies."""
+    """Return the first answer that applies."""
     rules = OTHERS
     if case.moment.appwrapper.is_ours and queue.is_waiting(case):
         rules = WAITING

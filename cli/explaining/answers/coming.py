@@ -1,4 +1,4 @@
-"""What the controller does next, in sentences. Pure."""
+"""Describe the controller's next steps in sentences. Pure."""
 
 from cli.explaining.answers.case import Case
 from cli.explaining.forecast import Change, Step
@@ -8,7 +8,7 @@ from shared.waits.words import counted
 
 
 def what_comes(case: Case) -> tuple[Next, ...]:
-    """The controller's own forecast, in sentences."""
+    """Return the forecast steps as sentences."""
     return tuple(_step_words(each, case) for each in case.moment.steps)
 
 
@@ -46,12 +46,12 @@ def _step_words(step: Step, case: Case) -> Next:
 
 
 def phase_step(case: Case) -> Step | None:
-    """The next change of phase."""
+    """Return the next change of phase, None if none is forecast."""
     return next((each for each in case.moment.steps if each.change is Change.PHASE), None)
 
 
 def retries_spent(case: Case) -> tuple[str, ...]:
-    """As a sentence."""
+    """Return a sentence about the spent retries."""
     spent, limit = case.moment.snapshot.retries, case.moment.config.retry_limit
     if not limit:
         return ("It may not be retried (retryLimit 0).",)
@@ -59,5 +59,5 @@ def retries_spent(case: Case) -> tuple[str, ...]:
 
 
 def describe(case: Case) -> CommandHint:
-    """The command that shows all of its conditions."""
+    """Return the command that shows conditions and events of the AppWrapper."""
     return case.kubectl(f"describe appwrapper {case.name}", "its conditions and events")

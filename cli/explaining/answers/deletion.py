@@ -1,4 +1,4 @@
-"""Resetting, Suspending and Terminating: what is in the way, and the pause after. Pure."""
+"""Answers for Resetting, Suspending and Terminating: blockers, and the retry pause. Pure."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ _AFTER: Final = {
 
 
 def retry_pause(case: Case) -> Answer | None:
-    """All is gone, and the next attempt waits for its time."""
+    """Apply in the pause between a finished reset and the next attempt."""
     moment = case.moment
     began = moment.snapshot.timers.retry_pause
     if case.phase is not Phase.RESETTING or began is None or _is_being_deleted(case):
@@ -54,7 +54,7 @@ def retry_pause(case: Case) -> Answer | None:
 
 
 def _waits_for_other_nodes(case: Case, words: str) -> Answer:
-    """Under a topology: for a moment, unless Kueue is away."""
+    """Answer for a reset under a topology. Kueue usually assigns the nodes within a moment."""
     return Answer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
@@ -65,7 +65,7 @@ def _waits_for_other_nodes(case: Case, words: str) -> Answer:
 
 
 def deleting(case: Case) -> Answer | None:
-    """Everything goes; what does not is named."""
+    """Apply during a deletion. Name the objects that block it."""
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
     told = case.moment.told(CONDITION_DELETING_RESOURCES)
@@ -83,7 +83,7 @@ def deleting(case: Case) -> Answer | None:
                 *_whose_finalizers(case),
                 _when_gone(case, then),
             ),
-            # Force that has been used changes nothing any more, however often it is repeated.
+            # Steps in the past were forced deletions. Their repetition changes nothing.
             next=tuple(each for each in what_comes(case) if each.at and each.at > case.now)
             or (Next("Nothing happens until the cause is removed."),),
             commands=(
@@ -107,14 +107,17 @@ def deleting(case: Case) -> Answer | None:
 
 
 def _when_gone(case: Case, then: str) -> str:
-    """Of one that its user deletes Kueue may take the quota back at once (0.18 on)."""
+    """Describe the end of the deletion.
+
+    If the user deletes the AppWrapper, Kueue since 0.18 may release the quota at once.
+    """
     if _is_being_deleted(case):
         return f"When all of it is gone, {then.removeprefix('then ')}."
     return f"Its quota is held until all of it is gone; {then}."
 
 
 def _still(case: Case, said: str) -> str:
-    """What the controller said is in the way, without that which has gone since."""
+    """Return the blockers in the controller's message, without objects that are gone since."""
     components, pods = _left(case)
     left = {each.name for each in components} | {each.name for each in pods}
     parts = [each for each in said.split("; ") if left & {*each.replace(",", "").split()}]
@@ -135,7 +138,7 @@ def _doing(case: Case) -> tuple[str, str]:
 
 
 def _held(case: Case) -> bool:
-    """A finalizer of somebody else is on what goes."""
+    """True if another program's finalizer keeps a component or pod that is being deleted."""
     components, pods = _left(case)
     return any(each.finalizers and each.deleting for each in components) or any(
         each.due and each.finalizers for each in pods

@@ -1,4 +1,4 @@
-"""Why a deployed AppWrapper does not run, or that it does. Pure."""
+"""Answers for a deployed AppWrapper. Pure."""
 
 from typing import Final
 
@@ -18,13 +18,13 @@ from shared.waits.words import counted
 
 
 def is_deployed(case: Case) -> bool:
-    """Its components exist, or are being created."""
+    """True if the components exist or are being created."""
     deploying = case.phase in (Phase.RESUMING, Phase.RUNNING)
     return deploying and not case.moment.appwrapper.deletion_requested
 
 
 def namespace_ends(case: Case) -> Answer | None:
-    """Nothing can be created there."""
+    """Apply if the namespace is being deleted: the API server creates nothing there."""
     if not case.moment.snapshot.namespace_ending:
         return None
     return Answer(
@@ -34,7 +34,7 @@ def namespace_ends(case: Case) -> Answer | None:
 
 
 def cannot_create(case: Case) -> Answer | None:
-    """The API server refuses a component."""
+    """Apply if the API server rejects a component."""
     told = case.moment.told(CONDITION_RESOURCES_DEPLOYED)
     if case.phase is not Phase.RESUMING or told.reason != Reason.CREATE_FAILED:
         return None
@@ -48,7 +48,7 @@ def cannot_create(case: Case) -> Answer | None:
 
 
 def creating(case: Case) -> Answer | None:
-    """That takes a moment."""
+    """Apply in phase Resuming."""
     if case.phase is not Phase.RESUMING:
         return None
     return Answer(
@@ -66,7 +66,7 @@ _HELD: Final = {
 
 
 def reset_is_held(case: Case) -> Answer | None:
-    """It is to be reset, and must wait: for an admin, or for its turn."""
+    """Apply if the AppWrapper's reset must wait for an admin or for the rate limit."""
     told = case.moment.told(CONDITION_UNHEALTHY)
     situation = {each.value: known for each, known in _HELD.items()}.get(told.reason)
     if situation is None or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
@@ -92,7 +92,7 @@ def reset_is_held(case: Case) -> Answer | None:
 
 
 def pods_outlive(case: Case) -> Answer | None:
-    """The work is done; what still runs holds the quota."""
+    """Apply if the work is done. Pods that still run hold the quota."""
     moment = case.moment
     if not (moment.sees_all and has_ended_well(moment.snapshot)):
         return None
@@ -106,7 +106,7 @@ def pods_outlive(case: Case) -> Answer | None:
 
 
 def unhealthy(case: Case) -> Answer | None:
-    """Something failed, and has its grace period to heal."""
+    """Apply if the AppWrapper is unhealthy: a grace period may run."""
     moment = case.moment
     told = moment.told(CONDITION_UNHEALTHY)
     if CONDITION_UNHEALTHY not in moment.snapshot.conditions:
@@ -129,7 +129,7 @@ def unhealthy(case: Case) -> Answer | None:
 
 
 def runs(case: Case) -> Answer:
-    """Nothing is wrong."""
+    """Answer if no problem is known."""
     pods, moment = case.moment.snapshot.pods, case.moment
     if not moment.sees_all:
         return Answer(

@@ -1,4 +1,4 @@
-"""What Kueue itself says, as details of an answer. Pure."""
+"""Kueue's own messages as details of an answer. Pure."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The beginning and the end of an AppWrapper. Pure."""
+"""Answers for the beginning and the end of an AppWrapper. Pure."""
 
 import re
 from dataclasses import replace
@@ -23,14 +23,14 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 
-# A controller that runs sets the first phase within a second.
+# A running controller sets the first phase within a second.
 _CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
-# As the controller words them in the message of Unhealthy, which outlives the pods.
+# The exit codes in the controller's message of Unhealthy, which remains when the pods are deleted.
 _EXIT_CODES: Final = re.compile(r"\bexit codes? ([0-9, ]*[0-9])")
 
 
 def managed_by_another(case: Case) -> Answer | None:
-    """Our controller never touches it."""
+    """Apply if spec.managedBy names another controller: the AppWrapper controller ignores it."""
     if case.moment.appwrapper.is_ours:
         return None
     manager = case.moment.appwrapper.spec.get("managedBy")
@@ -42,7 +42,7 @@ def managed_by_another(case: Case) -> Answer | None:
 
 
 def not_seen_yet(case: Case) -> Answer | None:
-    """It has no phase."""
+    """Apply to an AppWrapper without a phase."""
     if case.phase is not Phase.EMPTY or case.moment.appwrapper.deletion_requested:
         return None
     created = created_at(case.moment.appwrapper)
@@ -68,7 +68,7 @@ def not_seen_yet(case: Case) -> Answer | None:
 
 
 def succeeded(case: Case) -> Answer | None:
-    """It did what it was for."""
+    """Apply in phase Succeeded."""
     if case.phase is not Phase.SUCCEEDED:
         return None
     at = _since(case, CONDITION_QUOTA_RESERVED)
@@ -81,7 +81,7 @@ def succeeded(case: Case) -> Answer | None:
 
 
 def failed(case: Case) -> Answer | None:
-    """It cannot go on."""
+    """Apply in phase Failed."""
     if case.phase is not Phase.FAILED:
         return None
     told = case.moment.told(CONDITION_UNHEALTHY)

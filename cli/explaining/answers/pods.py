@@ -1,4 +1,4 @@
-"""Why pods do not run, in sentences. Pure."""
+"""Answers for pods that do not run. Pure."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _SITUATIONS: Final = {
     PodWait.INIT: Situation.PODS_STARTING,
     PodWait.START: Situation.PODS_STARTING,
 }
-# What stands in the way for good comes before what passes.
+# Lasting problems come before temporary ones.
 _GRAVEST: Final = (
     PodWait.IMAGE,
     PodWait.CONFIGURATION,
@@ -31,7 +31,7 @@ _GRAVEST: Final = (
 
 
 def pods_wait(case: Case) -> Answer | None:
-    """Pods exist and do not run: the gravest reason answers, the others are told beside it."""
+    """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
     troubles = _troubles(case)
     crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
     if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
@@ -60,7 +60,7 @@ def pods_wait(case: Case) -> Answer | None:
 
 
 def _first_crash(trouble: PodTrouble) -> tuple[Next, ...]:
-    """Of which the controller makes nothing yet."""
+    """Return the next step after a first crash, which the controller still ignores."""
     if trouble.waits_for is not PodWait.CRASHES:
         return ()
     return (
@@ -90,7 +90,7 @@ def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
 
 
 def pods_are_missing(case: Case) -> Answer | None:
-    """Whoever makes the pods has not made them."""
+    """Apply if the components have created too few pods."""
     pods = case.moment.snapshot.pods
     if not case.moment.sees_all or pods.existing >= pods.wanted:
         return None
@@ -110,13 +110,13 @@ def pods_are_missing(case: Case) -> Answer | None:
 
 
 def _event_texts(case: Case) -> tuple[str, ...]:
-    """The last warnings about its components: a Job tells of a ResourceQuota only there."""
+    """Return the last warnings about the components: a Job reports a ResourceQuota only there."""
     found = case.seen.component_events
     if not isinstance(found, tuple):
         return ()
     warnings = [each for each in found if each.get("type") == "Warning"]
     warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
-    # Messages differ by the names of pods that were never made: the last of a kind tells all.
+    # Such messages differ only in the names of pods that were never created: use the last one.
     last = {
         (
             f"{each['involvedObject'].get('kind')} {each['involvedObject'].get('name')}"
@@ -132,7 +132,7 @@ def _troubles(case: Case) -> tuple[PodTrouble, ...]:
 
 
 def all_troubles(case: Case) -> tuple[str, ...]:
-    """A sentence for each reason for which pods do not run."""
+    """Return a sentence for each reason why pods do not run."""
     return tuple(_sentence(each, case) for each in _troubles(case))
 
 
@@ -164,7 +164,7 @@ def _in_words(trouble: PodTrouble, case: Case) -> str:
 
 
 def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:
-    """What shows more of the pod of that name, or of one that failed."""
+    """Return a command about the named pod, else about a pod that failed or crashed."""
     if name:
         return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
     failed = [pod.name for pod in case.moment.pods if pod.phase == "Failed"]

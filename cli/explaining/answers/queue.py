@@ -1,4 +1,4 @@
-"""Why nothing comes of it in its queue: queues, Workloads and who manages them. Pure."""
+"""Answers for a suspended AppWrapper whose queue, Workload or Kueue does not work. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -18,17 +18,17 @@ from shared.waits.workload import (
     is_finished,
 )
 
-# Kueue makes a Workload within a second.
+# Kueue usually creates a Workload within a second.
 _KUEUES_PATIENCE: Final = timedelta(seconds=15)
 
 
 def is_waiting(case: Case) -> bool:
-    """Nothing of it is deployed, and nobody deletes it."""
+    """True if the AppWrapper is suspended and not being deleted."""
     return case.phase is Phase.SUSPENDED and not case.moment.appwrapper.deletion_requested
 
 
 def suspended_by_its_user(case: Case) -> Answer | None:
-    """It is in no queue, so only a person starts it."""
+    """Apply without queue and Workload: only a user can start the AppWrapper."""
     appwrapper = case.moment.appwrapper
     if appwrapper.queue_name or not appwrapper.suspend or case.queue.workload:
         return None
@@ -45,7 +45,7 @@ def suspended_by_its_user(case: Case) -> Answer | None:
 
 
 def about_to_start(case: Case) -> Answer | None:
-    """Nothing holds it any more."""
+    """Apply if the AppWrapper is no longer suspended: the controller creates its components."""
     appwrapper = case.moment.appwrapper
     if appwrapper.suspend or (appwrapper.queue_name and case.queue.workload is None):
         return None
@@ -58,7 +58,7 @@ def about_to_start(case: Case) -> Answer | None:
 
 
 def kueue_is_missing(case: Case) -> Answer | None:
-    """Nobody answers for queues."""
+    """Apply if the API server does not serve Kueue's Workloads."""
     if case.seen.world.has_kueue:
         return None
     return Answer(
@@ -69,7 +69,7 @@ def kueue_is_missing(case: Case) -> Answer | None:
 
 
 def no_workload(case: Case) -> Answer | None:
-    """Kueue has made nothing of it: it does not manage it, or has not come to it."""
+    """Apply without a Workload: Kueue does not manage the AppWrapper, or has not processed it."""
     if case.queue.workload is not None or isinstance(case.seen.world.own_workloads, Unread):
         return None
     why = unmanaged_because(case.seen.world.kueue_settings, case.seen.world.namespace)
@@ -123,7 +123,7 @@ def _look_at_kueue(case: Case) -> tuple[CommandHint, ...]:
 
 
 def deactivated(case: Case) -> Answer | None:
-    """The Workload was taken out of the queue."""
+    """Apply if spec.active of the Workload is false."""
     workload = case.queue.workload
     if workload is None or is_active(workload):
         return None
@@ -141,7 +141,7 @@ def deactivated(case: Case) -> Answer | None:
 
 
 def finished(case: Case) -> Answer | None:
-    """Kueue regards it as done, and never starts it."""
+    """Apply if Kueue regards the Workload as finished: Kueue never starts it."""
     workload = case.queue.workload
     if workload is None or not is_finished(workload):
         return None
@@ -158,7 +158,7 @@ def finished(case: Case) -> Answer | None:
 
 
 def queue_is_missing(case: Case) -> Answer | None:
-    """No such LocalQueue, or no such ClusterQueue behind it."""
+    """Apply if the LocalQueue or its ClusterQueue does not exist."""
     queue = case.moment.appwrapper.queue_name
     if queue and case.queue.local_queue is None:
         names = [each["metadata"]["name"] for each in objects(case.seen.world.local_queues)]
@@ -194,7 +194,7 @@ def queue_is_missing(case: Case) -> Answer | None:
 
 
 def queue_is_stopped(case: Case) -> Answer | None:
-    """An admin stopped the LocalQueue or the ClusterQueue (stopPolicy)."""
+    """Apply if an admin stopped the LocalQueue or the ClusterQueue (stopPolicy)."""
     for queue in _queues(case):
         if why := stopped_text(queue):
             return Answer(
@@ -212,7 +212,7 @@ def queue_is_stopped(case: Case) -> Answer | None:
 
 
 def queue_is_inactive(case: Case) -> Answer | None:
-    """Kueue says itself that the queue cannot admit anything."""
+    """Apply if Kueue reports that the queue cannot admit workloads."""
     for queue in reversed(_queues(case)):
         if why := inactive_text(queue):
             return Answer(
@@ -226,7 +226,7 @@ def queue_is_inactive(case: Case) -> Answer | None:
 
 
 def namespace_is_refused(case: Case) -> Answer | None:
-    """The ClusterQueue takes no workloads of this namespace."""
+    """Apply if the ClusterQueue accepts no workloads of this namespace."""
     words, queue = case.queue.words, case.queue.cluster_queue
     said = words is not None and "namespace doesn't match" in words.message
     if not (said or refuses(queue, case.seen.world.namespace)):
@@ -249,7 +249,7 @@ def _show(case: Case, queue: Queue) -> CommandHint:
 
 
 def _queues(case: Case) -> tuple[Queue, ...]:
-    """Its LocalQueue and its ClusterQueue, as far as they exist and could be read."""
+    """Return the LocalQueue and the ClusterQueue, without missing and unreadable ones."""
     local, cluster = case.queue.local_queue, case.queue.cluster_queue
     return (
         *((local_queue(local),) if isinstance(local, dict) else ()),

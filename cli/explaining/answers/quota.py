@@ -1,4 +1,4 @@
-"""Whether, and for what, an AppWrapper waits in a queue that works. Pure."""
+"""Answers for an AppWrapper that waits in a working queue. Pure."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ _UNTIL_IT_ASKS_FOR_LESS: Final = (
 
 
 def no_flavor_matches(case: Case) -> Answer | None:
-    """Its pods cannot go where the quota is."""
+    """Apply if Kueue reports that no flavor matches the pods."""
     words = case.queue.words
     if words is None or not fits_no_flavor(words):
         return None
@@ -42,7 +42,7 @@ def no_flavor_matches(case: Case) -> Answer | None:
 
 
 def never_fits(case: Case) -> Answer | None:
-    """More than the quota can ever be, or a resource that the queue does not have."""
+    """Apply if the request exceeds the largest possible quota, or has a resource without quota."""
     impossible = case.queue.impossible
     if not impossible:
         return None
@@ -82,7 +82,7 @@ def _beyond(demand: Demand, queue: str) -> str:
 
 
 def larger_than_any_node(case: Case) -> Answer | None:
-    """It would get its quota, and its pods no node, unless an autoscaler adds a larger one."""
+    """Apply if no node is large enough for a pod. An autoscaler may still add a larger node."""
     why = case.queue.too_large_for_nodes
     if not why:
         return None
@@ -98,7 +98,7 @@ def larger_than_any_node(case: Case) -> Answer | None:
 
 
 def backs_off(case: Case) -> Answer | None:
-    """It was evicted, and Kueue waits before it looks at it again."""
+    """Apply if Kueue evicted the Workload and waits before it queues it again."""
     workload = case.queue.workload
     at = requeued_at(workload) if workload else None
     if workload is None or at is None or at <= case.now or has_quota(workload):
@@ -114,7 +114,7 @@ def backs_off(case: Case) -> Answer | None:
 
 
 def admission_checks(case: Case) -> Answer | None:
-    """Its quota is reserved, and something else must agree."""
+    """Apply if the quota is reserved and admission checks are not ready."""
     workload = case.queue.workload
     if workload is None or not has_quota(workload) or not (checks := unready_checks(workload)):
         return None
@@ -130,7 +130,7 @@ def admission_checks(case: Case) -> Answer | None:
 
 
 def waits_for_quota(case: Case) -> Answer | None:
-    """Others hold it, or Kueue says no more than that it is short."""
+    """Apply if too little quota is free, or if only Kueue's message is known."""
     short, queue = case.queue.short, case.queue.cluster_queue_name
     preempted = evictions(case)
     waits = f"waits for quota{' again' if preempted else ''}"
@@ -190,7 +190,7 @@ def _place(case: Case) -> str:
 
 
 def cannot_be_seen(case: Case) -> Answer | None:
-    """Who may not read Workloads cannot be told why."""
+    """Apply if the user may not read Workloads, which have the reason."""
     if not isinstance(case.seen.world.own_workloads, Unread) or case.queue.short:
         return None
     queue = case.moment.appwrapper.queue_name
@@ -203,7 +203,7 @@ def cannot_be_seen(case: Case) -> Answer | None:
 
 
 def waits_for_its_turn(case: Case) -> Answer:
-    """There is room, and Kueue has not admitted it: others are before it, or it has just come."""
+    """Answer if quota is free: other workloads come first, or this one has just been queued."""
     words, queue = case.queue.words, case.moment.appwrapper.queue_name
     said = f" (Kueue reports {words.reason})" if words and words.reason else ""
     place = f" {_place(case)}" if _place(case) else ""
