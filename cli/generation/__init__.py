@@ -1,5 +1,5 @@
-"""From a values file to an AppWrapper around a PyTorchJob: `appwrapper generate`. Pure.
+"""Generate an AppWrapper with a PyTorchJob from a values file: `appwrapper generate`. Pure.
 
-The keys are those of the MLBatch chart `pytorchjob-generator`, with the same results; what differs
-is listed in docs/users/generate.md.
+The MLBatch chart `pytorchjob-generator` has the same keys and results. docs/users/generate.md lists
+the differences.
 """

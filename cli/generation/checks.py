@@ -1,4 +1,4 @@
-"""Rules about several values together. They run when each value by itself is right."""
+"""Rules about several values together. They run only if each single value is valid."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -24,7 +24,7 @@ _FORBIDDEN: Final = FieldErrorKind.FORBIDDEN
 
 
 def check(values: Values, root: Node, found: Findings) -> None:
-    """Report what Kubernetes would refuse, and jobs that do nothing."""
+    """Report values that Kubernetes would reject, and jobs that do nothing."""
     for rule in (_limits, _network, _variables, _sources, _labels, _volumes, _init_containers):
         for path, kind, detail in rule(values):
             found.error(origin_of(root, path), path, kind, detail)
@@ -121,7 +121,7 @@ def _volumes(values: Values) -> Iterator[_Wrong]:
             yield ("volumes", index, "name"), _FORBIDDEN, detail
     yield from _doubles("volumes", "name", (each.name for each in values.volumes))
     seen: dict[str, str] = {}
-    # What has no path in the file comes first, so that the error names one that has.
+    # Mounts without a key for their path come first, so that the error names a key for a path.
     for mount in sorted(mounts(values), key=lambda mount: len(mount.key) > 1):
         if mount.path in seen:
             detail = f"{mount.path}: {seen[mount.path]} is mounted there too"

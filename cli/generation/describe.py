@@ -1,4 +1,4 @@
-"""What the keys are, for people and programs: the JSON schema and a commented values file."""
+"""Describe the keys: by a JSON schema and by a commented values file."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -10,7 +10,7 @@ from cli.generation.values import SECTIONS, Values
 from shared.api.objects import JsonObject
 
 _WIDTH: Final = 78
-_USEFUL: Final = ("mainProgram",)  # in use in the example, beside the required keys
+_USEFUL: Final = ("mainProgram",)  # set in the example, like the required keys
 _HEADER: Final = """\
 # All values of `appwrapper generate`. Remove the # before those that you need. Then:
 # appwrapper generate -f values.yaml | kubectl create -f -
@@ -18,7 +18,7 @@ _HEADER: Final = """\
 
 
 def json_schema() -> JsonObject:
-    """The schema of a values file. Rules about several keys together are not in it."""
+    """Return the schema of a values file, without the rules about several keys together."""
     schema = record_schema(Values)
     legacy = {
         key: {"deprecated": True, "description": "Ignored with a warning."} for key in LEGACY_KEYS
@@ -32,12 +32,12 @@ def json_schema() -> JsonObject:
 
 
 def example() -> str:
-    """A values file with every key; what the smallest useful job needs is in use."""
+    """Return a values file with every key. Only the keys of a minimal job are not commented out."""
     return "".join(_example_lines())
 
 
 def sections() -> dict[str, list[Key]]:
-    """The keys by heading."""
+    """Return the keys by heading."""
     headings = {first: heading for heading, first in SECTIONS.items()}
     found: dict[str, list[Key]] = {}
     heading = ""
@@ -48,7 +48,7 @@ def sections() -> dict[str, list[Key]]:
 
 
 def items_of(each: Key) -> dict[str, Key]:
-    """The keys of a key's value, or of each item of its list."""
+    """Return the keys of a key's value, or of each item if the value is a list."""
     shape: Any = each.shape
     shape = getattr(shape, "shape", shape)
     return keys_of(shape.of) if hasattr(shape, "of") else {}

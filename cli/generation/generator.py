@@ -1,4 +1,4 @@
-"""From the texts of values files to an AppWrapper, or to every reason why there is none."""
+"""Generate an AppWrapper from the texts of values files, or report all errors in them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NO_FILE: Final = "the values"
 
 
 class RefusedValues(ValueError):
-    """Values of which no job can be made. One line per error: file, line, key, what to write."""
+    """Wrong values. One line per error: file, line, key, and the right value."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -26,21 +26,21 @@ class RefusedValues(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The AppWrapper, and what its user should know."""
+    """The AppWrapper, and the warnings for its user."""
 
     appwrapper: JsonObject
     warnings: tuple[str, ...]
 
 
 def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, str]]) -> Generated:
-    """Make the AppWrapper of files (name, text), later ones first, and of (option, text) pairs.
+    """Generate from files (name, text) and assignments (option, text). Later ones override.
 
     Raises UnreadableValues, UnreadableAssignment, RefusedValues.
     """
     root = Node({}, Origin(NO_FILE))
     for source, text in files:
         root = merge(root, read_values(text, source))
-    # What is missing is missing in the last file, on no line of it.
+    # Errors about missing keys name the last file, without a line.
     root = Node(root.value, Origin(files[-1][0] if files else NO_FILE))
     for option, text in assignments:
         root = apply(root, text, option)
@@ -56,7 +56,7 @@ def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, 
 
 
 def _told(findings: Iterable[tuple[Origin, Any]], order: Sequence[str]) -> list[str]:
-    """`FILE:LINE: TEXT`, in the order of the files and their lines, options last."""
+    """Format findings as `FILE:LINE: TEXT`, sorted by file and line, options last."""
 
     def place(finding: tuple[Origin, Any]) -> tuple[int, int]:
         source, line = finding[0].source, finding[0].line

@@ -1,4 +1,4 @@
-"""What the values are made of: texts with their rules, quantities, and the items of lists."""
+"""The parts of values: texts with their rules, quantities, and the items of lists."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -98,7 +98,7 @@ class ResourceFieldRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """`value`, or where the value comes from."""
+    """A variable with its `value`, or with the source of the value."""
 
     name: str = entry("name", VARIABLE, "The variable's name.", example="LOG_LEVEL")
     value: str | None = entry(
@@ -235,7 +235,7 @@ class Nvme:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The words of a command, or a text that sh runs."""
+    """The arguments of a command, or a text that sh runs."""
 
     def read(self, node: Node, path: Path, found: Findings) -> tuple[str, ...] | None:
         if isinstance(node.value, str):
@@ -267,7 +267,7 @@ class InitContainer:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A list of keys and values, or one mapping of them, as MCAD's generator had it."""
+    """A list of keys and values, or one mapping as in MCAD's generator."""
 
     def read(self, node: Node, path: Path, found: Findings) -> tuple[Any, ...] | None:
         if not isinstance(node.value, dict):

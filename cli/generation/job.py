@@ -1,4 +1,4 @@
-"""Values as an AppWrapper around one PyTorchJob."""
+"""Build an AppWrapper with one PyTorchJob from values."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,9 @@ from shared.api.names import ANNOTATION_PREFIX, API_VERSION, KIND, LABEL_QUEUE_N
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
 
-# Tools count AppWrappers by it. The version of the chart whose results these are, and after the +,
-# which semantic versioning does not compare, who made it and how often its output has changed.
+# Tools count AppWrappers by this annotation. The version is the one of the chart with the same
+# results. The suffix after + names this generator and counts changes of its output; semantic
+# versioning ignores it.
 ANNOTATION_VERSION: Final = "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion"
 GENERATOR_VERSION: Final = "1.1.12+appwrapper.1"
 
@@ -33,12 +34,12 @@ _TOPOLOGY_PATH: Final = "/var/run/nvidia-topologyd"
 
 
 def appwrapper(values: Values) -> JsonObject:
-    """The AppWrapper. Master and workers have the same pod template."""
+    """Build the AppWrapper. Master and workers have the same pod template."""
     labels = _custom_labels(values)
     queue = {LABEL_QUEUE_NAME: values.queue_name} if values.queue_name else {}
     replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
     replicas = {"Master": {"replicas": 1, **replica}}
-    # The Training Operator waits for workers that a Worker of no replicas never has.
+    # With a Worker of 0 replicas the Training Operator waits for workers without end.
     if values.num_pods > 1:
         replicas["Worker"] = {"replicas": values.num_pods - 1, **replica}
     job = {
@@ -112,7 +113,7 @@ def _pod_spec(values: Values) -> JsonObject:
 
 
 def _affinity(values: Values) -> JsonObject:
-    """Keep off nodes that Autopilot finds unhealthy, if GPUs are used, and off those listed."""
+    """Avoid the listed nodes and, with GPUs, nodes that Autopilot reports as unhealthy."""
     expressions = []
     if values.num_gpus_per_pod:
         expressions.append(_not_in("autopilot.ibm.com/gpuhealth", ["ERR", "TESTING", "EVICT"]))
@@ -146,7 +147,7 @@ def _container(values: Values) -> JsonObject:
 
 
 def _resources(values: Values) -> JsonObject:
-    """Extended resources are left out where none is asked for: no quota has to cover them."""
+    """Omit extended resources with an amount of 0: then no quota must cover them."""
     extended = {
         name: str(number)
         for name, number in (
@@ -161,11 +162,11 @@ def _resources(values: Values) -> JsonObject:
     return {"requests": requests | extended, "limits": requests | given | extended}
 
 
-# Variables of the container, in this order: ours, the user's, git's.
+# Variables of the container, in this order: generated, the user's, git's.
 
 
 def generated_variables(values: Values) -> Mapping[str, str]:
-    """The variables that other keys set -> the key."""
+    """Return the generated variables, each with the key that sets it."""
     conditions = {
         "SAKKARA_RANK": (values.scheduler_name in SAKKARA, "schedulerName"),
         "NCCL_TOPO_FILE": (values.topology_file_config_map, "topologyFileConfigMap"),
@@ -233,12 +234,12 @@ def _whole(reference: WholeObject | None) -> JsonObject | None:
     return _present({"name": reference.name, "optional": reference.optional})
 
 
-# Volumes, and where they are mounted.
+# Volumes and their mounts.
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A volume of the pod in its container, and the key that asks for it."""
+    """A volume mount of the container, and the key that sets it."""
 
     volume: str
     path: str
@@ -255,7 +256,7 @@ class Mount:
 
 
 def mounts(values: Values) -> Iterator[Mount]:
-    """Every mount of the container."""
+    """Yield every mount of the container."""
     if values.topology_file_config_map:
         yield Mount(_TOPOLOGY, _TOPOLOGY_PATH, ("topologyFileConfigMap",))
     if values.mount_nvme:
@@ -292,5 +293,5 @@ def _volumes(values: Values) -> Iterator[JsonObject]:
 
 
 def _present(given: Mapping[str, object]) -> JsonObject:
-    """Without what is None or empty; zero and false stay."""
+    """Remove entries that are None, {} or []. Zero and false stay."""
     return {name: value for name, value in given.items() if value not in (None, {}, [])}

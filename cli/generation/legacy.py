@@ -1,9 +1,8 @@
-"""Keys of older generators: ignored with a warning that says what to write today.
+"""Ignore keys of older generators, with a warning that names today's key.
 
-The history of the MLBatch chart, back to its first version 0.1.0, removed one key,
-bypassCoscheduler. The chart of MCAD's own generator is not public: listed here are the settings of
-MCAD's AppWrappers (v1beta1), under the names that MCAD gives them. The seeds say that they are
-ignored, because the periods of the two controllers do not mean the same.
+Since its first version 0.1.0 the MLBatch chart removed one key, bypassCoscheduler. The chart of
+MCAD's own generator is not public. So the list has the settings of MCAD's AppWrappers (v1beta1),
+by MCAD's names. They are ignored because the periods of the two controllers differ in meaning.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,10 +11,10 @@ from typing import Final
 from cli.generation.nodes import Node, Number, Path
 from cli.generation.shapes import Findings, dotted
 
-# MCAD's mappings, which hold further keys of this list.
+# MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
 
-# MCAD's counts and seconds -> today's key, and the unit that its values have there.
+# MCAD's counts and seconds -> today's key and the unit of its values.
 _SUCCESSORS: Final[Mapping[str, tuple[str, str]]] = {
     "maxNumRequeuings": ("retryLimit", ""),
     "timeInSeconds": ("warmupGracePeriodDuration", "s"),
@@ -24,7 +23,7 @@ _SUCCESSORS: Final[Mapping[str, tuple[str, str]]] = {
     "forcefulDeletionAfterSeconds": ("forcefulDeletionGracePeriodDuration", "s"),
 }
 
-# Those that nothing replaces -> why.
+# Keys without a successor -> the reason.
 _GONE: Final[Mapping[str, str]] = {
     "minAvailable": "the AppWrapper controller expects every pod of the job",
     "growthType": "the pause between attempts does not grow",
@@ -55,7 +54,7 @@ def without_legacy_keys(root: Node, found: Findings) -> Node:
 
 
 def _leaves(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """What a key of MCAD holds; a mapping that is none of MCAD's counts as one value."""
+    """Yield the settings in MCAD's mappings. Any other mapping counts as one value."""
     if path[-1] in _GROUPS and isinstance(node.value, dict) and node.value:
         for key, each in node.value.items():
             yield from _leaves(each, (*path, key))

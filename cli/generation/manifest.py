@@ -1,4 +1,4 @@
-"""An AppWrapper as text. Whatever reads it, YAML 1.1 or 1.2, reads the same texts."""
+"""Write an AppWrapper as text. Parsers of YAML 1.1 and 1.2 read the same values."""
 
 import io
 import json
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from shared.api.objects import JsonObject
 
-# Texts that no version of YAML takes for anything else; all others are put in quotes.
+# Texts that every version of YAML reads as text. All others are quoted.
 _PLAIN: Final = re.compile(r"[A-Za-z][-A-Za-z0-9_./]*")
 _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"}
 )
-_NEVER: Final = 1 << 30  # lines are not folded: a program may look for what stands in one
+_NEVER: Final = 1 << 30  # lines are not folded: a program may search for a text within one line
 
 
 def as_text(appwrapper: JsonObject, output: str) -> str:
-    """JSON or YAML, as `output` says. Scripts are blocks in YAML."""
+    """Return JSON or YAML, as `output` asks. Scripts are blocks in YAML."""
     if output == "json":
         return json.dumps(appwrapper, indent=2, ensure_ascii=False) + "\n"
     from ruamel.yaml import YAML
@@ -39,7 +39,7 @@ def as_text(appwrapper: JsonObject, output: str) -> str:
 
 
 def _represent(representer: Any, text: str) -> Any:
-    # Of what begins with a tab, ruamel.yaml makes blocks that kubectl cannot read.
+    # If a text begins with a tab, ruamel.yaml writes a block that kubectl cannot read.
     is_block = "\n" in text and text[0] != "\t"
     if is_block and all(each.isprintable() or each in "\n\t" for each in text):
         style = "|"

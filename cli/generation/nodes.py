@@ -1,4 +1,4 @@
-"""Values with the place where each was written, and how several files become one.
+"""Read values with their places in the text, and merge several files.
 
 The YAML is version 1.2: only `true` and `false` are booleans, and `12:30` is a text.
 """
@@ -13,25 +13,25 @@ _NULL: Final = "tag:yaml.org,2002:null"
 _BOOL: Final = "tag:yaml.org,2002:bool"
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE: Final = "tag:yaml.org,2002:merge"
-# Others (dates, binary data) are taken as the text that was written.
+# Scalars of other types (dates, binary data) are read as text.
 _TEXT: Final = "tag:yaml.org,2002:str"
-# Each alias counted as what it stands for: a few lines of YAML can stand for billions.
+# With all aliases expanded: a few lines of YAML can expand to billions of values.
 _MOST_VALUES: Final = 100_000
 
 
 class UnreadableValues(ValueError):
-    """A text that holds no values. The message begins with the file and, if known, the line."""
+    """A text without values. The message begins with the file and, if known, the line."""
 
 
 class Number(str):
-    """A number as it is written: `1.50` and `1e6` reach a container as they are."""
+    """A number as text: `1.50` and `1e6` reach a container as they are written."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written: a file and its line (from 1), or an option of the command."""
+    """The source of a value: a file and its line (from 1), or an option of the command."""
 
     source: str
     line: int | None = None
@@ -45,17 +45,14 @@ Value: TypeAlias = "bool | Number | str | list[Node] | dict[str, Node] | None"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its origin. The origin of an entry of a mapping is the line of its key."""
+    """A value and its origin. An entry of a mapping has the line of its key as origin."""
 
     value: Value
     origin: Origin
 
 
 def read_values(text: str, source: str) -> Node:
-    """Read one YAML or JSON document, a mapping; an empty one has no values.
-
-    Raises UnreadableValues.
-    """
+    """Read one YAML or JSON document, a mapping or empty. Raises UnreadableValues."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -86,7 +83,7 @@ def read_values(text: str, source: str) -> Node:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Lay `over` over `base` as Helm does: mappings key by key, everything else as a whole."""
+    """Merge `over` into `base` as Helm does: mappings by key; other values are replaced."""
     if not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     merged = dict(base.value)
@@ -96,7 +93,7 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def origin_of(root: Node, path: Path) -> Origin:
-    """Return the origin of `path`, or of the nearest place around it."""
+    """Return the origin of `path`, or of the nearest value around it."""
     found = root
     for element in path:
         match found.value:
@@ -110,7 +107,7 @@ def origin_of(root: Node, path: Path) -> Origin:
 
 
 def _count(node: Any, known: dict[int, int]) -> int:
-    """How many values a node of ruamel.yaml stands for."""
+    """Count the values in a node of ruamel.yaml, with aliases expanded."""
     if not isinstance(node.value, list):
         return 1
     if id(node) not in known:
@@ -120,7 +117,7 @@ def _count(node: Any, known: dict[int, int]) -> int:
 
 
 def _node(node: Any, origin: Origin) -> Node:
-    """Convert what ruamel.yaml composed."""
+    """Convert a node of ruamel.yaml."""
     if isinstance(node.value, list):
         if node.tag.endswith(":seq"):
             return Node([_node(each, _start(each, origin)) for each in node.value], origin)
@@ -129,7 +126,7 @@ def _node(node: Any, origin: Origin) -> Node:
 
 
 def _entries(node: Any, origin: Origin) -> Iterator[tuple[str, Node]]:
-    """Yield the entries of a mapping; those merged by `<<` come first, so that others win."""
+    """Yield the entries of a mapping, merged ones (`<<`) first, so that own entries win."""
     own: dict[str, Node] = {}
     for key, value in node.value:
         here = _start(key, origin)

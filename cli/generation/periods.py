@@ -1,4 +1,4 @@
-"""Fault-tolerance settings as annotations, checked by the table that the webhook reads."""
+"""Check fault-tolerance settings with the webhook's own table, and return annotations."""
 
 from cli.generation.nodes import Node, Number
 from shared.annotations import PERIODS, TABLE, AnnotationError
@@ -10,9 +10,9 @@ _PERIOD_NAMES = {each.name for each in PERIODS}
 
 
 def annotation_text(name: str, node: Node) -> str:
-    """The annotation's value; days are written as hours. Raises AnnotationError.
+    """Return the annotation's value, with days converted to hours. Raises AnnotationError.
 
-    A number is a retry limit or an exit code, never a duration; a list holds exit codes.
+    A number is a retry limit or an exit code, never a duration. A list contains exit codes.
     """
     text = _text(name, node)
     parsed = _BY_NAME[name].parse(text, FaultToleranceConfig())
@@ -30,4 +30,4 @@ def _text(name: str, node: Node) -> str:
         case list() as items if name.endswith("ExitCodes"):
             return ",".join(_text(name, each) for each in items)
         case _:
-            return ""  # which the table refuses, in its own words
+            return ""  # the table rejects it with its own message

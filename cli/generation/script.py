@@ -1,4 +1,4 @@
-"""The shell script that the container runs. Its variables come from the Training Operator."""
+"""Write the container's shell script. The Training Operator sets its variables."""
 
 import shlex
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ export RANK="${SAKKARA_RANK}\""""
 
 
 def script(values: Values) -> str:
-    """The text for `sh -c`."""
+    """Return the text for `sh -c`."""
     return "\n".join(_parts(values)) + "\n"
 
 
@@ -36,7 +36,7 @@ def _parts(values: Values) -> Iterator[str]:
 
 
 def torchrun(values: Values, program: str) -> str:
-    """The command line: the lines of `program` become one command."""
+    """Return the command line. The lines of `program` become one command."""
     words = ["torchrun", "--nnodes=${WORLD_SIZE}", "--node_rank=${RANK}"]
     if values.num_gpus_per_pod:
         words.append(f"--nproc_per_node={values.num_gpus_per_pod}")

@@ -1,6 +1,6 @@
-"""`--set` and `--set-string`, in Helm's syntax: `a.b=c,list[0].key=d,items={x,y}`.
+"""Parse `--set` and `--set-string` in Helm's syntax: `a.b=c,list[0].key=d,items={x,y}`.
 
-A backslash takes its meaning from the next character: `labels.a\\.b=c` sets the key `a.b`.
+A backslash removes the special meaning of the next character: `labels.a\\.b=c` sets the key `a.b`.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _Scalar: TypeAlias = str | Number | bool | None
 
 
 class UnreadableAssignment(ValueError):
-    """A text that assigns nothing. The message says what is wrong and what to write."""
+    """An invalid assignment. The message names the problem and the right syntax."""
 
 
 def apply(root: Node, text: str, option: str) -> Node:
     """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
 
-    `option` is --set, which reads numbers, true, false and null, or --set-string, which does not.
+    `option`: --set reads numbers, true, false and null; --set-string reads only texts.
     """
     scanner = _Scanner(text, option)
     while scanner.rest:
@@ -32,7 +32,7 @@ def apply(root: Node, text: str, option: str) -> Node:
 
 
 def _assigned(node: Node | None, path: Path, value: Node, origin: Origin) -> Node:
-    """`node` with `value` at `path`. What is in the way of the path is replaced."""
+    """Return `node` with `value` at `path`. Values of another type on the path are replaced."""
     if not path:
         return value
     first, *more = path
@@ -57,7 +57,7 @@ def _located(
 
 @dataclass(slots=True)
 class _Scanner:
-    """Reads a text from its beginning; `rest` is what is not read yet."""
+    """Reads a text from its beginning. `rest`: the text that is not read yet."""
 
     rest: str
     option: str
@@ -80,7 +80,7 @@ class _Scanner:
                 raise self._wrong(whole, "there is no = after the key")
 
     def value(self) -> _Scalar | list[_Scalar]:
-        """Read a value and the comma behind it."""
+        """Read a value and the comma after it."""
         if not self.rest.startswith("{"):
             return self._typed(self._until(",")[0])
         whole, self.rest = self.rest, self.rest[1:]
@@ -122,7 +122,7 @@ class _Scanner:
         return text, ""
 
     def _typed(self, text: str) -> _Scalar:
-        """Read numbers as Helm does: none that begins with a zero, and no fractions."""
+        """Read numbers as Helm does: texts with a leading zero and fractions are no numbers."""
         if self.option != "--set":
             return text
         folded = text.lower()

@@ -1,4 +1,4 @@
-"""Shapes of values: each reads a node, reports what is wrong with it, and makes a JSON schema."""
+"""Shapes of values. Each shape reads a node, reports its errors and returns a JSON schema."""
 
 import dataclasses
 import difflib
@@ -15,23 +15,23 @@ from shared.api.quantities import QuantityError, parse_quantity
 
 _ALIKE: Final = 0.6  # of 1
 _METADATA: Final = "key"
-# Not negative; Kubernetes also reads quantities without a number, which nobody means.
+# Not negative. Kubernetes also reads quantities without digits, but no user means them.
 _QUANTITY: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
 
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with values, and what deserves a warning, each with its origin."""
+    """Errors and warnings about values, each with its origin."""
 
     errors: list[tuple[Origin, FieldError]] = field(default_factory=list)
     warnings: list[tuple[Origin, str]] = field(default_factory=list)
 
     def error(self, at: Origin, path: Path, kind: FieldErrorKind, detail: str) -> None:
-        """An error that shows no value."""
+        """Add an error without the value."""
         self.errors.append((at, FieldError(dotted(path), kind, detail)))
 
     def invalid(self, node: Node, path: Path, detail: str) -> None:
-        """An error that shows the value."""
+        """Add an error that shows the value."""
         error = FieldError(dotted(path), FieldErrorKind.INVALID, detail, _shown(node))
         self.errors.append((node.origin, error))
 
@@ -46,7 +46,7 @@ class Shape(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text. Where `written`, numbers and booleans are taken as they are written."""
+    """A text. `written`: numbers and booleans are accepted too, as the text that was written."""
 
     expected: str
     pattern: str = r"[\s\S]+"
@@ -93,7 +93,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from `least` on."""
+    """A whole number of at least `least`."""
 
     least: int
 
@@ -135,7 +135,7 @@ class Amount:
                 if parse_quantity(node.value) >= self.least:
                     return str(node.value)
             except QuantityError:
-                pass  # out of range: the same message serves
+                pass  # out of range: the same message applies
         found.invalid(node, path, f"must be {self.expected}")
         return None
 
@@ -152,7 +152,7 @@ class FaultToleranceShape:
     described: Mapping[str, Any]
 
     def read(self, node: Node, path: Path, found: Findings) -> str | None:
-        # Imported here: it takes longer than all the rest, and few values files need it.
+        # Imported here: the import takes longer than all the rest, and few values files need it.
         from cli.generation.periods import annotation_text
         from shared.annotations import AnnotationError
 
@@ -185,7 +185,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping with the keys of a dataclass, whose fields are made by `entry`."""
+    """A mapping with the keys of a dataclass. `entry` creates the fields of that dataclass."""
 
     of: type[Any]
 
@@ -228,7 +228,7 @@ class Key:
     about: str
     example: str
     default: Any
-    nullable: bool  # null means something else than the default
+    nullable: bool  # null has another meaning than the default
     attribute: str = ""
 
     @property
@@ -245,13 +245,13 @@ def entry(
     default: Any = MISSING,
     nullable: bool = False,
 ) -> Any:
-    """A field of a dataclass that is a key. Without a default it must be set."""
+    """Return a dataclass field for a key. A key without a default is required."""
     made = Key(name, shape, about, example, default, nullable)
     return field(default=default, metadata={_METADATA: made})
 
 
 def keys_of(record: type[Any]) -> dict[str, Key]:
-    """The keys of a dataclass by their names, in their order."""
+    """Return the keys of a dataclass by name, in their order."""
     found = {}
     for each in dataclasses.fields(record):
         made: Key = each.metadata[_METADATA]
@@ -260,7 +260,7 @@ def keys_of(record: type[Any]) -> dict[str, Key]:
 
 
 def record_schema(record: type[Any]) -> JsonObject:
-    """The JSON schema of a dataclass."""
+    """Return the JSON schema of a dataclass."""
     keys = keys_of(record)
     properties = {name: _key_schema(each) for name, each in keys.items()}
     required = [name for name, each in keys.items() if each.required]
@@ -284,7 +284,7 @@ def _key_schema(made: Key) -> JsonObject:
 
 
 def report_unknown(at: Origin, path: Path, known: Iterable[str], found: Findings) -> None:
-    """An unknown key, with the nearest known one."""
+    """Report an unknown key, with the nearest known one if there is one."""
     by_folded = {name.lower(): name for name in known}
     near = difflib.get_close_matches(str(path[-1]).lower(), by_folded, n=1, cutoff=_ALIKE)
     if near:
@@ -297,7 +297,7 @@ def report_unknown(at: Origin, path: Path, known: Iterable[str], found: Findings
 
 
 def dotted(path: Path) -> str:
-    """`volumes[0].claimName`."""
+    """Return the path as text: `volumes[0].claimName`."""
     parts = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
     return "".join(parts).removeprefix(".")
 

@@ -1,7 +1,7 @@
-"""The keys of a values file: names, shapes, defaults and what each does.
+"""The keys of a values file: names, shapes, defaults and descriptions.
 
-This is the only list of them. Reading, `--schema`, `--example` and docs/users/generate-values.md
-are made from it.
+This is the only list of the keys. The reader, `--schema`, `--example` and
+docs/users/generate-values.md use it.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ from cli.generation.shapes import (
 )
 from shared.api.objects import JsonObject
 
-# Sakkara as its installation calls it, and as the chart does.
+# Sakkara's name in its own installation, and in the chart.
 SAKKARA: Final = ("sakkara-scheduler", "sakkara")
 _PERIOD: Final = r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h|d))+)$"
 
@@ -60,7 +60,7 @@ def _exit_codes(name: str, about: str, example: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """A values file. The keys stand in the order of the sections of `SECTIONS`."""
+    """A values file. The keys are in the order of `SECTIONS`."""
 
     job_name: str = entry(
         "jobName", JOB_NAME, "Name of the AppWrapper and of the PyTorchJob.", example="my-job"

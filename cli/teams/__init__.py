@@ -1,1 +1,1 @@
-"""Teams: their namespace, quota, queue and users, and what `appwrapper team` does with them."""
+"""Manage teams for `appwrapper team`: their namespace, quota, queue and users."""

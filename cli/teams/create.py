@@ -1,7 +1,7 @@
-"""`team create`: gathers, decides, and applies what is missing or was asked to change.
+"""Run `team create`: read, plan, and apply missing objects and requested changes.
 
-Objects are written one after the other, the users' rights last. Killed in between, the command is
-finished by running it again: what exists is kept.
+Objects are written in order, the users' rights last. A second run finishes an interrupted one,
+because it keeps existing objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ FIELD_MANAGER: Final = "appwrapper-team"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRequest:
-    """The options. `settings` has no labels yet: the operator's configuration says which."""
+    """The options. `settings` has no labels yet: they come from the operator's configuration."""
 
     settings: TeamSettings
     asked: Asked
@@ -63,7 +63,7 @@ class CreateRequest:
 
 
 async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
-    """What was done, or would be. A plan with `refused` was not carried out.
+    """Create or change the team, unless the plan has `refused`; return the plan.
 
     Raises CommandError.
     """
@@ -107,7 +107,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
 
 
 def exit_code(plan: TeamPlan) -> ExitCode:
-    """WANTING if the team is not as the admin asked for."""
+    """Return WANTING if the team differs from the admin's settings."""
     return ExitCode.WANTING if plan.refused or plan.differs else ExitCode.FINE
 
 
@@ -128,7 +128,7 @@ def _check(
     flavors: dict[str, JsonObject],
     config: Configuration,
 ) -> None:
-    """Raises CommandError if this team cannot be made."""
+    """Raise CommandError if this team cannot be created."""
     reserved = config.appwrapper.exemptions.service_account_namespaces
     slack = config.appwrapper.slack_queue.name
     for reason in refusals(settings, asked, live, reserved, slack):
@@ -154,7 +154,7 @@ async def _capacity(
     flavors: dict[str, JsonObject],
     config: Configuration,
 ) -> tuple[CapacityRow, ...]:
-    """The sums of all quotas for each quota of the team, beside what the nodes have."""
+    """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
     behaviour = config.appwrapper
     queue, planned = planned_queues(queues, objects)
     keys = [key for key, _ in quotas_of(queue)]
@@ -169,7 +169,7 @@ async def _capacity(
 
 
 def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterator[str]:
-    """What others promised too much is no reason to refuse what this command asks for."""
+    """Refuse quotas above the capacity if this command raises them, not if they were too high."""
     if not request.over_capacity:
         yield from over_capacity([each for each in capacity if each.is_raised])
 
@@ -177,7 +177,7 @@ def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterato
 async def _warnings(
     reader: Reader, settings: TeamSettings, plan: TeamPlan, queues: Sequence[JsonObject]
 ) -> list[str]:
-    """What the admin should know, whatever is done."""
+    """Return the warnings, which do not depend on whether the plan is applied."""
     found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
     queue, planned = planned_queues(queues, plan.objects)
     found += not_covered(queue, planned)
@@ -203,7 +203,7 @@ def _resource_of(kind: str, kueue: str) -> Resource:
 
 
 def _rights(kueue: str, objects: Sequence[ObjectPlan]) -> Iterator[Right]:
-    """A server-side apply needs `patch`, and `create` where there is nothing yet."""
+    """Yield the needed rights. A server-side apply needs `patch`, and `create` for a new object."""
     for each in objects:
         resource = _resource_of(each.kind, kueue)
         if each.action is Action.CREATE:
@@ -213,7 +213,7 @@ def _rights(kueue: str, objects: Sequence[ObjectPlan]) -> Iterator[Right]:
 
 
 async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
-    """Writes what is to be created or changed, in order. Raises CommandError."""
+    """Write the planned objects in order. Raises CommandError."""
     for each in plan.objects:
         if each.action is Action.KEEP:
             continue
@@ -229,7 +229,7 @@ async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
                     body,
                     PatchType.APPLY,
                     field_manager=FIELD_MANAGER,
-                    # A change was asked for, whoever wrote the field before.
+                    # The admin asked for the change, so another field manager does not matter.
                     force=each.action is Action.CHANGE,
                 )
         except (Conflict, AlreadyExists) as error:

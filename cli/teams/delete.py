@@ -1,4 +1,4 @@
-"""`team delete`: refuses while workloads run, then deletes in an order that can be finished."""
+"""Run `team delete`: refuse while workloads run, then delete in an order that can be resumed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ _LOOK_EVERY: Final = 0.5  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRequest:
-    """The options. `seconds` is how long to wait for the namespace to be gone."""
+    """The options. `seconds`: the longest wait for the deletion."""
 
     team: str
     config_file: str | None = None
@@ -44,12 +44,12 @@ class DeleteRequest:
     seconds: float = 300.0
 
 
-# Is shown what will happen, and returns if the admin wants it. Raises CommandError if not.
+# Shows the plan and returns if the admin confirms it; raises CommandError otherwise.
 Confirm = Callable[[Removal], None]
 
 
 async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm) -> Removal:
-    """What was deleted, or would be. With `blockers` nothing was. Raises CommandError."""
+    """Delete the team unless there are `blockers`; return the plan. Raises CommandError."""
     reader = await reader_of(cluster)
     config = await configuration(reader, request.config_file)
     found = await _look(reader, request, config)
@@ -68,7 +68,7 @@ async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm
     if found.blockers or request.dry_run:
         return found
     confirm(found)
-    # A person may think for minutes, and somebody may have submitted something meanwhile.
+    # The confirmation may take minutes, and another user may have submitted a workload meanwhile.
     if (again := await _look(reader, request, config)).blockers:
         return again
     await _delete(cluster, reader, found, request.seconds)
@@ -76,7 +76,7 @@ async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm
 
 
 def exit_code(found: Removal) -> ExitCode:
-    """WANTING if something forbids the deletion."""
+    """Return WANTING if there are blockers."""
     return ExitCode.WANTING if found.blockers else ExitCode.FINE
 
 
@@ -108,7 +108,7 @@ async def _held(reader: Reader, team: str) -> Held:
 
 
 def _check(held: Held, config: Configuration) -> None:
-    """Raises CommandError for what is no team."""
+    """Raise CommandError if this is not a team."""
     behaviour = config.appwrapper
     reserved = behaviour.exemptions.service_account_namespaces
     if is_of_the_cluster(held.team, reserved):
@@ -139,7 +139,7 @@ def _check(held: Held, config: Configuration) -> None:
 
 
 async def _delete(cluster: Cluster, reader: Reader, found: Removal, seconds: float) -> None:
-    """One after the other; each is gone before the next goes."""
+    """Delete the objects in order. Wait until each is gone before the next deletion."""
     ends_at = cluster.clock.monotonic() + seconds
     for each in found.targets:
         resource = _resource_of(each.kind, reader.kueue)

@@ -1,4 +1,4 @@
-"""Reads what `team` decides about. What the user may not read is remembered in words."""
+"""Read the objects for `team`. Note the objects that the user may not read."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -25,33 +25,33 @@ from shared.config.configuration import Configuration
 from shared.config.loading import ConfigError, load_config, parse_config
 from shared.kube.client import Forbidden, NotFound
 
-_SPEAKS: Final = ("v1beta2", "v1beta1")  # what this command knows of Kueue's API
+_SPEAKS: Final = ("v1beta2", "v1beta1")  # the versions of Kueue's API that this command knows
 
 
 @dataclass
 class Reader:
-    """Reads objects under the user's rights. `unread` says what the API server refused."""
+    """Reads objects under the user's rights. `unread`: the API server's refusals."""
 
     cluster: Cluster
     kueue: str = ""
     unread: list[str] = field(default_factory=list)
 
     async def one(self, resource: Resource, namespace: str | None, name: str) -> JsonObject | None:
-        """The object, None where there is none. Raises Forbidden."""
+        """Return the object, None if it does not exist. Raises Forbidden."""
         try:
             return await self.cluster.client.get(resource, namespace, name)
         except NotFound:
             return None
 
     async def items(self, resource: Resource, namespace: str | None = None) -> list[JsonObject]:
-        """All objects, read page by page. Raises Forbidden."""
+        """Return all objects, read page by page. Raises Forbidden."""
         pages = self.cluster.client.pages(resource, namespace)
         return [item async for page in pages for item in page.items]
 
     async def one_if_allowed(
         self, resource: Resource, namespace: str | None, name: str
     ) -> JsonObject | None:
-        """The same, with what is refused among `unread`."""
+        """Return the object; None, noted in `unread`, if the API server refuses it."""
         try:
             return await self.one(resource, namespace, name)
         except Forbidden as error:
@@ -61,7 +61,10 @@ class Reader:
     async def items_if_allowed(
         self, resource: Resource, namespace: str | None = None, *, instead: str | None = None
     ) -> list[JsonObject] | None:
-        """The same; None where reading is refused. `instead`: then look in that namespace only."""
+        """Return all objects; None, noted in `unread`, if the API server refuses them.
+
+        `instead`: the namespace to try if the first list is refused.
+        """
         try:
             return await self.items(resource, namespace)
         except Forbidden as error:
@@ -71,7 +74,7 @@ class Reader:
         return None
 
     async def items_if_served(self, resource: Resource, namespace: str) -> list[JsonObject]:
-        """All objects; none where the Kind is not installed. Raises Forbidden."""
+        """Return all objects, none if the Kind is not installed. Raises Forbidden."""
         try:
             return await self.items(resource, namespace)
         except NotFound as error:
@@ -81,7 +84,10 @@ class Reader:
 
 
 async def reader_of(cluster: Cluster) -> Reader:
-    """Reads with the version of Kueue's API that the cluster prefers. Raises CommandError."""
+    """Return a Reader for the cluster's preferred version of Kueue's API, if known.
+
+    Otherwise for the newest known version that is served. Raises CommandError.
+    """
     try:
         found = await cluster.client.get_path(f"/apis/{KUEUE}")
     except NotFound as error:
@@ -100,7 +106,7 @@ async def reader_of(cluster: Cluster) -> Reader:
 
 
 async def configuration(reader: Reader, file: str | None) -> Configuration:
-    """The operator's configuration: of the file, else the cluster's, else the defaults."""
+    """Read the operator's configuration: from the file, else the cluster, else the defaults."""
     try:
         if file is not None:
             return load_config(file).config
@@ -118,7 +124,7 @@ async def configuration(reader: Reader, file: str | None) -> Configuration:
 
 
 async def live_objects(reader: Reader, team: str) -> Live:
-    """The team's objects that exist, by Kind and name. Raises Forbidden."""
+    """Return the team's existing objects by Kind and name. Raises Forbidden."""
     asked = (
         (NAMESPACES, None, team),
         (cluster_queues(reader.kueue), None, queue_name(team)),
@@ -135,7 +141,7 @@ async def live_objects(reader: Reader, team: str) -> Live:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What a command is about to do, for the API server to say whether the user may."""
+    """A right that a command needs, for a SelfSubjectAccessReview."""
 
     verb: str
     resource: Resource
@@ -148,7 +154,7 @@ class Right:
 
 
 async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str, ...]:
-    """Those that the user does not have, in words."""
+    """Describe the rights that the user lacks."""
     missing = []
     for each in dict.fromkeys(needed):
         attributes = {
@@ -173,7 +179,7 @@ async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str
 
 @asynccontextmanager
 async def needed(what: str) -> AsyncIterator[None]:
-    """Words what the API server refuses of what the block cannot do without."""
+    """Raise CommandError if the API server refuses a request of the block."""
     try:
         yield
     except Forbidden as error:

@@ -1,4 +1,4 @@
-"""`team list` and `team show`: gathers what the user may read, and what is missing in words."""
+"""Run `team list` and `team show`: read the objects that the user may read, note all others."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 
 @dataclass(frozen=True, slots=True)
 class TeamList:
-    """The report of `team list`. `resources` are those that columns of the table show."""
+    """The report of `team list`. `resources`: the resources with a column in the table."""
 
     teams: tuple[TeamStanding, ...]
     resources: tuple[str, ...]
@@ -29,7 +29,7 @@ class TeamList:
 
 
 async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
-    """Every team of the cluster. Raises CommandError where namespaces may not be listed."""
+    """Report every team. Raises CommandError if the user may not list namespaces."""
     reader = await reader_of(cluster)
     config = await configuration(reader, config_file)
     async with needed("team list"):
@@ -61,7 +61,7 @@ async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
 
 
 async def show_team(cluster: Cluster, team: str, config_file: str | None) -> TeamStanding:
-    """One team, as far as the user may see it. Raises CommandError if there is none."""
+    """Report one team from objects that the user may read. Raises CommandError if none exists."""
     reader = await reader_of(cluster)
     config = await configuration(reader, config_file)
     namespace = await reader.one_if_allowed(NAMESPACES, None, team)
@@ -91,7 +91,7 @@ async def show_team(cluster: Cluster, team: str, config_file: str | None) -> Tea
 
 
 def exit_code(standing: TeamStanding) -> ExitCode:
-    """WANTING if something is wrong with the team."""
+    """Return WANTING if the report has warnings."""
     return ExitCode.WANTING if standing.warnings else ExitCode.FINE
 
 

@@ -1,4 +1,4 @@
-"""What a team consists of: the objects of deploy/team/team1.yaml, for any team. Pure."""
+"""Build the objects of a team, the same as in deploy/team/team1.yaml. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from shared.api.objects import JsonObject, JsonValue, Resource
 from shared.config.configuration import LabelSelector
 
-# Kueue's API group. Which version of it to use, the API server says.
+# Kueue's API group. The API server reports its versions.
 KUEUE: Final = "kueue.x-k8s.io"
 RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -15,7 +15,7 @@ LOCAL_QUEUE: Final = "default-queue"
 DEFAULT_FLAVOR: Final = "default-flavor"
 DEFAULT_COHORT: Final = "default-cohort"
 DEFAULT_ROLE: Final = "mlbatch-edit"
-# Both roles stand in deploy/team/cluster.yaml. The viewer's is bound for the whole cluster.
+# deploy/team/cluster.yaml has both roles. The viewer's role is bound in the whole cluster.
 VIEWER_ROLE: Final = "appwrapper-queue-viewer"
 
 ROLE_BINDINGS: Final = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
@@ -26,62 +26,59 @@ CLUSTER_ROLES: Final = Resource(RBAC, "v1", "clusterroles", "ClusterRole", names
 
 
 def cluster_queues(version: str) -> Resource:
-    """ClusterQueues in this version of Kueue's API."""
+    """Return ClusterQueues in this version of Kueue's API."""
     return Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
 
 
 def local_queues(version: str) -> Resource:
-    """LocalQueues."""
     return Resource(KUEUE, version, "localqueues", "LocalQueue")
 
 
 def resource_flavors(version: str) -> Resource:
-    """ResourceFlavors."""
     return Resource(KUEUE, version, "resourceflavors", "ResourceFlavor", namespaced=False)
 
 
 def workloads(version: str) -> Resource:
-    """Kueue's Workloads."""
     return Resource(KUEUE, version, "workloads", "Workload")
 
 
 def queue_name(team: str) -> str:
-    """The team's ClusterQueue."""
+    """Return the name of the team's ClusterQueue."""
     return f"{team}-cluster-queue"
 
 
 def binding_name(team: str) -> str:
-    """The RoleBinding of the team's users."""
+    """Return the name of the RoleBinding of the team's users."""
     return f"{team}-edit"
 
 
 def viewer_binding_name(team: str) -> str:
-    """The ClusterRoleBinding of the team's users."""
+    """Return the name of the ClusterRoleBinding of the team's users."""
     return f"{team}-queue-viewer"
 
 
 def cohort_key(version: str) -> str:
-    """How Kueue's API calls a queue's cohort: v1beta2 renamed the field."""
+    """Return the name of the cohort's field, which v1beta2 renamed."""
     return "cohort" if version == "v1beta1" else "cohortName"
 
 
 def group(name: str) -> JsonObject:
-    """A group as the subject of a binding."""
+    """Return a group as the subject of a binding."""
     return {"apiGroup": RBAC, "kind": "Group", "name": name}
 
 
 def user(name: str) -> JsonObject:
-    """A user as the subject of a binding; also `system:serviceaccount:NAMESPACE:NAME`."""
+    """Return a user, or `system:serviceaccount:NAMESPACE:NAME`, as the subject of a binding."""
     return {"apiGroup": RBAC, "kind": "User", "name": name}
 
 
 def default_group(team: str) -> JsonObject:
-    """The group whose members are the team's users, unless the admin names others."""
+    """Return the group of a new team's users if the admin names no users and groups."""
     return group(f"{team}-edit-group")
 
 
 def selected_labels(selector: LabelSelector) -> dict[str, str] | None:
-    """The labels that make a namespace a team's; None if labels alone cannot do that."""
+    """Return the labels of a team's namespace; None if the selector needs more than labels."""
     labels = dict(selector.match_labels)
     for each in selector.match_expressions:
         if each.operator == "In" and each.values:
@@ -93,9 +90,9 @@ def selected_labels(selector: LabelSelector) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamSettings:
-    """What the admin asks for. `quotas` are amounts as written, by resource, in order.
+    """The settings from the admin. `quotas`: amounts as written, by resource, in order.
 
-    No `subjects`: an existing team keeps its users, a new one gets the default group.
+    Without `subjects` an existing team keeps its users, and a new team gets the default group.
     """
 
     name: str
@@ -108,7 +105,7 @@ class TeamSettings:
 
 
 def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
-    """All objects of a new team, in the order in which they are made: the users' rights last."""
+    """Build all objects of a new team in the order of creation: the users' rights last."""
     team = settings.name
     subjects = list(settings.subjects) or [default_group(team)]
     return (
@@ -142,7 +139,7 @@ def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
 
 
 def resource_group(flavor: str, quotas: Iterable[tuple[str, JsonValue]]) -> JsonObject:
-    """One resource group of one flavor. Kueue wants both lists in the same order."""
+    """Build a resource group of one flavor. Kueue requires the same order in both lists."""
     amounts = list(quotas)
     return {
         "coveredResources": [name for name, _ in amounts],
@@ -156,7 +153,7 @@ def resource_group(flavor: str, quotas: Iterable[tuple[str, JsonValue]]) -> Json
 
 
 def quota_value(amount: str) -> JsonValue:
-    """A whole number as a number, as manifests have it; else the text."""
+    """Return a whole number as int, as manifests have it; otherwise the text."""
     return int(amount) if amount.isascii() and amount.isdigit() else amount
 
 
@@ -167,7 +164,7 @@ def _cluster_queue(settings: TeamSettings, kueue: str) -> JsonObject:
         "kind": "ClusterQueue",
         "metadata": {"name": queue_name(settings.name)},
         "spec": {
-            # Whoever may make a LocalQueue for it may feed it: a matter of RBAC.
+            # All namespaces: RBAC restricts who may create LocalQueues for this queue.
             "namespaceSelector": {},
             cohort_key(kueue): settings.cohort,
             "preemption": {

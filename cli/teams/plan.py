@@ -1,8 +1,8 @@
-"""What `team create` will do, from what there is and what the admin asks for. Pure.
+"""Plan `team create` from the existing objects and the admin's settings. Pure.
 
-What is missing is created. What exists is changed only where the admin asked for that very change:
-users are added, quotas are set with --change-quota, a namespace is labelled with --adopt. Every
-other difference is shown and left alone.
+Missing objects are created. Existing objects are changed only if the admin asked for that change:
+users are added, --change-quota sets quotas, --adopt labels a namespace. Every other difference is
+only reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ from cli.teams.manifests import (
 from cli.teams.quotas import CapacityRow, amount, quotas_of, shown
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
 
-ObjectKey = tuple[str, str]  # Kind and name: no team has two of one name
+ObjectKey = tuple[str, str]  # Kind and name, unique within a team
 Live = Mapping[ObjectKey, JsonObject]
 
 
 class Action(StrEnum):
-    """What happens to an object."""
+    """The planned action for an object."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -36,7 +36,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field of an object that exists. `remedy`, where there is one, is what to do about it."""
+    """A differing field of an existing object. `remedy`: how the admin can resolve it."""
 
     field: str
     found: str
@@ -46,9 +46,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ObjectPlan:
-    """`changes` will be made. `left` differs from what was asked for, and stays.
+    """The plan for one object. `left`: differences from the settings that are not changed.
 
-    `manifest` is what is applied: an existing object's own values, with the changes.
+    `manifest`: the object to apply, with the values of the existing object and the changes.
     """
 
     kind: str
@@ -58,13 +58,13 @@ class ObjectPlan:
     changes: tuple[Difference, ...]
     left: tuple[Difference, ...]
     manifest: JsonObject
-    # The version that was looked at: a write fails if somebody changed the object since.
+    # The version that was read: a write fails if another client changed the object since.
     resource_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What may be changed of what exists."""
+    """The changes of existing objects that the admin allows."""
 
     change_quota: bool = False
     adopt: bool = False
@@ -72,7 +72,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamPlan:
-    """The report of `team create`. With `dry_run`, or any `refused`, nothing was written."""
+    """The report of `team create`. With `dry_run` or any `refused` nothing was written."""
 
     team: str
     dry_run: bool
@@ -83,24 +83,24 @@ class TeamPlan:
 
     @property
     def differs(self) -> bool:
-        """Something is not as the admin asked for, and stays so."""
+        """True if an object still differs from the settings afterwards."""
         return any(each.left for each in self.objects)
 
     @property
     def changes_anything(self) -> bool:
-        """At least one object is written."""
+        """True if at least one object is written."""
         return any(each.action is not Action.KEEP for each in self.objects)
 
 
 def object_plans(
     settings: TeamSettings, asked: Asked, kueue: str, live: Live
 ) -> tuple[ObjectPlan, ...]:
-    """What happens to each object of the team, in the order in which it happens."""
+    """Plan each object of the team, in the order of the writes."""
     plans: list[ObjectPlan] = []
     for wanted in team_objects(settings, kueue):
         kind = wanted["kind"]
         if kind == "ClusterRoleBinding":
-            # Whoever is among the team's users sees its quota, also who was added by hand.
+            # All users of the team may see its quota, also users whom an admin added by hand.
             users = next(each.manifest["subjects"] for each in plans if each.kind == "RoleBinding")
             settings = replace(settings, subjects=tuple(users))
             wanted["subjects"] = users
@@ -112,7 +112,7 @@ def object_plans(
 def refusals(
     settings: TeamSettings, asked: Asked, live: Live, reserved: Sequence[str], slack_queue: str = ""
 ) -> Iterator[str]:
-    """Why this team cannot be made at all; nothing is written then."""
+    """Yield the reasons to refuse this team; then nothing is written."""
     team = settings.name
     namespace = live.get(("Namespace", team))
     if is_of_the_cluster(team, reserved):
@@ -134,12 +134,12 @@ def refusals(
 
 
 def is_of_the_cluster(namespace: str, reserved: Sequence[str]) -> bool:
-    """It can be no team's, whatever labels it has."""
+    """True if the namespace belongs to the cluster. Its labels cannot make it a team's."""
     return namespace in reserved or namespace.startswith("kube-") or namespace == "default"
 
 
 def over_capacity(rows: Sequence[CapacityRow]) -> Iterator[str]:
-    """Each resource of which all quotas together promise more than pods can have."""
+    """Describe each resource whose quotas together exceed the capacity."""
     for row in rows:
         if row.is_exceeded and row.schedulable is not None:
             yield (
@@ -150,10 +150,10 @@ def over_capacity(rows: Sequence[CapacityRow]) -> Iterator[str]:
 
 
 def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str]:
-    """Resources that other queues of the cohort cover and this one does not.
+    """Describe resources that other queues of the cohort cover and this one does not.
 
-    Kueue never admits a workload that asks for a resource its ClusterQueue does not cover. `pods`
-    is counted only where it is covered.
+    Kueue never admits a workload that requests a resource without quota in its ClusterQueue,
+    except `pods`: Kueue counts pods only if the ClusterQueue has quota for them.
     """
     covered = {resource for (_, resource), _ in quotas_of(queue)}
     elsewhere = {
@@ -173,7 +173,7 @@ def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str
 
 
 def _cohort(queue: JsonObject) -> JsonValue:
-    """Items of lists need not say their version, so both names of the field are tried."""
+    """Return the cohort by either name of the field: items of a list may have no apiVersion."""
     spec = queue["spec"]
     return spec.get(cohort_key("v1beta2"), spec.get(cohort_key("v1beta1")))
 
@@ -243,7 +243,7 @@ def _cluster_queue(
 
 
 def _quota_differences(found: JsonObject, settings: TeamSettings) -> list[Difference]:
-    """Of the resources that the admin named; all others stay as they are."""
+    """Return differing quotas of resources that the admin named; others are not changed."""
     own = {key: each["nominalQuota"] for key, each in quotas_of(found)}
     differences = []
     for resource, written in settings.quotas.items():
@@ -255,7 +255,7 @@ def _quota_differences(found: JsonObject, settings: TeamSettings) -> list[Differ
 
 
 def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonObject]:
-    """The resource groups with the admin's quotas. Limits and other resources stay."""
+    """Set the admin's quotas in the resource groups. Limits and other resources stay."""
     left = dict(settings.quotas)
     home: JsonObject | None = None
     for group in groups:
@@ -273,7 +273,7 @@ def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonO
         assert home is not None
         home["coveredResources"].append(name)
         for flavor in home["flavors"]:
-            # Kueue wants every flavor of a group to name every resource that it covers.
+            # In Kueue every flavor of a group must list every resource of the group.
             own: JsonValue = value if flavor["name"] == settings.flavor else 0
             flavor["resources"].append({"name": name, "nominalQuota": own})
     return groups
@@ -301,18 +301,18 @@ def _binding(
     manifest = {**deepcopy(wanted), "roleRef": found["roleRef"], "subjects": [*present, *added]}
     changes = [Difference("subjects", "none", described_subject(each)) for each in added]
     if left and wanted["kind"] == "ClusterRoleBinding":
-        # It has the name by chance. Nobody asked for that role in the whole cluster.
+        # The binding has this name by chance. No admin asked for its role in the whole cluster.
         return [], left, {**manifest, "subjects": present}
     return changes, left, manifest
 
 
 def subject_key(subject: JsonObject) -> tuple[str, str, str]:
-    """Two subjects with the same key are the same people."""
+    """Return the identity of a subject: equal keys mean the same subject."""
     return subject["kind"], subject.get("namespace", ""), subject["name"]
 
 
 def described_subject(subject: JsonObject) -> str:
-    """`group a`, `user b`, `service account NAMESPACE/NAME`."""
+    """Return `group a`, `user b` or `service account NAMESPACE/NAME`."""
     if subject["kind"] == "ServiceAccount":
         return f"service account {subject.get('namespace', '')}/{subject['name']}"
     return f"{subject['kind'].lower()} {subject['name']}"
@@ -321,7 +321,7 @@ def described_subject(subject: JsonObject) -> str:
 def _leaf_differences(
     found: JsonValue, wanted: JsonValue, path: str, remedy: str | None = None
 ) -> Iterator[Difference]:
-    """What of `wanted` an object does not have; what it has besides is no difference."""
+    """Yield the fields of `wanted` that differ. Additional fields of the object are ignored."""
     if isinstance(wanted, dict) and isinstance(found, dict) and wanted:
         for key, value in wanted.items():
             yield from _leaf_differences(found.get(key), value, f"{path}.{key}", remedy)
@@ -349,7 +349,7 @@ _OF_KIND: Final = {
 def planned_queues(
     queues: Sequence[JsonObject], objects: Sequence[ObjectPlan]
 ) -> tuple[JsonObject, list[JsonObject]]:
-    """The team's ClusterQueue, and all ClusterQueues, as they will be."""
+    """Return the team's ClusterQueue and all ClusterQueues as they will be after the writes."""
     (queue,) = (each.manifest for each in objects if each.kind == "ClusterQueue")
     name = queue["metadata"]["name"]
     others = [each for each in queues if each["metadata"]["name"] != name]

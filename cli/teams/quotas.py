@@ -1,7 +1,7 @@
-"""Quotas of all ClusterQueues beside what the nodes have: sums, and how amounts are written. Pure.
+"""Compare the quotas of all ClusterQueues with the nodes' capacity, and format amounts. Pure.
 
-A quota belongs to a flavor, and each node to the flavor with the most labels that it carries.
-Capacity is what pods may have (`allocatable`), less what the controller calls unschedulable.
+A quota belongs to a flavor. A node belongs to the flavor that selects it by the most labels.
+Capacity is the nodes' `allocatable` without the amounts that the controller calls unschedulable.
 """
 
 from collections import defaultdict
@@ -24,11 +24,11 @@ _BINARY: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 
 class QuotaError(ValueError):
-    """What the admin wrote is no quota. Says what one looks like."""
+    """An invalid quota. The message shows a valid one."""
 
 
 def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
-    """The values of --quota, RESOURCE=AMOUNT each. Raises QuotaError."""
+    """Parse the values of --quota, RESOURCE=AMOUNT each. Raises QuotaError."""
     found: dict[str, str] = {}
     for each in written:
         resource, equals, amount = each.partition("=")
@@ -47,7 +47,7 @@ def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
 
 
 def quotas_of(queue: JsonObject | None) -> Iterator[tuple[FlavorResource, JsonObject]]:
-    """Each quota of a ClusterQueue with its nominalQuota and limits."""
+    """Yield each quota of a ClusterQueue, with its nominalQuota and limits."""
     for group in ((queue or {}).get("spec") or {}).get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
             for each in flavor.get("resources") or ():
@@ -55,12 +55,12 @@ def quotas_of(queue: JsonObject | None) -> Iterator[tuple[FlavorResource, JsonOb
 
 
 def amount(written: JsonValue) -> Decimal:
-    """A quantity that the API server or Kueue has stored."""
+    """Read a quantity that the API server has stored."""
     return parse_quantity(written)
 
 
 def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
-    """The nominal quotas of all queues. The slack queue counts with what it may lend."""
+    """Add the nominal quotas of all queues; for the slack queue its lending limits, if set."""
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
     for queue in queues:
         is_slack = bool(slack_queue) and queue["metadata"]["name"] == slack_queue
@@ -72,7 +72,7 @@ def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResourc
 
 @dataclass(frozen=True, slots=True)
 class CapacityRow:
-    """One resource of one flavor. `schedulable` is None where the nodes could not be read."""
+    """One resource of one flavor. `schedulable`: None if the nodes could not be read."""
 
     flavor: str
     resource: str
@@ -83,12 +83,12 @@ class CapacityRow:
 
     @property
     def is_exceeded(self) -> bool:
-        """All quotas together promise more than pods can have."""
+        """True if all quotas together exceed the capacity."""
         return self.schedulable is not None and self.quotas_after > self.schedulable
 
     @property
     def is_raised(self) -> bool:
-        """This command adds to what is promised."""
+        """True if this command raises the sum of all quotas."""
         return self.quotas_after > self.quotas_before
 
 
@@ -98,7 +98,7 @@ def capacity_rows(
     after: Amounts,
     capacity: Mapping[FlavorResource, tuple[Decimal, Decimal]] | None,
 ) -> tuple[CapacityRow, ...]:
-    """A row for each of `keys`. `capacity`: schedulable and unschedulable; None: not known."""
+    """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""
     none = (Decimal(0), Decimal(0))
     return tuple(
         CapacityRow(
@@ -119,9 +119,9 @@ def capacities(
     nodes: Iterable[JsonObject],
     resource_taints: ResourceTaints,
 ) -> dict[FlavorResource, tuple[Decimal, Decimal]]:
-    """What pods can have of each flavor's nodes, and what no new pod can have there.
+    """Return the schedulable and the unschedulable amount of each flavor's nodes.
 
-    A node belongs to one flavor, as it does for the slack queue. `flavors` are all that there are.
+    A node belongs to one flavor, as for the slack queue. `flavors`: all flavors of the cluster.
     """
     ordered = by_precedence(node_flavor(each) for each in flavors.values())
     projection = NodeProjection()
@@ -137,11 +137,11 @@ def capacities(
 
 
 def shown(resource: str, value: Decimal) -> str:
-    """An amount as people write it: bytes with a binary suffix, all else as a plain number."""
+    """Format an amount for people: bytes with a binary suffix, all else as a plain number."""
     if resource in _BYTES or resource.startswith("hugepages-"):
         for index, suffix in enumerate(_BINARY):
             unit = Decimal(1024) ** (len(_BINARY) - index)
-            # 8800Gi stays 8800Gi: a unit is taken only where nothing is lost by it.
+            # A unit is used only for whole numbers of it: 8800Gi stays 8800Gi.
             if value and value % unit == 0 and value / unit < _LONGEST:
                 return f"{value / unit:f}{suffix}"
         if value >= 1 << 30:

@@ -1,4 +1,4 @@
-"""What `team delete` will delete, in which order, and what forbids it. Pure."""
+"""Plan `team delete`: the objects to delete, their order, and the blockers. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})  # of AppWrappers and of pods
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Everything that was read of a team before its deletion. None: it is not there.
+    """The objects of a team that were read before its deletion. None: it does not exist.
 
-    `others_queues` are the LocalQueues of other namespaces.
+    `others_queues`: all LocalQueues, of which `_feeding` ignores the team's own.
     """
 
     team: str
@@ -33,7 +33,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One object to delete. With the namespace goes everything in it."""
+    """One object to delete. Its deletion includes, for a namespace, everything in it."""
 
     kind: str
     name: str
@@ -42,7 +42,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A PersistentVolumeClaim, whose data go with the namespace."""
+    """A PersistentVolumeClaim, whose data are deleted with the namespace."""
 
     name: str
     capacity: str
@@ -51,9 +51,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """The report of `team delete`. With `dry_run`, or any `blockers`, nothing was deleted.
+    """The report of `team delete`. With `dry_run` or any `blockers` nothing was deleted.
 
-    `ended_app_wrappers` and `pods` are how many go with the namespace.
+    `ended_app_wrappers`, `pods`: the numbers that are deleted with the namespace.
     """
 
     team: str
@@ -67,10 +67,10 @@ class Removal:
 
 
 def removal(held: Held, *, dry_run: bool) -> Removal:
-    """What happens. The order lets a second run finish what a killed one began.
+    """Plan the deletion in an order that lets a second run finish an interrupted one.
 
-    The ClusterQueue goes last, when the namespace is gone: until then it holds the quota of what
-    still ends in there, and it is what a second run finds.
+    The ClusterQueue is deleted last, when the namespace is gone. Until then it holds the quota of
+    pods that still terminate there, and a second run finds the team by it.
     """
     return Removal(
         team=held.team,
@@ -85,13 +85,13 @@ def removal(held: Held, *, dry_run: bool) -> Removal:
 
 
 def blockers(held: Held) -> Iterator[str]:
-    """What runs or waits in the namespace. What is counted once is named once."""
+    """Name the objects that run or wait in the namespace, each workload once."""
     if is_being_deleted(held.namespace):
-        return  # it cannot be stopped any more
+        return  # the deletion cannot be stopped any more
     wrapped = {each["metadata"]["name"]: each for each in held.appwrappers if _runs(each)}
     for name, each in wrapped.items():
         yield f"AppWrapper {name} ({_phase(each) or 'not begun'})"
-    # An ended one may hold quota until its pods are gone; a deleted one leaves its Workload.
+    # An ended AppWrapper may hold quota until its pods are gone; a deleted one leaves its Workload.
     ended = {each["metadata"]["name"] for each in held.appwrappers} - {*wrapped}
     queued: set[str] = set()
     for each in held.workloads:
@@ -114,7 +114,7 @@ def blockers(held: Held) -> Iterator[str]:
 
 
 def _targets(held: Held) -> Iterator[Target]:
-    """In the order of their deletion."""
+    """Yield the objects in the order of their deletion."""
     binding, queue = held.viewer_binding, held.queue
     if binding is not None and binding["roleRef"]["name"] == VIEWER_ROLE:
         yield _target("ClusterRoleBinding", binding)
@@ -125,7 +125,7 @@ def _targets(held: Held) -> Iterator[Target]:
 
 
 def _kept(held: Held) -> Iterator[str]:
-    """What has the team's name and stays, with the reason."""
+    """Describe objects with the team's name that are not deleted, and why."""
     binding = held.viewer_binding
     if binding is not None and (role := binding["roleRef"]["name"]) != VIEWER_ROLE:
         name = viewer_binding_name(held.team)
@@ -137,7 +137,7 @@ def _kept(held: Held) -> Iterator[str]:
 
 
 def _feeding(held: Held) -> list[str]:
-    """LocalQueues of other namespaces that feed the team's ClusterQueue."""
+    """Name LocalQueues of other namespaces that use the team's ClusterQueue."""
     return [
         f"{each['metadata']['namespace']}/{each['metadata']['name']}"
         for each in held.others_queues
@@ -164,12 +164,12 @@ def _phase(item: JsonObject) -> str:
 
 
 def _runs(item: JsonObject) -> bool:
-    """An AppWrapper or a pod that has not ended."""
+    """True if the AppWrapper or pod has not ended."""
     return _phase(item) not in _ENDED
 
 
 def remaining(namespace: JsonObject) -> list[str]:
-    """Why a namespace that is being deleted is still there, in the API server's words."""
+    """Return the API server's messages why a namespace is still being deleted."""
     conditions: Iterable[JsonObject] = (namespace.get("status") or {}).get("conditions") or ()
     return [
         str(each.get("message") or each["type"]) for each in conditions if each["status"] == "True"

@@ -1,4 +1,4 @@
-"""How a team stands: its queue, quota, usage and users, and what is wrong with it. Pure."""
+"""Report a team's state: its queue, quota, usage, users and problems. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ _NOT_STOPPED: Final = (None, "None")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What was read of one team. None: it was not read, or may not be.
+    """The objects that were read for one team. None: not read, not readable, or not existing.
 
-    `queues` and `local_queues` are those of all teams.
+    `queues`, `local_queues`: of all teams.
     """
 
     team: str
@@ -49,7 +49,7 @@ class Seen:
 
     @property
     def queue(self) -> JsonObject | None:
-        """The ClusterQueue that `default-queue` feeds, else that of the team's name."""
+        """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
         fed = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("clusterQueue")
             for each in self.own_queues
@@ -61,7 +61,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class QuotaUse:
-    """One quota of the ClusterQueue. `used`: held by admitted workloads, `borrowed` of it."""
+    """One quota of the ClusterQueue. `used`: by admitted workloads. `borrowed`: part of `used`."""
 
     flavor: str
     resource: str
@@ -74,7 +74,7 @@ class QuotaUse:
 
 @dataclass(frozen=True, slots=True)
 class QueueStanding:
-    """A LocalQueue. Workloads: `admitted` run, `pending` wait."""
+    """A LocalQueue with the numbers of admitted and pending workloads."""
 
     name: str
     cluster_queue: str
@@ -85,7 +85,7 @@ class QueueStanding:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Who may do what in the namespace: `group a`, `user b`."""
+    """A subject (`group a`, `user b`) with its role in the namespace."""
 
     subject: str
     role: str
@@ -94,7 +94,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamStanding:
-    """The report of `team show`, and one entry of `team list`. None: it could not be read."""
+    """The report of `team show`, and one entry of `team list`. None: unknown or not existing."""
 
     team: str
     labelled: bool | None
@@ -110,7 +110,7 @@ class TeamStanding:
 
 
 def team_standing(seen: Seen) -> TeamStanding:
-    """Everything about one team."""
+    """Build the report about one team."""
     queue = seen.queue
     spec = (queue or {}).get("spec") or {}
     members = None if seen.bindings is None else tuple(_members(seen.bindings))
@@ -134,7 +134,7 @@ def team_standing(seen: Seen) -> TeamStanding:
 def teams_of(
     namespaces: Iterable[JsonObject], queues: Iterable[JsonObject], config: Configuration
 ) -> list[str]:
-    """The names of all teams: labelled namespaces, and ClusterQueues that teams left behind."""
+    """Name all teams: labelled namespaces, and ClusterQueues whose team's namespace is gone."""
     selector, slack = config.appwrapper.team_namespace_selector, config.appwrapper.slack_queue.name
     known = {each["metadata"]["name"]: each for each in namespaces}
     found = {name for name, each in known.items() if selector.matches(labels(each))}
@@ -200,7 +200,7 @@ def _namespace(item: JsonObject) -> str:
 
 
 def _warnings(seen: Seen) -> Iterator[str]:
-    """What keeps the team's workloads from being queued, counted or admitted."""
+    """Yield problems that prevent the team's workloads from being queued, counted or admitted."""
     yield from _of_namespace(seen)
     if seen.local_queues is not None and seen.namespace is not None:
         yield from _of_local_queues(seen)

@@ -1,4 +1,4 @@
-"""The reports of `team` as people read them."""
+"""Print the reports of `team` for people."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -24,7 +24,7 @@ _COLOURS: Final = {Action.CREATE: "green", Action.CHANGE: "yellow", Action.KEEP:
 
 
 def print_plan(plan: TeamPlan, console: "Console") -> None:
-    """What `team create` did or would do, and the sums of quotas."""
+    """Print the changes that `team create` made or would make, and the sums of quotas."""
     console.print(_headline(plan))
     console.print()
     console.print(_changes(plan))
@@ -36,7 +36,7 @@ def print_plan(plan: TeamPlan, console: "Console") -> None:
 
 
 def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
-    """A line for each team; with `wide` all resources that have a quota."""
+    """Print a line for each team; with `wide` all resources that have a quota."""
     if not found.teams:
         console.print("There is no team. `appwrapper team create NAME` makes one.")
     else:
@@ -49,7 +49,7 @@ def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
 
 
 def print_team(found: "TeamStanding", console: "Console") -> None:
-    """One team with its quotas, queues, users and warnings."""
+    """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
         console.print()
@@ -73,7 +73,7 @@ def print_team(found: "TeamStanding", console: "Console") -> None:
 
 
 def print_removal(found: "Removal", console: "Console", *, done: bool = False) -> None:
-    """What goes, before it goes; or what went."""
+    """Print the objects to delete, or the deleted objects."""
     if found.blockers:
         console.print(f"Team {found.team} has workloads that run or wait:")
         for each in found.blockers:
@@ -190,7 +190,7 @@ def _teams_table(found: "TeamList", *, wide: bool) -> Table:
 
 
 def _by_resource(quotas: Iterable["QuotaUse"]) -> Iterator["QuotaUse"]:
-    """The flavors of a queue added up."""
+    """Add the quotas of all flavors by resource."""
     from dataclasses import replace
 
     found: dict[str, QuotaUse] = {}
@@ -260,7 +260,7 @@ def _print_notes(warnings: Sequence[str], console: "Console") -> None:
 
 
 def _table(*columns: str) -> Table:
-    """Columns as kubectl has them; ">" sets one to the right."""
+    """Return a table in kubectl's style. ">" aligns a column to the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for each in columns:
         table.add_column(
