@@ -1,10 +1,10 @@
-"""Under a topology of Kueue's: nodes that Kueue assigned and that take no pods now.
+"""Ask Kueue for other nodes if an assigned node accepts no pods, under a Kueue topology.
 
-Kueue pins the pods of each attempt to the nodes that it assigned when it admitted the workload, and
-a reset keeps both quota and assignment. So before the next attempt of a reset the assignment is
-looked at. Where a node of it is cordoned, or has a label that keeps these pods off, Kueue is asked
-to evict the workload: it suspends the AppWrapper, takes the quota back and assigns nodes anew. The
-quota stays reserved until then, through the deletion and the pause.
+Kueue pins the pods of each attempt to the nodes that it assigned at admission. A reset keeps both
+the quota and the assignment. So the controller checks the assignment before the next attempt. If a
+node is cordoned, or has a label that rejects these pods, the controller makes Kueue evict the
+Workload. Kueue then suspends the AppWrapper, releases the quota and assigns other nodes. The quota
+stays reserved until then, through the deletion and the pause.
 """
 
 from datetime import datetime, timedelta
@@ -22,14 +22,14 @@ from controller.phases.needs import is_reassignment_overdue
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_UNHEALTHY
 
-# The Workload may have changed while it was asked; then nobody has heard of it.
+# The Workload may have changed before the eviction was written; then Kueue has not seen it.
 _ASK_AGAIN: Final = timedelta(seconds=1)
 
 
 def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Say it once, before Kueue is asked; then ask until Kueue has heard, and wait.
+    """Report the reassignment once, request the eviction until it is written, then wait.
 
-    Kueue answers by suspending the AppWrapper. () where the next attempt may begin.
+    Kueue answers by suspending the AppWrapper. Return () if the next attempt may begin.
     """
     found = snapshot.misplacement
     if found is None:
@@ -48,7 +48,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
 
 
 def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:
-    """What is said when the next attempt begins although Kueue was asked for other nodes."""
+    """Return the warning that Kueue did not assign other nodes in time; empty if it did."""
     if not (is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config)):
         return ""
     return (

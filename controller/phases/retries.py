@@ -1,4 +1,4 @@
-"""Reset or fail: what an unhealthy AppWrapper has left to spend."""
+"""Reset an unhealthy AppWrapper, or let it fail if no retry remains or may follow."""
 
 import re
 from dataclasses import dataclass, replace
@@ -40,25 +40,25 @@ _HELD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is wrong with an AppWrapper. `logged` as for MoveTo.
+    """A problem of an AppWrapper. `logged` as for MoveTo.
 
-    `root_cause` is set where failures are what is wrong: nobody's deletion, label or refusal.
+    `root_cause` is set only for failures, not for a deletion, a node's label or a refused create.
     """
 
     reason: Reason
     message: str
     logged: str | None = None
     root_cause: RootCause | None = None
-    retryable: bool = True  # False: straight to Failed
-    non_recoverable: bool = False  # because the program recorded that no retry can help
-    why_terminal: str = ""  # what forbids a retry, where `message` does not say it
-    spends_retry: bool = True  # False: one must be left, and stays
+    retryable: bool = True  # False: move to Failed directly
+    non_recoverable: bool = False  # not retryable because the program recorded that none can help
+    why_terminal: str = ""  # the reason against a retry, if `message` lacks it
+    spends_retry: bool = True  # False: a reset needs a remaining retry but does not spend it
 
 
 def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
-    """Reset while retries are left and nothing forbids one, else fail.
+    """Reset if retries remain and nothing forbids one, else fail.
 
-    Ask `hold_on` first: a reset that must wait is not for this function.
+    Call `hold_on` first: this function does not check whether the reset must wait.
     """
     if _is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
@@ -78,7 +78,7 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
 
 
 def retry_progress(spent: int, follows: str, config: FaultTolerance) -> str:
-    """Return which retry of how many an attempt is, and what `follows`."""
+    """Return `2 of 3 retries spent; …`, with `follows` at the end."""
     limit = config.retry_limit
     noun = "retry" if limit == 1 else "retries"
     return f"{spent} of {limit} {noun} spent; {follows}"
@@ -88,7 +88,7 @@ _PROGRESS: Final = re.compile(r"; \d+ of \d+ retr(?:y|ies) spent; .*")
 
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
-    """Say when the next attempt begins, once that is known."""
+    """Report the start of the next attempt in PodsReady and Unhealthy."""
     follows = f"the next attempt begins at {format_time(begins)}"
     progress = retry_progress(snapshot.retries, follows, config)
     ready = SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress)
@@ -96,16 +96,16 @@ def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -
     if said is None or CONDITION_UNHEALTHY not in snapshot.conditions:
         return (ready,)
     if (reason := next((each for each in Reason if each == said.reason), None)) is None:
-        return (ready,)  # another operator's
+        return (ready,)  # another operator wrote this reason
     message = f"{_PROGRESS.sub('', said.message)}; {progress}"
     return (ready, SetCondition(CONDITION_UNHEALTHY, True, reason, message, progress))
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
-    """What keeps the answer to `finding` waiting, if anything.
+    """Return why the answer to `finding` must wait; None if it need not.
 
-    Failing does not wait, save for a node's label: whoever has no retry left would be the first to
-    be lost by labels that are wrong. The breaker holds nothing but what such labels ask for.
+    A move to Failed waits only if it is an evacuation: otherwise wrong labels would end all
+    AppWrappers that have no retry left. The breaker holds only evacuations.
     """
     hold = snapshot.reset_hold
     if hold is None or finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
@@ -115,7 +115,7 @@ def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Res
 
 
 def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
-    """It is unhealthy, says so, and says what its reset waits for: once, not with every pass."""
+    """Set Unhealthy and report what the reset waits for: once, not in every pass."""
     reason = _HELD[hold.reason]
     said = snapshot.told.get(CONDITION_UNHEALTHY)
     if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
@@ -127,13 +127,13 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
 
 
 def was_held(snapshot: Snapshot) -> bool:
-    """Unhealthy speaks of a reset that waits."""
+    """True if Unhealthy reports a reset that waits."""
     said = snapshot.told.get(CONDITION_UNHEALTHY)
     return said is not None and said.reason in _HELD.values()
 
 
 def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
-    """Failed: keep the resources for DeletionOnFailureGracePeriod, then delete them.
+    """Move to Failed: keep the resources for DeletionOnFailureGracePeriod, then delete them.
 
     QuotaReserved and ResourcesDeployed stay True until the deletion is proved complete.
     """
@@ -155,11 +155,11 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
 
 
 def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
-    """Remember the node that may be the reason, in the status write that announces the end.
+    """Record the node that may be the cause, in the status write that ends the attempt.
 
-    A failure that no retry can help with is nobody's node's. Where a label drives pods off their
-    node, that node is known to be bad: pods elsewhere mostly failed because their peers there did.
-    The last attempt counts too: the node may fail other users' workloads.
+    A failure that forbids a retry is not a node's fault. In an evacuation the bad node is known:
+    pods on other nodes mostly failed because their peers failed. The last attempt also counts: the
+    node may fail other users' workloads.
     """
     if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()
@@ -167,7 +167,7 @@ def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
 
 
 def _root_cause(finding: Finding, decision: Decision, consequence: str) -> Actions:
-    """Remember it in the status write that announces the end of the attempt."""
+    """Record the root cause in the status write that ends the attempt."""
     if finding.root_cause is None:
         return ()
     recorded = finding.non_recoverable
@@ -175,7 +175,7 @@ def _root_cause(finding: Finding, decision: Decision, consequence: str) -> Actio
 
 
 def _opened(finding: Finding, opening: str) -> Finding:
-    """The same, with why no retry follows before the rest."""
+    """Put the reason against a retry before the message."""
     logged = None if finding.logged is None else f"{opening}{finding.logged}"
     return replace(finding, message=f"{opening}{finding.message}", logged=logged)
 
@@ -193,7 +193,7 @@ def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -
     return not finding.retryable or snapshot.retries >= config.retry_limit
 
 
-# Failed: it cannot go on. Its resources and its quota go once they may.
+# Failed: no attempt follows. Resources are deleted and quota is released after the grace period.
 
 
 def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
@@ -216,5 +216,5 @@ def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def _deletion_due(snapshot: Snapshot) -> bool:
-    """Suspending ends the grace period, and a deletion that has begun goes on."""
+    """True if a suspension ends the grace period or a deletion has begun."""
     return snapshot.suspend or snapshot.timers.forceful_deletion is not None

@@ -1,4 +1,4 @@
-"""Running: the components are deployed; watch for success, for trouble and for suspension."""
+"""Running: the components are deployed; check for success, problems and suspension."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -44,7 +44,7 @@ from shared.api.names import (
 
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Check the rows below in order; the first that applies decides."""
+    """Return the actions of the first row below that applies."""
     decisions = (row(snapshot, now, config) for row in ROWS)
     actions = next(actions for actions in decisions if actions is not None)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
@@ -53,31 +53,31 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
 
 
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Kueue or a user suspended it: Suspending."""
+    """Move to Suspending if Kueue or a user suspended the AppWrapper."""
     return suspend(snapshot) if snapshot.suspend else None
 
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Its namespace is being deleted: nothing, whatever else is deleted."""
+    """Only report the deletion if the namespace is being deleted."""
     return wait_for_namespace() if snapshot.namespace_ending else None
 
 
 def component_is_missing(
     snapshot: Snapshot, _now: datetime, config: FaultTolerance
 ) -> Actions | None:
-    """Another client deleted a component that had not ended: Failed, whatever the retry limit."""
+    """If another client deleted an unfinished component, fail whatever the retry limit."""
     finding = missing_component(snapshot)
-    if finding is None or has_ended_well(snapshot):  # then the rest is being removed, by us
+    # After success the controller itself deletes components.
+    if finding is None or has_ended_well(snapshot):
         return None
     return fail(snapshot, finding, config)
 
 
 def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """A component reports that it failed: reset or fail, without grace period.
+    """Reset or fail, without grace period, if a component reports that it failed.
 
-    While the reset must wait the component may delete itself by its TTL. So the controller records
-    the report: after a restart it must not take the component for missing, which no retry can
-    repair.
+    While the reset waits, the component's TTL may delete it. So the controller records the report:
+    after a restart it must not treat the component as missing, for which no retry follows.
     """
     if (finding := failed_component(snapshot, config)) is None:
         return None
@@ -87,23 +87,21 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 
 def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
-    """All components succeeded and no pod runs any more: Succeeded."""
+    """Move to Succeeded if all components succeeded and no pod runs any more."""
     return _succeed(snapshot, config) if has_succeeded(snapshot) else None
 
 
 def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """All components succeeded, but pods still run: helpers are deleted at once, pods after
-    FailureGracePeriod.
-    """
+    """If all components succeeded, delete helpers at once, other pods after FailureGracePeriod."""
     return remove_the_rest(snapshot, now, config) if has_ended_well(snapshot) else None
 
 
 def under_way(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """It runs: evacuation, Unhealthy, PodsReady."""
+    """Report PodsReady and Unhealthy, and evacuate if a node's label requires it."""
     return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
 
 
-# The last always applies.
+# The last row always applies.
 Row = Callable[[Snapshot, datetime, FaultTolerance], Actions | None]
 ROWS: Final[tuple[Row, ...]] = (
     suspended,
@@ -117,7 +115,10 @@ ROWS: Final[tuple[Row, ...]] = (
 
 
 def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | None:
-    """A component gave up by itself, so no grace period can help. Helpers may."""
+    """Return the finding about components that failed; None without one. Helpers do not count.
+
+    A component that reports its failure has given up, so no grace period can help.
+    """
     failed = [
         each for each in snapshot.components if each.terminal is Terminal.FAILED and not each.helper
     ]
@@ -145,7 +146,7 @@ def _record_failures(snapshot: Snapshot) -> Actions:
 
 
 def _succeed(snapshot: Snapshot, config: FaultTolerance) -> Actions:
-    """The quota goes back at once; the resources stay for SuccessTTL, for their logs."""
+    """Release the quota at once; keep the resources for SuccessTTL, for their logs."""
     settled: list[SetCondition] = []
     if CONDITION_PODS_READY not in snapshot.conditions and is_ready(snapshot):
         settled.append(SetCondition(CONDITION_PODS_READY, True, Reason.SUFFICIENT_PODS_READY))

@@ -1,4 +1,4 @@
-"""From nothing to all components created: no phase, Suspended, Resuming, Resetting."""
+"""Decide in the phases before Running: no phase, Suspended, Resuming, Resetting."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -57,10 +57,10 @@ from shared.waits.queueing import without_kueues_reason
 
 
 def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> Actions:
-    """Remember it in whatever phase, once, since only this process knows.
+    """Record the refusal once, in any phase, because only this process knows it.
 
-    The proof that everything is gone needs it: of a Kind that the controller may neither create nor
-    read nobody else can say that there is no object.
+    The proof that everything is gone needs it. If the controller may neither create nor read a
+    Kind, only the refusal proves that no object exists.
     """
     if problem.refused is None:
         return ()
@@ -70,11 +70,10 @@ def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> A
 
 
 def record_created(components: Sequence[Component]) -> Actions:
-    """What is there already, while another component cannot be created.
+    """Record the existing components while another component cannot be created.
 
-    As a rule all are recorded at once, a moment later, and no write of its own is spent on it. Here
-    that moment may not come for a while, and an operator that takes over would make anew what is
-    not recorded and has a generated name.
+    Usually one write records all components when the last one exists. Here that may take a while.
+    Another operator that takes over would create unrecorded components with generated names again.
     """
     made = tuple(
         index
@@ -84,17 +83,17 @@ def record_created(components: Sequence[Component]) -> Actions:
     return (RecordDeployment(made),) if made else ()
 
 
-# In the words about an eviction, and in no other operator's about the quota.
+# Only the controller's message about an eviction contains it, no other operator's message does.
 _KUEUES_SETTING: Final = "waitForPodsReady"
 
-# Beginning a deployment: the one way into Resuming, for the first attempt and for every retry.
+# The only way into Resuming, for the first attempt and for every retry.
 
 
 def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
-    """Reserve the quota, which says `words`, write ahead what will be created, and create it.
+    """Set QuotaReserved with the message `words`, record the planned components and create them.
 
-    QuotaReserved is True no later than the first resource (kueue.md 1.3). Unhealthy is False, since
-    it speaks of the current execution only.
+    QuotaReserved must be True before the first resource exists. Unhealthy turns False because it
+    describes only the current execution.
     """
     finalizer = () if snapshot.finalizer else (AddFinalizer(),)
     return (
@@ -115,7 +114,10 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
 
 
 def _last_eviction(snapshot: Snapshot) -> str:
-    """The words about it stay: an AppWrapper that Kueue evicts again and again mostly runs."""
+    """Return the present message about an eviction; empty without one.
+
+    The message stays after the start: an AppWrapper that Kueue evicts repeatedly mostly runs.
+    """
     told = snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
     said = without_kueues_reason(told.message)
     return said if _KUEUES_SETTING in said else ""
@@ -125,7 +127,7 @@ def _last_eviction(snapshot: Snapshot) -> str:
 
 
 def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
-    """Record the pod sets, from which Kueue computes its Workload, and wait."""
+    """Record the pod sets, from which Kueue computes the Workload, and wait."""
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
         RecordPodSets(),
@@ -138,12 +140,12 @@ def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -
 
 
 def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
-    """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
+    """Start if suspend is false and, for a queued AppWrapper, podSetInfos are complete.
 
     Kueue writes suspend and podSetInfos in one patch. Without podSetInfos the pods would run where
-    no quota was reserved, so an unsuspended AppWrapper of a queue waits for them and reports that:
-    if Kueue does not manage the namespace they never come. An AppWrapper that Kueue admits within a
-    moment costs no write.
+    no quota was reserved. So an unsuspended AppWrapper of a queue waits for podSetInfos and reports
+    that. Kueue never writes them if it does not manage the namespace. An AppWrapper that Kueue
+    admits within a moment costs no write.
     """
     if snapshot.suspend:
         return report_waiting(snapshot, now)
@@ -170,7 +172,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if finding := _hopeless(snapshot):
         return fail(snapshot, finding, config)
     unread = [each for each in snapshot.components if each.unreadable]
-    if unread and not snapshot.planned:  # what another operator made may be there already
+    if unread and not snapshot.planned:  # components of another operator may exist already
         return (*tell_unreadable(snapshot), WakeAfter(LOOK_AGAIN))
     if not snapshot.planned:  # another operator began this, and recorded names after creating
         return (PlanDeployment(), *BEGIN, CreateComponents(), WakeAfter(ZERO))
@@ -188,7 +190,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
 
 
 def _hopeless(snapshot: Snapshot) -> Finding | None:
-    """What no retry puts right. Fatal for the AppWrapper, whatever its retry limit."""
+    """Return a problem that no retry can solve, whatever the retry limit; None without one."""
     if snapshot.pod_set_infos is PodSetInfos.MISMATCHED:
         return _MISMATCH
     problem = snapshot.create_problem
@@ -200,14 +202,14 @@ def _hopeless(snapshot: Snapshot) -> Finding | None:
 def _try_again(
     snapshot: Snapshot, problem: CreateProblem, now: datetime, config: FaultTolerance
 ) -> Actions:
-    """What is in the way is said in the condition; it is tried at growing intervals.
+    """Report the problem in the condition and retry at growing intervals.
 
-    Until AdmissionGracePeriod is over, and after that as long as the reset must wait.
+    The retries end with AdmissionGracePeriod, or, if the reset must wait after it, with that wait.
     """
     said: list[Action] = [
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
     ]
-    if snapshot.timers.admission is None:  # taken over, or changed by others
+    if snapshot.timers.admission is None:  # another operator or client changed the status
         said += BEGIN
     waits: list[timedelta] = []
     left = remaining(snapshot.timers.admission, config.admission_grace, now)

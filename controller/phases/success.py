@@ -1,4 +1,4 @@
-"""When an AppWrapper has done what it was for."""
+"""Decide when an AppWrapper has succeeded, and remove the pods that still run."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -20,22 +20,22 @@ from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
-# What components say of themselves, and what failed, for the messages that people read.
+# Texts about components and failed pods, for messages to users.
 
 
 def words_of(components: Iterable[Component]) -> str:
-    """Each by its Kind and name, with its message."""
+    """Format components as `Kind name: message`."""
     return "; ".join(f"{each.kind} {each.name}: {each.message}" for each in components)
 
 
 def words_of_failed(pods: PodCounts) -> str:
-    """How many pods failed, and which. Only where some did."""
+    """Return the number and the names of the failed pods. At least one must have failed."""
     number = "1 failed pod" if pods.failed == 1 else f"{pods.failed} failed pods"
     return f"{number}: {pods.failed_named}" if pods.failed_named else number
 
 
 def with_trouble(message: str, snapshot: Snapshot) -> str:
-    """`message`, which is about pods, and what those that make pods say is in their way."""
+    """Append to `message`, which is about pods, the problems that unfinished components report."""
     in_trouble = [
         each
         for each in snapshot.components
@@ -45,15 +45,15 @@ def with_trouble(message: str, snapshot: Snapshot) -> str:
 
 
 def has_succeeded(snapshot: Snapshot) -> bool:
-    """Every component that counts ended well, and nothing is left that has, or makes, pods."""
+    """True if all components that count succeeded, no pod is unfinished and no helper exists."""
     return has_ended_well(snapshot) and not snapshot.pods.under_way and not _helpers(snapshot)
 
 
 def has_ended_well(snapshot: Snapshot) -> bool:
-    """Every component that counts ended well; pods may still run.
+    """True if all components that count succeeded; pods may still run.
 
-    A component whose Kind reports its end is believed, since its pods may have been cleaned up
-    (cleanPodPolicy, a TTL). Of the others, as many pods as expected must have succeeded.
+    If a component's Kind reports its end, the report decides: its pods may have been deleted
+    (cleanPodPolicy, a TTL). The other components need as many succeeded pods as expected.
     """
     counting = _counting(snapshot)
     if not counting or snapshot.pods.failed:
@@ -65,10 +65,10 @@ def has_ended_well(snapshot: Snapshot) -> bool:
 
 
 def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """What still runs after the end: helpers go at once, stragglers after FailureGracePeriod.
+    """After success delete helpers at once, and stragglers after FailureGracePeriod.
 
-    The quota is held until they are gone (specification 4). What says of itself that it ended is
-    remembered first: a TTL may remove it meanwhile, and a restart must not take it for missing.
+    The quota is held until they are gone. Components that report their end are recorded first: a
+    TTL may delete one meanwhile, and after a restart it must not count as missing.
     """
     ends = _unrecorded(snapshot, _reported(snapshot))
     helpers = _helpers(snapshot)
@@ -85,14 +85,14 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
 
 
 def awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """Pods are seen under way after the end, and have time to end by themselves."""
+    """True if pods still run after success and have time to end by themselves."""
     began = snapshot.timers.stragglers
     waits = began is not None and remaining(began, config.failure_grace, now) > ZERO
     return waits and snapshot.pods.under_way > 0
 
 
 def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance) -> Actions:
-    """They are on their way out. What does not come to its end is forced, as in any deletion."""
+    """Wait for the deleted helpers; force their pods if a helper exceeds its deadline."""
     grace = config.forceful_deletion_grace
     overdue = [
         f"{each.kind} {each.name}"
@@ -107,12 +107,12 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
 
 
 def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Pods alone where their component ended; it stays for its logs and its own words.
+    """Delete the remaining pods.
 
-    A component that did not say that it ended, or of which something is left that makes new pods
-    for those that are removed, goes as a whole. That it ended well is written down first: the
-    object that says so, or the pods that showed it, will be gone. What does not go within
-    ForcefulDeletionGracePeriod is forced.
+    If a component reported its end, only its pods are deleted: it stays for its logs and messages.
+    A component without such a report is deleted as a whole, after its success is recorded. So is a
+    component if its pods would be replaced or were replaced. Pods that remain after
+    ForcefulDeletionGracePeriod are forced.
     """
     pods = snapshot.pods
     if pods.stragglers and not _came_back(snapshot, config):
@@ -128,14 +128,14 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
         return (*ends, DeleteComponents(DeletionMode.OUTLIVED), told)
     patience = config.failure_grace + config.forceful_deletion_grace
     if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
-        return ()  # all are on their way out
+        return ()  # all are being deleted
     said = f"{pods.under_way} pods are not deleted in time; they are forced"
     told = Warn(Reason.STRAGGLERS, said)
     return (DeleteComponents(DeletionMode.FORCE_LEAVING), told)
 
 
 def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:
-    """Some were made after the removal was due. The API server tells creations to the second."""
+    """True if a straggler is newer than the removal. Creation times have whole seconds."""
     began, newest = snapshot.timers.stragglers, snapshot.pods.newest_straggler
     if began is None or newest is None:
         return False
@@ -143,9 +143,9 @@ def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:
 
 
 def _would_come_back(snapshot: Snapshot) -> bool:
-    """Pods that are removed by themselves would, as far as is known of what made them.
+    """True if deleting these pods alone would be futile: an object of the component replaces them.
 
-    In the moment between two of them nothing runs, and success must not be concluded from that.
+    Between a pod and its replacement nothing runs, and that must not count as success.
     """
     return any(
         each.outlived and each.exists and each.terminal is Terminal.SUCCEEDED
@@ -154,10 +154,10 @@ def _would_come_back(snapshot: Snapshot) -> bool:
 
 
 def record_ends(snapshot: Snapshot) -> Actions:
-    """Remember which components ended well while others go on.
+    """Record which components succeeded while others continue.
 
-    Their objects may be gone (a TTL) before the last one ends, and this process may not be the one
-    that saw it. With one component only there is nothing to wait for, and no write to spend.
+    A TTL may delete their objects before the last component ends, and the controller may restart
+    meanwhile. If all components have ended, no write is needed.
     """
     if all(each.terminal for each in _counting(snapshot)):
         return ()
@@ -174,21 +174,21 @@ def _unrecorded(snapshot: Snapshot, ended: Collection[Component]) -> Actions:
 
 
 def _reported(snapshot: Snapshot) -> list[Component]:
-    """Those that say themselves that they ended well."""
+    """Return the components that report success."""
     return [each for each in snapshot.components if each.terminal is Terminal.SUCCEEDED]
 
 
 def _counting(snapshot: Snapshot) -> list[Component]:
-    """The components whose end is the end of the AppWrapper."""
+    """Return the components whose end is the end of the AppWrapper."""
     return [each for each in snapshot.components if each.expected_pods and not each.helper]
 
 
 def _helpers(snapshot: Snapshot) -> list[Component]:
-    """Those that are still there."""
+    """Return the helpers that still exist."""
     return [each for each in snapshot.components if each.helper and each.exists]
 
 
-# Succeeded: finished; the resources are kept for SuccessTTL.
+# Succeeded: the resources are kept for SuccessTTL.
 
 
 def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:

@@ -1,4 +1,4 @@
-"""How timers change when actions are applied, and how they stand in `status.timers`."""
+"""Change timers by actions, and convert them from and to `status.timers`."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -30,18 +30,18 @@ _KEYS: Final = {
 }
 
 
-# By so much the clocks of two replicas may differ. A start further ahead is of a clock that was set
-# back since. Counting it as now again and again would prolong its period by as much; as missing it
-# begins once more, now, and is stored so.
+# The clocks of two replicas may differ by this much. A start further ahead comes from a clock that
+# was set back since. If it counted as now in every pass, its period would last longer by that
+# difference. It counts as missing instead, so the period begins now and is stored.
 CLOCK_SKEW: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The moment in an AppWrapper's life that a stored timer belongs to.
+    """The state of the AppWrapper in which a timer was stored.
 
-    Another operator that took over meanwhile changes one of these and leaves our timers standing;
-    so a timer with another stamp counts as missing (specification 4).
+    Another operator that took over meanwhile changes one of these fields but not the timers. So a
+    timer with another stamp counts as missing.
     """
 
     phase: str
@@ -50,21 +50,21 @@ class Stamp:
 
 
 def decode_timers(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
-    """The timers of `status.timers` that belong to `stamp`.
+    """Return the timers of `status.timers` that belong to `stamp`.
 
-    Whatever cannot be read, or lies ahead of `now`, is missing.
+    Unreadable timers, and timers that lie ahead of `now`, are missing.
     """
     read = {field: _read(stored.get(key), stamp) for field, key in _KEYS.items()}
     return Timers(**{field: unless_ahead(began, now) for field, began in read.items()})
 
 
 def unless_ahead(began: datetime | None, now: datetime) -> datetime | None:
-    """None for a start that no clock which goes right can have written."""
+    """Return None if the stored start lies in the future by more than CLOCK_SKEW."""
     return None if began is None or began > now + CLOCK_SKEW else began
 
 
 def encode_timers(timers: Timers, stamp: Stamp) -> JsonObject:
-    """As `status.timers`; periods that have not begun are left out."""
+    """Return `status.timers` without the periods that have not begun."""
     stored: JsonObject = {}
     for field, key in _KEYS.items():
         began = getattr(timers, field)
@@ -94,12 +94,11 @@ def _read(entry: object, stamp: Stamp) -> datetime | None:
 
 
 def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
-    """The timers after `actions`.
+    """Return the timers after `actions`.
 
-    A new phase clears every timer except those that run across it: the admission and the warm-up
-    period begin at Resuming and go on in Running, and a deletion under way keeps its deadline when
-    the AppWrapper is suspended or deleted meanwhile. What a phase starts of its own it says with
-    StartTimer, after its MoveTo.
+    A new phase clears every timer, with two exceptions. The admission and the warm-up period begin
+    at Resuming and continue in Running. A deletion under way keeps its deadline when the AppWrapper
+    is suspended or deleted meanwhile. A StartTimer for the new phase must follow the MoveTo.
     """
     for action in actions:
         match action:
@@ -118,16 +117,16 @@ def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
     return timers
 
 
-# Arithmetic of waiting periods, in one place so that every deadline is exact in the same way.
+# Arithmetic of waiting periods, in one place so that all deadlines follow the same rule.
 
 ZERO: Final = timedelta(0)
 
 
 def remaining(began: datetime | None, period: timedelta, now: datetime) -> timedelta:
-    """How long a period that began at `began` still lasts; zero from its deadline on.
+    """Return how long a period that began at `began` still lasts; zero from its deadline on.
 
-    A period that has not begun lasts whole. A start in the future counts as now (specification 4);
-    one that is more than a little ahead does not get here (timers.decode).
+    A period that has not begun has its full length. A start in the future counts as now;
+    `decode_timers` removes a start that is more than CLOCK_SKEW ahead.
     """
     if began is None or began > now:
         return period
@@ -136,15 +135,15 @@ def remaining(began: datetime | None, period: timedelta, now: datetime) -> timed
 
 # The admission and the warm-up period of the pods of a deployed AppWrapper.
 #
-# They begin at Resuming, and anew whenever the count of existing pods falls below the wanted one,
-# or more are wanted, so that a pod that is replaced gets its whole warm-up. While PodsReady is
-# True they do not run, nor while all pods run that are wanted so far.
+# They begin at Resuming. They begin again whenever the count of existing pods falls below the
+# wanted one, or more pods are wanted, so that a replaced pod gets its whole warm-up. They do not
+# run while PodsReady is True, or while all pods run that are wanted so far.
 
 BEGIN: Final[Actions] = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
 
 def begin_anew(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Their beginning, where it is due: it was not known, or pods were lost meanwhile."""
+    """Start both periods if their start is unknown, or if pods were lost or more are wanted."""
     unknown = snapshot.timers.admission is None or snapshot.timers.warmup is None
     if unknown or (snapshot.pods_fell and _too_soon_for(snapshot, now, config) == ZERO):
         return BEGIN
@@ -152,14 +151,14 @@ def begin_anew(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Act
 
 
 def in_force(snapshot: Snapshot, now: datetime) -> Snapshot:
-    """The same with the periods that count: they begin now where that is yet to be written."""
+    """Return the snapshot with the effective periods: a start that is not written yet is now."""
     if not snapshot.pods_fell and CONDITION_PODS_READY not in snapshot.conditions:
         return snapshot
     return replace(snapshot, timers=replace(snapshot.timers, admission=now, warmup=now))
 
 
 def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> list[timedelta]:
-    """When these periods are to be looked at again, of an AppWrapper whose pods are not ready."""
+    """Return the waits until these periods must be checked again while pods are not ready."""
     if snapshot.pods_fell and (left := _too_soon_for(snapshot, now, config)) > ZERO:
         return [left]
     timers = in_force(snapshot, now).timers
