@@ -59,8 +59,8 @@ class ControllerWords:
     def unexplained(self, conflicts: int) -> str:
         """Return why more passes ended with an error than there were reasons for; else empty.
 
-        Each error is a failed request, which the log shows, or a conflict, which it does not. There
-        are at most as many conflicts as the API server has answered for AppWrappers. Raises
+        The log shows each failed request, and each read that found a newer version. It shows no
+        conflicts: there are at most as many as the API server has answered for AppWrappers. Raises
         OSError.
         """
         errors = self.sample(ERRORS, {"controller": "appwrapper"})
