@@ -1,9 +1,10 @@
-"""Waiting for what is yet to be known of a failure before it is answered.
+"""Wait for evidence about a failure before answering it.
 
-Two waits, each with its own persisted start, so that a restart of the controller prolongs neither:
-a component that gave up may have pods that are yet to leave their records (settlePeriod), and the
-records in the error store may be on their way (readTimeout). Nothing else waits for them: neither
-suspension nor deletion, an evacuation, a component that somebody deleted, nor what is reported.
+- A component reports its failure, but its pods may still write their records (settlePeriod).
+- The records in the error store are not read yet (readTimeout).
+
+The start of each wait is stored, so a restart of the controller prolongs neither. Suspensions,
+deletions, evacuations, deleted components and reports do not wait for evidence.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from controller.phases.retries import Finding
 from controller.phases.snapshot import OFF, FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
 
-# Answers to what pods did themselves.
+# The reasons of failures that pods caused themselves.
 FAILURES: Final = frozenset(
     {Reason.FAILED_COMPONENT, Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY}
 )
@@ -23,7 +24,7 @@ FAILURES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`begin` starts its timer where it does not run yet; `left` is how long it lasts at most."""
+    """A wait of at most `left`. `begin` starts its timer; empty if the timer runs already."""
 
     begin: Actions
     left: timedelta
@@ -32,9 +33,10 @@ class Wait:
 def wait_for_evidence(
     snapshot: Snapshot, finding: Finding, now: datetime, config: FaultTolerance
 ) -> Wait | None:
-    """Return what the answer to `finding` waits for; None if it waits no more.
+    """Return the wait before the answer to `finding`; None if it need not wait.
 
-    Where pods are given FailureGracePeriod they have had the time to leave their records.
+    Only a component's own failure waits for records: in other cases the pods had
+    FailureGracePeriod to write them.
     """
     if finding.reason not in FAILURES or config.error_aggregation == OFF:
         return None

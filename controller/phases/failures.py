@@ -1,8 +1,8 @@
-"""What failures are answered with: whether they may be retried, and how they read.
+"""Decide whether a failure may be retried, and describe it.
 
-With errorAggregation `earliest` the root cause alone decides. With `default` it is shown, and any
-failed pod's exit code decides; `off` does the same and shows nothing. The order of what forbids a
-retry, or asks for one, is that of the checks in `forbidden`.
+With errorAggregation `earliest` only the root cause decides. With `default` the exit code of any
+failed pod decides and the root cause is only shown; with `off` it is not shown either. The order of
+the checks in `forbidden` is their precedence.
 """
 
 from enum import StrEnum
@@ -24,7 +24,7 @@ from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_UNHEALTHY
 
 EARLIEST: Final = "earliest"
-_LONGEST_POD: Final = 63  # bytes; names of pods that train are no longer, and messages are bounded
+_LONGEST_POD: Final = 63  # bytes; pods of training workloads have no longer names
 
 
 def failure(
@@ -36,10 +36,10 @@ def failure(
     logged: str | None = None,
     terminal_exit: bool = False,
 ) -> Finding:
-    """Return the finding about a failure, which `words` describe but for the root cause.
+    """Return the finding about a failure. `words` describe the failure without its root cause.
 
-    `logged` replaces `words` in the operator's log, where these quote users. `terminal_exit`: an
-    exit code of some pod forbids a retry, which counts where no root cause decides.
+    If `words` quote users, the operator's log contains `logged` instead. `terminal_exit`: an exit
+    code of some pod forbids a retry, which counts if no root cause decides.
     """
     root = snapshot.root_cause
     verdict = forbidden(root, config, terminal_exit=terminal_exit)
@@ -58,7 +58,7 @@ def failure(
 
 
 class Forbidden(StrEnum):
-    """Why no retry may follow, whatever the retry limit."""
+    """The reasons why no retry may follow, whatever the retry limit."""
 
     BY_EXIT_CODE = "exit code"
     BY_PROGRAM = "program"
@@ -69,8 +69,8 @@ def forbidden(
 ) -> Forbidden | None:
     """Return what forbids a retry; None if nothing does.
 
-    The user's own lists of exit codes take precedence over what the program recorded, and a cause
-    in the infrastructure does as well: a broken device makes programs fail in every way.
+    The user's lists of exit codes take precedence over the program's record. So does a cause in the
+    infrastructure: on a broken device programs fail in many ways.
     """
     if root is None or config.error_aggregation != EARLIEST:
         return Forbidden.BY_EXIT_CODE if terminal_exit else None
@@ -95,16 +95,16 @@ def _why_terminal(snapshot: Snapshot, verdict: Forbidden | None, config: FaultTo
 
 
 def record_healed(snapshot: Snapshot) -> Actions:
-    """Keep a failure that healed in the history, where Unhealthy told of it and now ends."""
+    """Add a failure that healed to the history, if Unhealthy reported it."""
     if snapshot.healed is None or CONDITION_UNHEALTHY not in snapshot.conditions:
         return ()
     return (RecordRootCause(snapshot.healed, Decision.NONE),)
 
 
 def is_known_better(snapshot: Snapshot, finding: Finding) -> bool:
-    """True if Unhealthy names another failure, and the root cause is not younger than that news.
+    """True if Unhealthy names another failure, and the root cause is not newer than that report.
 
-    So pods that fail and heal again and again are not a status write each.
+    So pods that fail and heal repeatedly do not cost a status write each.
     """
     said, root = snapshot.told.get(CONDITION_UNHEALTHY), finding.root_cause
     if said is None or root is None or root.time is None or snapshot.timers.failure is None:
@@ -119,7 +119,10 @@ def _single(pod: str) -> str:
 
 
 def _naming(root: RootCause, words: str) -> str:
-    """In one line of at most 1 KiB. A single pod, which stands at the end, is named once."""
+    """Add the root cause to `words`, in one line of at most LONGEST_LINE bytes.
+
+    If `words` end with a single failed pod, which is the root cause's, it is named once.
+    """
     if _single(place_of(root)) in words:
         what = headline(root)
         said = f"{words}: {what}" if what else words

@@ -37,43 +37,41 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 
 
 def not_ready_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
-    """How long it must not yet be told that pods are missing."""
+    """Return how long PodsReady must not turn False yet."""
     began = snapshot.timers.unready
     return ZERO if began is None else remaining(began, config.flap_period, now)
 
 
 def unhealthy_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
-    """How long it must not yet be told that it is unhealthy."""
+    """Return how long Unhealthy must not turn True yet."""
     said = snapshot.told.get(CONDITION_UNHEALTHY)
     healed = said is not None and said.reason == Reason.NO_FAILED_PODS
     return not_ready_for(snapshot, now, config) if healed else ZERO
 
 
 def settling_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
-    """How long it must not yet be told that the trouble is over."""
+    """Return how long Unhealthy must not turn False yet."""
     began = snapshot.timers.failure
     return ZERO if began is None else remaining(began, config.settle_period, now)
 
 
 def is_ready(snapshot: Snapshot) -> bool:
-    """As many pods run or succeeded as there should be."""
+    """True if as many pods run or succeeded as expected."""
     return snapshot.pods.ready >= snapshot.pods.expected
 
 
 def runs_as_wanted(snapshot: Snapshot) -> bool:
-    """As many pods run or succeeded as its components want so far."""
+    """True if as many pods run or succeeded as the components want so far."""
     return snapshot.pods.ready >= snapshot.pods.wanted
 
 
 def report_readiness(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
 ) -> Actions:
-    """PodsReady: as many pods run, or succeeded, as the AppWrapper has.
+    """Report PodsReady if it changed, and start or clear the periods that depend on it.
 
-    It is reported if it changed, with the periods that depend on it.
-
-    They are cleared together with PodsReady, which costs no write of its own. With `bad_news`
-    another problem is reported in any case, so that this can be reported with it.
+    PodsReady and these periods change in one write. With `bad_news` another problem is reported in
+    any case, and PodsReady with it.
     """
     was_ready = CONDITION_PODS_READY in snapshot.conditions
     if is_ready(snapshot):
@@ -98,9 +96,9 @@ def report_readiness(
 
 
 def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Their end while nothing is missing that is wanted so far, and their beginning where it is.
+    """End the periods while all wanted pods run; start them when pods are missing.
 
-    Stages that follow each other within flapPeriod are not two writes each.
+    Stages that follow each other within flapPeriod do not cost two writes each.
     """
     ended = snapshot.timers.admission is None and snapshot.timers.warmup is None
     if runs_as_wanted(snapshot):
@@ -113,11 +111,11 @@ def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actio
 
 # The message of PodsReady while it is False: how many pods run, and what the others wait for.
 #
-# Pods that start soon cost no write: a message is written by itself once the scheduler or the
-# kubelet rejects a pod, or a pod crashes again and again, and else where pods take their time.
+# Pods that start soon cost no write. A message is written soon if the scheduler or the kubelet
+# rejects a pod or a pod crashes repeatedly, and later if pods only start slowly.
 
 _FIRST: Final = timedelta(seconds=5)  # after the deployment began
-_SLOW: Final = timedelta(seconds=30)  # likewise, while nothing is wrong
+_SLOW: Final = timedelta(seconds=30)  # the same while there is no problem
 _OTHER_REASON: Final = timedelta(seconds=10)
 _OTHER_COUNT: Final = timedelta(minutes=2)
 
@@ -141,12 +139,12 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
     if not told:
         began = timers.warmup
         if snapshot.pods.too_large:
-            return ZERO  # no later look finds another answer
+            return ZERO  # this does not change later
         if began is None or (not reasons and CONDITION_UNHEALTHY in snapshot.conditions):
             return None  # Unhealthy counts them as well
         return remaining(began, _FIRST if reasons else _SLOW, now)
     same = not reasons or told.endswith(f"; {reasons}")
-    # Bad news is told with the message, and starts the other timer.
+    # A reported problem includes the message, and starts the timer `unready`.
     written = max(filter(None, [timers.pods_told, timers.unready]), default=None)
     period = _OTHER_COUNT if same else _OTHER_REASON
     return ZERO if written is None else remaining(written, period, now)
@@ -171,7 +169,7 @@ def _reasons(snapshot: Snapshot) -> list[str]:
 
 
 def crash_loops(snapshot: Snapshot) -> str:
-    """Says what can be seen nowhere else: such pods are in phase Running. May be empty."""
+    """Return how many pods crash repeatedly; empty if none. Their phase is still Running."""
     match snapshot.pods.unstable:
         case 0:
             return ""
