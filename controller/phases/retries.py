@@ -87,6 +87,11 @@ def retry_progress(spent: int, follows: str, config: FaultTolerance) -> str:
 _PROGRESS: Final = re.compile(r"; \d+ of \d+ retr(?:y|ies) spent; .*")
 
 
+def without_progress(message: str) -> str:
+    """Return an Unhealthy message without the retry count that `report_pause` added."""
+    return _PROGRESS.sub("", message)
+
+
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
     """Report the start of the next attempt in PodsReady and Unhealthy."""
     follows = f"the next attempt begins at {format_time(begins)}"
@@ -97,7 +102,7 @@ def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -
         return (ready,)
     if (reason := next((each for each in Reason if each == said.reason), None)) is None:
         return (ready,)  # another operator wrote this reason
-    message = f"{_PROGRESS.sub('', said.message)}; {progress}"
+    message = f"{without_progress(said.message)}; {progress}"
     return (ready, SetCondition(CONDITION_UNHEALTHY, True, reason, message, progress))
 
 

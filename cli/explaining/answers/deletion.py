@@ -15,6 +15,7 @@ from controller.facts.blockers import (
     project_left_pod,
 )
 from controller.phases.phase import Phase, Reason
+from controller.phases.retries import without_progress
 from controller.phases.snapshot import Presence
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
@@ -45,7 +46,8 @@ def retry_pause(case: Case) -> Answer | None:
         sentence=f"{case.name} was reset ({told.reason}), and its next attempt begins at"
         f" {case.when(at)}.",
         details=(
-            f"Attempt {moment.appwrapper.attempt} ended: {told.message or told.reason}.",
+            f"Attempt {moment.appwrapper.attempt} ended:"
+            f" {without_progress(told.message) or told.reason}.",
             *retries_spent(case),
             "It keeps its quota meanwhile.",
         ),

@@ -141,7 +141,8 @@ async def test_the_installation_is_sound_and_planted_faults_are_found(
         "validating webhooks",
         "waitForPodsReady",
     ]
-    assert wrong["waitForPodsReady"].startswith("timeout is 30m, recoveryTimeout 30m, and the operator")
+    periods = "timeout is 30m, recoveryTimeout 30m, and the operator"
+    assert wrong["waitForPodsReady"].startswith(periods)
     assert wrong["admission policies"].startswith("these do not match the configuration: ")
     code, out, _ = await check(cluster, "--install")
     assert code == 0, out
