@@ -121,7 +121,7 @@ def _single(pod: str) -> str:
 def _naming(root: RootCause, words: str) -> str:
     """Add the root cause to `words`, in one line of at most LONGEST_LINE bytes.
 
-    If `words` end with a single failed pod, which is the root cause's, it is named once.
+    If `words` name the root cause's pod as the only failed pod, the line names it once.
     """
     if _single(place_of(root)) in words:
         what = headline(root)

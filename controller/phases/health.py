@@ -1,4 +1,4 @@
-"""What makes a Running AppWrapper unhealthy, and whether that is worth a reset."""
+"""Find problems of a Running AppWrapper, report them, and answer them with a reset."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -49,29 +49,31 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 
 
 def wait_for_namespace() -> Actions:
-    """Nothing can be created, and what goes is nobody's failure: say so, and wait to be deleted."""
+    """Report that the namespace is being deleted, and wait: deleted objects are no failure."""
     message = "its namespace is being deleted, and everything in it"
     return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
 
 
-# A component that somebody else deleted.
+# A component that another client deleted.
 
 
 def missing_component(snapshot: Snapshot) -> Finding | None:
-    """Never retried: making it anew would fight whoever deleted it.
+    """Return the finding about components that another client deleted; None without one.
 
-    A component that had already reported how it ended is not missing: Jobs with a TTL go that way.
-    Nor is a helper, without which the work itself goes on.
+    No retry follows: creating the component again would act against that client. A component that
+    had reported its end is not missing, because a TTL deletes Jobs. A helper does not count either:
+    the other components continue without it.
     """
     return _deleted(snapshot, Presence.GONE)
 
 
 def leaving_component(snapshot: Snapshot) -> Finding | None:
-    """One that somebody else deletes just now: it will be missing once its pods have gone.
+    """Return the finding about components that another client is deleting; None without one.
 
-    That takes time (foreground deletion, a long terminationGracePeriodSeconds), and its pods fail
-    meanwhile. Whoever stopped the work must not see it begin again for that. A bare pod is deleted
-    by Kubernetes itself as well: on a node that is silent it never goes, and needs another attempt.
+    Such a component is missing only after its pods have ended. Foreground deletion or a long
+    terminationGracePeriodSeconds takes time, and the pods fail meanwhile. The client that stopped
+    the component must not cause another attempt. Bare pods are excluded because Kubernetes deletes
+    them too: on a silent node such a pod never ends, and needs another attempt.
     """
     others = tuple(each for each in snapshot.components if each.kind != "Pod")
     return _deleted(replace(snapshot, components=others), Presence.DELETING)
@@ -92,17 +94,17 @@ def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
     )
 
 
-# A component that the API server does not show.
+# A component that cannot be read.
 
 _MOST_NAMES: Final = 3
 _LONGEST_WHY: Final = 400
 
 
 def tell_unreadable(snapshot: Snapshot) -> Actions:
-    """Whether it ended, or is there, cannot be told. That is no failure: what runs runs on.
+    """Report components that cannot be read. This is no failure: their pods keep running.
 
-    It is told anew when other components are meant, not when the API server words it differently:
-    passes come with every change of a pod.
+    Report again only if other components become unreadable, not if only the API server's message
+    changes: every change of a pod causes a pass.
     """
     unreadable = [each for each in snapshot.components if each.unreadable]
     said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
@@ -118,16 +120,15 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
     return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.COMPONENT_UNREADABLE, message),)
 
 
-# Pods that are to leave their nodes at once.
+# Pods that must leave their nodes at once.
 
 
 def evacuation(snapshot: Snapshot) -> Finding | None:
-    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
-    period.
+    """Return the finding that running pods must leave their nodes; None if none must.
 
-    The node is to blame, so exit codes are ignored and, usually, no retry is spent; but one must be
-    left. Only Running evacuates: in Resuming, which ends within AdmissionGracePeriod, half of the
-    components do not exist yet, and Running checks evacuations first.
+    The answer has no grace period. The node is the cause, so exit codes are ignored. Usually the
+    reset spends no retry, but one must remain. Only Running evacuates. In Resuming, which ends
+    within AdmissionGracePeriod, components are still missing, and Running checks evacuations first.
     """
     if (found := snapshot.evacuation) is None:
         return None
@@ -138,20 +139,20 @@ def evacuation(snapshot: Snapshot) -> Finding | None:
     )
 
 
-# Trouble with pods: named, given FailureGracePeriod to heal, then answered by a reset.
+# A problem with pods is reported, may heal within FailureGracePeriod, and then causes a reset.
 
 Check = Callable[[Snapshot, datetime, FaultTolerance], Finding | None]
 Held = tuple[Finding, ResetHold]
-Answer = tuple[Actions, list[timedelta]]  # and when to look again
+Answer = tuple[Actions, list[timedelta]]  # and the waits until the next pass
 
 
 def watch_over(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, urgent: Finding | None = None
 ) -> Actions:
-    """PodsReady and Unhealthy of a deployed AppWrapper, and its reset when it does not heal.
+    """Report PodsReady and Unhealthy, and reset or fail if a problem does not heal.
 
-    `urgent` is answered without grace. A reset that must wait is told; all else goes on meanwhile,
-    also while an answer waits for evidence.
+    `urgent` is answered without grace period. A reset that must wait is reported. While it waits,
+    or while an answer waits for evidence, all other checks continue.
     """
     finding = first_finding(in_force(snapshot, now), now, config)
     left = remaining(snapshot.timers.failure, config.failure_grace, now)
@@ -183,13 +184,13 @@ def watch_over(
 
 
 def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """The first check that finds something decides."""
+    """Return the finding of the first check that has one."""
     findings = (check(snapshot, now, config) for check in CHECKS)
     return next((finding for finding in findings if finding is not None), None)
 
 
 def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Finding | None:
-    """Pods failed and were not replaced."""
+    """Return a finding if pods failed and were not replaced."""
     pods = snapshot.pods
     if not pods.failed:
         return None
@@ -198,7 +199,7 @@ def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> F
 
 
 def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """AdmissionGracePeriod is over, and pods were not created."""
+    """Return a finding if AdmissionGracePeriod is over and pods do not exist."""
     pods = snapshot.pods
     if pods.existing >= pods.wanted:
         return None
@@ -209,7 +210,7 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough."""
+    """Return a finding if WarmupGracePeriod is over and pods do not run, or only just do."""
     pods = snapshot.pods
     if runs_as_wanted(snapshot):
         return None
@@ -224,13 +225,13 @@ def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Fi
 
 
 def _too_few(words: str, snapshot: Snapshot, config: FaultTolerance) -> Finding:
-    """What components say is in their way may quote users."""
+    """Return the finding. The components' messages may quote users, so they are not logged."""
     said = with_trouble(words, snapshot)
     return failure(snapshot, config, Reason.INSUFFICIENT_PODS_READY, said, logged=words)
 
 
 def _wanted(pods: PodCounts) -> str:
-    """`2 pods`, or `the 2 pods wanted so far`."""
+    """Return `2 pods`, or `the 2 pods wanted so far`."""
     return f"the {pods.wanted} pods wanted so far" if pods.deferred else f"{pods.wanted} pods"
 
 
@@ -244,7 +245,7 @@ def _trouble(
     finding: Finding | None,
     held: Sequence[Held],
 ) -> Answer:
-    """Unhealthy, with the failure grace period; what is held is told before what may yet heal."""
+    """Report Unhealthy and begin FailureGracePeriod. A held reset precedes what may still heal."""
     reported = CONDITION_UNHEALTHY in snapshot.conditions
     if not reported and (too_soon := unhealthy_for(snapshot, now, config)) > ZERO:
         return (), [too_soon]
@@ -265,7 +266,7 @@ def _trouble(
 def _healed(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
 ) -> Answer:
-    """Unhealthy is over. `told_anyhow`: something else is written, so that this may be as well."""
+    """Set Unhealthy to False. `told_anyhow`: the status is written in any case."""
     if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
         return (), []
     if not told_anyhow and (left := settling_for(snapshot, now, config)) > ZERO:
@@ -279,9 +280,9 @@ def _healed(
 
 
 def _clear_waits(snapshot: Snapshot) -> Actions:
-    """The next failure of this attempt is given both waits of evidence.py again.
+    """Clear both waits of evidence.py, so that the next failure of this attempt gets them again.
 
-    While the second one's timer runs, what was read of the store is kept (see the gatherer).
+    While the store's timer runs, the gatherer keeps the records that it read.
     """
     timers = snapshot.timers
     begun = ((Timer.RECORDS, timers.records), (Timer.STORE, timers.store))
@@ -295,7 +296,7 @@ def _looks_at_pods(
     readiness: Actions,
     finding: Finding | None,
 ) -> list[timedelta]:
-    """When pods that are not ready are to be looked at again though nothing changes."""
+    """Return the waits until pods that are not ready must be checked again without a change."""
     if is_ready(snapshot):
         return []
     due = None if readiness else message_due_in(snapshot, now)

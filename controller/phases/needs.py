@@ -1,4 +1,4 @@
-"""What a decision needs to be seen beyond the caches, as data: gathering sees to it."""
+"""The observations that a decision needs; the gatherer provides them."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,29 +23,29 @@ from controller.phases.waiting import looks_for_settings
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
-# Kueue answers within a second; a new replica of it takes over within half a minute. Then the next
-# attempt begins with the nodes that are assigned, as it would without a topology.
+# Kueue answers within a second; a new replica of Kueue takes over within half a minute. After this
+# period the next attempt begins on the assigned nodes.
 REASSIGNMENT_PATIENCE: Final = timedelta(minutes=2)
 
 
 class Need(StrEnum):
-    """What a decision needs to be seen, beyond what the AppWrapper says itself."""
+    """The observations that a decision may need in addition to the AppWrapper itself."""
 
-    QUEUE = "queue"  # its queue and its Workload, as watches show them
-    KUEUE_SETTINGS = "kueue settings"  # why Kueue makes no Workload of it
-    KUEUE = "kueue"  # whether there can be one, that admits it
-    DEPLOYED = "deployed"  # its components and pods, as watches show them
-    PROOF = "proof"  # that nothing of them is left, by fresh reads
-    PROOF_SAVE_KEPT = "proof save kept"  # the same, but what is kept may stay
-    NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
-    LIVE_PODS = "live pods"  # its pods, as the API server itself has them
-    RECORDS = "records"  # what its pods left in the error store
-    EVICTION = "eviction"  # why Kueue took its quota back
-    ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned take its pods
+    QUEUE = "queue"  # its queue and its Workload, from watches
+    KUEUE_SETTINGS = "kueue settings"  # why Kueue creates no Workload for it
+    KUEUE = "kueue"  # whether Kueue is installed
+    DEPLOYED = "deployed"  # its components and pods, from watches
+    PROOF = "proof"  # fresh reads that prove that none of these exist
+    PROOF_SAVE_KEPT = "proof save kept"  # the same, except for kept components
+    NAMESPACE = "namespace"  # whether its namespace is being deleted
+    LIVE_PODS = "live pods"  # its pods, read from the API server
+    RECORDS = "records"  # its pods' records in the error store
+    EVICTION = "eviction"  # why Kueue evicted its Workload
+    ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned accept its pods
 
 
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
-    """Given what is seen so far: to be asked again with components and pods once these are seen."""
+    """Return the needs, as far as `snapshot` shows them; call it again with components and pods."""
     if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
         return _needs_of_waiting(snapshot, now)
     if _wants_proof(snapshot, now, config):
@@ -62,14 +62,14 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
 
 
 def needs_before(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> frozenset[Need]:
-    """What these are to be decided on anew with, before they are carried out."""
+    """Return the needs of another decision before these actions are carried out; usually none."""
     live = {Need.LIVE_PODS} if _ends_for_its_pods(actions) else set()
     records = {Need.RECORDS} if _wants_store(actions, snapshot, config) else set()
     return frozenset(live | records)
 
 
 def _wants_store(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> bool:
-    """These answer a failure whose records in the error store were not read yet."""
+    """True if the actions answer a failure before the error store was read."""
     if not config.error_store or config.error_aggregation == OFF or snapshot.store_read:
         return False
     return any(
@@ -81,7 +81,7 @@ def _wants_store(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -
 
 
 def _once_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
-    """When all is gone, and the quota goes back."""
+    """Return EVICTION if everything is gone and the quota will be released."""
     ends = snapshot.phase is Phase.SUSPENDING and snapshot.gone and not snapshot.deletion_requested
     return (Need.EVICTION,) if ends and snapshot.queued else ()
 
@@ -97,7 +97,10 @@ def _needs_of_waiting(snapshot: Snapshot, now: datetime) -> frozenset[Need]:
 
 
 def _waits_for_kueue(snapshot: Snapshot) -> bool:
-    """Under Kueue next to none do: it suspends those of a queue when they are created."""
+    """True if it is unsuspended without complete podSetInfos.
+
+    This is rare with Kueue, which suspends a queued AppWrapper when it is created.
+    """
     return (
         snapshot.phase is Phase.SUSPENDED
         and snapshot.queued
@@ -107,7 +110,7 @@ def _waits_for_kueue(snapshot: Snapshot) -> bool:
 
 
 def _wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """The phase deletes, so `snapshot.gone` decides. Proof costs live reads; nobody else pays."""
+    """True if the phase deletes, so that `snapshot.gone` decides. The proof costs live reads."""
     if snapshot.deletion_requested:
         return snapshot.finalizer
     deployed = CONDITION_RESOURCES_DEPLOYED in snapshot.conditions
@@ -125,7 +128,7 @@ def _wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> b
 
 
 def _is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """The pause is over, and Kueue may be asked for other nodes; at least once, however late."""
+    """True if the pause is over and Kueue may be asked for other nodes, even late at least once."""
     began = snapshot.timers.retry_pause
     if snapshot.phase is not Phase.RESETTING or not snapshot.topology_workload or began is None:
         return False
@@ -135,7 +138,7 @@ def _is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance
 
 
 def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """Kueue had its time to assign other nodes."""
+    """True if Kueue's time to assign other nodes is over."""
     period = config.retry_pause + REASSIGNMENT_PATIENCE
     return remaining(snapshot.timers.retry_pause, period, now) == ZERO
 
@@ -145,13 +148,12 @@ def _is_in_trouble(component: Component) -> bool:
 
 
 def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """The end is about to be acted on, and the pod watch may lag behind.
+    """True if the end of the attempt must be checked with live pods: the pod watch may lag behind.
 
-    On success the quota goes back, so no pod may be under way that the watch has yet to tell of;
-    and what seems to outlive its component may have ended just now. On failure the root cause
-    decides whether there is another attempt, or a listed exit code of any pod; the pod that has it
-    may not be known yet, nor the node that failed it. What waits for pods to end may wait for
-    the watch, which wakes it with each of hundreds.
+    On success the quota is released, so no unfinished pod may be missing from the cache. A
+    straggler may have ended just now. On failure the root cause or a listed exit code decides
+    about another attempt, and its pod or node may be missing from the cache. While stragglers have
+    time to end, the watch suffices: it causes a pass for each of possibly hundreds of pods.
     """
     if snapshot.phase is not Phase.RUNNING:
         return False
@@ -167,16 +169,16 @@ def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance
     return snapshot.pods.under_way > 0 and not awaits_stragglers(snapshot, now, config)
 
 
-# What pods alone can be the reason of.
+# The reasons that only pods can show.
 _SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
 
 
 def _ends_for_its_pods(actions: Actions) -> bool:
-    """What runs is to be removed for what its pods show, and nothing else.
+    """True if the attempt ends only because of its pods.
 
-    An evacuation does not wait for the list: the API server may take 100 ms until it is sure that
-    its own cache is fresh, and all that a pod which has moved meanwhile costs is a reset that does
-    not count. Where no retry is left it costs the AppWrapper.
+    The reset of an evacuation needs no live list, for which the API server may take 100 ms until
+    its cache is fresh: if a pod has moved meanwhile, the reset usually spends no retry. Without a
+    remaining retry an evacuation ends the AppWrapper, so it needs the list.
     """
     moves = [action for action in actions if isinstance(action, MoveTo)]
     return any(

@@ -1,4 +1,4 @@
-"""The failure that made the others happen, and how it reads."""
+"""The failure that caused the others, and its texts."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Source(StrEnum):
-    """Where a failure was read."""
+    """The source of a failure's details."""
 
     STORE = "Store"
     TERMINATION_MESSAGE = "TerminationMessage"
@@ -17,15 +17,15 @@ class Source(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure the choice is."""
+    """The certainty of the choice."""
 
     RECORDED = "Recorded"  # the program recorded it
     INFERRED = "Inferred"  # from the pods' states alone
-    AMBIGUOUS = "Ambiguous"  # another failure came too close to tell
+    AMBIGUOUS = "Ambiguous"  # another failure was too close in time to decide
 
 
 class Decision(StrEnum):
-    """What followed from a failure."""
+    """The consequence of a failure."""
 
     RETRY = "Retry"
     TERMINAL = "Terminal"
@@ -34,9 +34,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerUp:
-    """The failure that came next, and how far behind the root cause it was.
+    """The next failure after the root cause.
 
-    Negative: it was earlier, and is a consequence all the same. None: a time is not known.
+    `gap`: how much later it was; negative if it was earlier although it is a consequence, None if a
+    time is unknown.
     """
 
     pod: str
@@ -46,13 +47,13 @@ class RunnerUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
-    """Out of all failures of one attempt, the one that made the others happen.
+    """The failure of an attempt that caused the other failures.
 
-    `recoverable` is what the program said, None if it did not say. `infrastructure` names, in
-    Kubernetes' or Autopilot's words, a cause that is not the program's ("Evicted", a node's label);
-    it overrides what the program said. `exits_terminally`: an annotation says that its exit code
-    forbids a retry. `points_at_node`: the node may be the reason. `message` has no control
-    characters but line ends, and at most 2 KiB.
+    `recoverable`: recorded by the program; None without a record. `infrastructure`: a cause outside
+    the program, as Kubernetes or Autopilot names it ("Evicted", a node's label); it overrides
+    `recoverable`. `exits_terminally`: by an annotation the exit code forbids a retry.
+    `points_at_node`: the node may be the cause. `message`: at most 2 KiB, without control
+    characters except line ends.
     """
 
     pod: str
@@ -70,36 +71,36 @@ class RootCause:
     source: Source = Source.POD_STATUS
     confidence: Confidence = Confidence.INFERRED
     failed_pods: int = 1
-    records: int = 0  # how many the choice was made from
+    records: int = 0  # the number of records that the choice is based on
     uri: str = ""
     infrastructure: str = ""
-    clock_suspect: bool = False  # the program noted a time that cannot be; the kubelet's is taken
+    clock_suspect: bool = False  # the program recorded an impossible time; the kubelet's is used
     exits_terminally: bool = False
     points_at_node: bool = False
     runner_up: RunnerUp | None = None
 
     @property
     def forbids_retry(self) -> bool:
-        """The program recorded that no retry can help, and nothing else was the cause."""
+        """True if the program recorded that no retry helps, and no other cause is known."""
         return self.recoverable is False and not self.infrastructure
 
 
-# How a root cause reads.
+# The texts of a root cause.
 #
-# Users' text (`message`, `code`) stands only in what the AppWrapper's readers see: its status, its
-# conditions and its Events. `place_of` and `outline` are for the operator's log as well.
+# Text that users wrote (`message`, `code`) appears only where the AppWrapper's readers see it: in
+# its status, its conditions and its Events. The operator's log uses only `place_of` and `outline`.
 
-LONGEST_EVENT: Final = 1024  # bytes, as Kubernetes takes them
-LONGEST_LINE: Final = 880  # bytes of a message that names a root cause; others open it
+LONGEST_EVENT: Final = 1024  # bytes, the limit of Kubernetes
+LONGEST_LINE: Final = 880  # bytes of a message that names a root cause; other text may precede it
 LONGEST_SUMMARY: Final = 256  # bytes
 _LONGEST_HEADLINE: Final = 300
 _LONGEST_QUOTE: Final = 500
 _MORE: Final = "…"
-# The line of a Python traceback, or of a log, that says what went wrong.
+# The line of a Python traceback, or of a log, that names the error.
 _ERROR_LINE: Final = re.compile(
     r"\s*(?:\[[^\]]{1,20}\]:?\s*)?[\w.]*(?:Error|Exception|Interrupt)\b"
 )
-# Errors of launchers (torchrun, accelerate, torch.multiprocessing): one of its processes failed.
+# Errors of launchers (torchrun, accelerate, torch.multiprocessing): one of their processes failed.
 ONLY_REPORTS: Final = (
     r"(?:ChildFailedError|SignalException|CalledProcessError|Process(?:Raised|Exited)Exception)"
 )
@@ -108,7 +109,7 @@ OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 def summary(root_cause: RootCause) -> str:
-    """Return one line of at most 256 bytes: who, where if that may matter, what, and what helps.
+    """Return one line of at most 256 bytes: pod, node if it may matter, error and remedy.
 
     `train-worker-3 r3: ValueError: bad shard (non-recoverable)` or
     `train-worker-0 on gpu-3: OOMKilled, exit code 137 (raise the memory limit)`.
@@ -138,7 +139,7 @@ def _summary_note(root_cause: RootCause) -> str:
 
 
 def headline(root_cause: RootCause) -> str:
-    """Return the one line of its message that says most; empty if there is no message."""
+    """Return the most informative line of the message; empty without a message."""
     lines = [line.strip() for line in root_cause.message.splitlines() if line.strip()]
     if not lines:
         return ""
@@ -157,7 +158,7 @@ def place_of(root_cause: RootCause) -> str:
 
 
 def outline(root_cause: RootCause) -> str:
-    """Return `train-3 on gpu-4 failed first (rank 3, exit code 1)`: nothing that users wrote."""
+    """Return `train-3 on gpu-4 failed first (rank 3, exit code 1)`, without text of users."""
     first = " first" if root_cause.failed_pods > 1 else ""
     rank = [] if root_cause.rank is None else [f"rank {root_cause.rank}"]
     cause = root_cause.infrastructure
@@ -167,13 +168,13 @@ def outline(root_cause: RootCause) -> str:
 
 
 def line(root_cause: RootCause) -> str:
-    """Return the outline and its error: `train-3 on gpu-4 failed first (exit code 1): CUDA …`."""
+    """Return the outline and the error: `train-3 on gpu-4 failed first (exit code 1): CUDA …`."""
     what = _what(root_cause)
     return f"{outline(root_cause)}: {what}" if what else outline(root_cause)
 
 
 def event_text(root_cause: RootCause, consequence: str) -> str:
-    """Return who failed, where, what, when, the runner-up and what follows; at most 1024 bytes."""
+    """Return pod, node, time, error, runner-up and `consequence`, in at most 1024 bytes."""
     at = f" at {root_cause.time:%H:%M:%S} UTC" if root_cause.time else ""
     rest = "".join(f"; {each}" for each in [*_advice(root_cause), *_behind(root_cause)])
     rest = clipped(rest, LONGEST_EVENT // 3) + (f"; {consequence}" if consequence else "")
@@ -202,13 +203,13 @@ def clipped(text: str, limit: int) -> str:
 
 
 def _what(root_cause: RootCause) -> str:
-    """Empty where the outline says it already."""
+    """Return the headline or the code; empty if the outline contains it already."""
     said = (OUT_OF_MEMORY, root_cause.infrastructure)
     return headline(root_cause) or ("" if root_cause.code in said else root_cause.code)
 
 
 def _quoted(root_cause: RootCause, room: int) -> str:
-    """Its first lines, of a log its last ones, in one line."""
+    """Return the first lines of the message, or the last lines of a log, in one line."""
     lines = [line.strip() for line in root_cause.message.splitlines() if line.strip()]
     text = " | ".join(lines)
     if root_cause.source is not Source.LOG or _size(text) <= room:
