@@ -1,4 +1,4 @@
-"""Compares the texts that users meet, and all pages, with the vocabulary that is avoided.
+"""Compares texts, pages, docstrings and comments with the vocabulary that is avoided.
 
 `python -m scripts.plain_words` fails on a file with more matches than plain_words_baseline.json
 allows. It fails on a file with fewer, too: `--lower` lowers the counts. `--list PATH…` prints all
@@ -6,10 +6,12 @@ matches in files whose path begins so. The patterns are in plain_words.toml.
 """
 
 import ast
+import io
 import json
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ PATTERNS: Final = _FOLDER / "plain_words.toml"
 BASELINE: Final = _FOLDER / "plain_words_baseline.json"
 
 _PRODUCT: Final = ("cli", "controller", "shared", "webhook", "worker")
+_TESTS: Final = "tests/"  # neither their texts nor their docstrings are checked yet
 # All pages are checked except these: decisions are history, which is never rewritten.
 _HISTORY: Final = "docs/decisions/"
 _DEFINITIONS: Final = "deploy/manifests/crd/"
@@ -121,15 +124,44 @@ def _sentence(text: str, place: int) -> tuple[int, str]:
 
 
 def texts_of(path: str, source: str) -> Iterator[Text]:
-    """Return the texts of one file that users read."""
+    """Return the texts of one file that this check covers."""
     if path.endswith(".py"):
-        return texts_of_module(source)
+        return texts_of_module(source, is_product=path.partition("/")[0] in _PRODUCT)
     return texts_of_definition(source) if path.endswith(".yaml") else texts_of_page(source)
 
 
-def texts_of_module(source: str) -> Iterator[Text]:
-    """Return the literals of several words, without docstrings and logs below warning."""
-    yield from _literals(ast.parse(source))
+def texts_of_module(source: str, *, is_product: bool) -> Iterator[Text]:
+    """Return the docstrings and comments; of the product also the literals that users read."""
+    tree = ast.parse(source)
+    yield from _docstrings(tree)
+    yield from _comments(source)
+    if is_product:
+        yield from _literals(tree)
+
+
+def _docstrings(tree: ast.Module) -> Iterator[Text]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
+                yield Text(line, _bare(text))
+            case _:
+                pass
+
+
+def _comments(source: str) -> Iterator[Text]:
+    """Return the comments; those on successive lines are one text."""
+    block: list[str] = []
+    first = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line = token.start[0]
+            if block and line != first + len(block):
+                yield Text(first, _bare("\n".join(block)))
+                block = []
+            first = line - len(block)
+            block.append(token.string.lstrip("# "))
+    if block:
+        yield Text(first, _bare("\n".join(block)))
 
 
 def _literals(node: ast.AST) -> Iterator[Text]:
@@ -223,7 +255,7 @@ def found_in(path: str, source: str, avoided: Sequence[Pattern]) -> list[Match]:
 def is_checked(path: str) -> bool:
     """True if a file holds texts that this check covers."""
     if path.endswith(".py"):
-        return path.partition("/")[0] in _PRODUCT
+        return not path.startswith(_TESTS)
     if path.endswith(".yaml"):
         return path.startswith(_DEFINITIONS)
     return path.endswith(".md") and not path.startswith(_HISTORY)

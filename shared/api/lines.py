@@ -1,4 +1,4 @@
-"""What others wrote, fit for a condition, a terminal and a log. Pure."""
+"""Make text of other programs fit for a condition, a terminal and a log. Pure."""
 
 
 def one_line(text: str, longest: int) -> str:
