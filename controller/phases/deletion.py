@@ -1,4 +1,4 @@
-"""Deleting everything an AppWrapper deployed: graceful first, then forceful.
+"""Delete everything that an AppWrapper deployed: first gracefully, then by force.
 
 A phase that deletes calls `begin_deletion` once, `continue_deletion` until `snapshot.gone`, then
 `end_deletion`. So ResourcesDeployed turns False in one place only, and only after the proof.

@@ -45,7 +45,7 @@ class Need(StrEnum):
 
 
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
-    """Return the needs, as far as `snapshot` shows them; call it again with components and pods."""
+    """Return the needs that `snapshot` shows. Call it again once components and pods are known."""
     if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
         return _needs_of_waiting(snapshot, now)
     if _wants_proof(snapshot, now, config):
@@ -128,7 +128,10 @@ def _wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> b
 
 
 def _is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """True if the pause is over and Kueue may be asked for other nodes, even late at least once."""
+    """True if the pause is over and Kueue may be asked for other nodes.
+
+    If Kueue's time is over before the first request, Kueue is still asked once.
+    """
     began = snapshot.timers.retry_pause
     if snapshot.phase is not Phase.RESETTING or not snapshot.topology_workload or began is None:
         return False
