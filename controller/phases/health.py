@@ -124,11 +124,12 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
 
 
 def evacuation(snapshot: Snapshot) -> Finding | None:
-    """Return the finding that running pods must leave their nodes; None if none must.
+    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
+    period.
 
-    The answer has no grace period. The node is the cause, so exit codes are ignored. Usually the
-    reset spends no retry, but one must remain. Only Running evacuates. In Resuming, which ends
-    within AdmissionGracePeriod, components are still missing, and Running checks evacuations first.
+    The node is the cause, so exit codes are ignored. Usually the reset spends no retry, but one
+    must remain. Only Running evacuates. In Resuming, which ends within AdmissionGracePeriod,
+    components are still missing, and Running checks evacuations first.
     """
     if (found := snapshot.evacuation) is None:
         return None
@@ -140,6 +141,7 @@ def evacuation(snapshot: Snapshot) -> Finding | None:
 
 
 # A problem with pods is reported, may heal within FailureGracePeriod, and then causes a reset.
+# docs/users/phases.md shows the first paragraph of the checks' docstrings.
 
 Check = Callable[[Snapshot, datetime, FaultTolerance], Finding | None]
 Held = tuple[Finding, ResetHold]
@@ -190,7 +192,7 @@ def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Finding | None:
-    """Return a finding if pods failed and were not replaced."""
+    """Pods failed and were not replaced."""
     pods = snapshot.pods
     if not pods.failed:
         return None
@@ -199,7 +201,7 @@ def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> F
 
 
 def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """Return a finding if AdmissionGracePeriod is over and pods do not exist."""
+    """AdmissionGracePeriod is over, and pods were not created."""
     pods = snapshot.pods
     if pods.existing >= pods.wanted:
         return None
@@ -210,7 +212,7 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """Return a finding if WarmupGracePeriod is over and pods do not run, or only just do."""
+    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough."""
     pods = snapshot.pods
     if runs_as_wanted(snapshot):
         return None

@@ -68,10 +68,10 @@ def runs_as_wanted(snapshot: Snapshot) -> bool:
 def report_readiness(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
 ) -> Actions:
-    """Report PodsReady if it changed, and start or clear the periods that depend on it.
+    """PodsReady: as many pods run, or succeeded, as the AppWrapper has.
 
-    PodsReady and these periods change in one write. With `bad_news` another problem is reported in
-    any case, and PodsReady with it.
+    Return the report if it changed, with the periods that depend on it, in one write. With
+    `bad_news` another problem is reported in any case, and PodsReady with it.
     """
     was_ready = CONDITION_PODS_READY in snapshot.conditions
     if is_ready(snapshot):
@@ -114,7 +114,7 @@ def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actio
 # Pods that start soon cost no write. A message is written soon if the scheduler or the kubelet
 # rejects a pod or a pod crashes repeatedly, and later if pods only start slowly.
 
-_FIRST: Final = timedelta(seconds=5)  # after the deployment began
+_FIRST: Final = timedelta(seconds=5)  # after the warm-up period began
 _SLOW: Final = timedelta(seconds=30)  # the same while there is no problem
 _OTHER_REASON: Final = timedelta(seconds=10)
 _OTHER_COUNT: Final = timedelta(minutes=2)
@@ -141,7 +141,7 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
         if snapshot.pods.too_large:
             return ZERO  # this does not change later
         if began is None or (not reasons and CONDITION_UNHEALTHY in snapshot.conditions):
-            return None  # Unhealthy counts them as well
+            return None  # Unhealthy reports their number
         return remaining(began, _FIRST if reasons else _SLOW, now)
     same = not reasons or told.endswith(f"; {reasons}")
     # A reported problem includes the message, and starts the timer `unready`.

@@ -44,7 +44,7 @@ from shared.api.names import (
 
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Return the actions of the first row below that applies."""
+    """Check the rows below in order; the first that applies decides."""
     decisions = (row(snapshot, now, config) for row in ROWS)
     actions = next(actions for actions in decisions if actions is not None)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
@@ -53,19 +53,19 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
 
 
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Move to Suspending if Kueue or a user suspended the AppWrapper."""
+    """Kueue or a user suspended it: Suspending."""
     return suspend(snapshot) if snapshot.suspend else None
 
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Only report the deletion if the namespace is being deleted."""
+    """Its namespace is being deleted: nothing, whatever else is deleted."""
     return wait_for_namespace() if snapshot.namespace_ending else None
 
 
 def component_is_missing(
     snapshot: Snapshot, _now: datetime, config: FaultTolerance
 ) -> Actions | None:
-    """If another client deleted an unfinished component, fail whatever the retry limit."""
+    """Another client deleted a component that had not ended: Failed, whatever the retry limit."""
     finding = missing_component(snapshot)
     # After success the controller itself deletes components.
     if finding is None or has_ended_well(snapshot):
@@ -74,7 +74,7 @@ def component_is_missing(
 
 
 def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """Reset or fail, without grace period, if a component reports that it failed.
+    """A component reports that it failed: reset or fail, without grace period.
 
     While the reset waits, the component's TTL may delete it. So the controller records the report:
     after a restart it must not treat the component as missing, for which no retry follows.
@@ -87,12 +87,14 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 
 def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
-    """Move to Succeeded if all components succeeded and no pod runs any more."""
+    """All components succeeded and no pod runs any more: Succeeded."""
     return _succeed(snapshot, config) if has_succeeded(snapshot) else None
 
 
 def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """If all components succeeded, delete helpers at once, other pods after FailureGracePeriod."""
+    """All components succeeded, but pods still run: helpers are deleted at once, pods after
+    FailureGracePeriod.
+    """
     return remove_the_rest(snapshot, now, config) if has_ended_well(snapshot) else None
 
 
@@ -101,7 +103,7 @@ def under_way(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Acti
     return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
 
 
-# The last row always applies.
+# docs/users/phases.md shows the first paragraph of each row's docstring. The last always applies.
 Row = Callable[[Snapshot, datetime, FaultTolerance], Actions | None]
 ROWS: Final[tuple[Row, ...]] = (
     suspended,

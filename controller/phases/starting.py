@@ -127,7 +127,7 @@ def _last_eviction(snapshot: Snapshot) -> str:
 
 
 def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
-    """Record the pod sets, from which Kueue computes the Workload, and wait."""
+    """Record the pod sets, from which Kueue computes its Workload, and wait."""
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
         RecordPodSets(),
@@ -140,7 +140,7 @@ def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -
 
 
 def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
-    """Start if suspend is false and, for a queued AppWrapper, podSetInfos are complete.
+    """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
 
     Kueue writes suspend and podSetInfos in one patch. Without podSetInfos the pods would run where
     no quota was reserved. So an unsuspended AppWrapper of a queue waits for podSetInfos and reports
