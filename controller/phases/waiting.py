@@ -1,4 +1,4 @@
-"""Why an AppWrapper still waits in its queue, as the condition QuotaReserved says it."""
+"""Report in the condition QuotaReserved why an AppWrapper waits in its queue."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -24,14 +24,14 @@ from shared.waits.queueing import (
 
 # Kueue admits within a second if quota is free. Until then no reason is written.
 MOMENT: Final = timedelta(seconds=5)
-# From when there is no Workload after that moment, unless Kueue's configuration proves that there
-# will be none. Kueue may be starting, or its leader changing.
+# After that moment, a missing Workload is reported when this period is over: Kueue may be starting,
+# or its leader changing. If Kueue's configuration proves the cause, the report does not wait.
 WORKLOAD_PATIENCE: Final = timedelta(minutes=2)
-# Between two writes of the reason: Kueue rewrites its own whenever quota becomes free.
+# Between two writes of the reason: Kueue rewrites its own reason whenever quota becomes free.
 REASON_INTERVAL: Final = timedelta(seconds=10)
-# How often it is looked up anew why Kueue makes no Workload: no watch shows its configuration.
+# Between two reads of Kueue's configuration while a Workload is missing: no watch covers it.
 UNMANAGED_INTERVAL: Final = timedelta(minutes=1)
-# From when Kueue's silence is told of: it considers the workloads of a queue one after the other.
+# Before Kueue's silence is reported: Kueue considers the workloads of a queue one by one.
 TURN: Final = timedelta(seconds=30)
 LONGEST_MESSAGE: Final = 1024  # bytes
 
@@ -42,18 +42,18 @@ _POSSIBLE_CAUSES: Final = (
     " Ask an admin, or run: appwrapper explain"
 )
 _NOT_CONSIDERED: Final = "Kueue has not considered it yet: it waits for its turn in the queue"
-# True as well once it is suspended again, so nobody needs to take it back.
+# Still true if the AppWrapper is suspended again, so no write has to remove it.
 _UNSUSPENDED: Final = (
     "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
     "namespace or AppWrappers"
 )
-# They stay ahead of Kueue's reason.
+# Messages with these reasons remain, and Kueue's reason follows them.
 _EVICTIONS: Final = frozenset({Reason.PODS_READY_TIMEOUT, Reason.REASSIGNMENT})
 _TROUBLES: Final = frozenset({Reason.QUEUE_UNUSABLE, Reason.NO_WORKLOAD})
 
 
 def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
-    """Say why nothing starts it, and when to look again. Return no action if nothing is known."""
+    """Report why the AppWrapper waits, and when to check again. Return () if nothing is known."""
     queueing = snapshot.queueing
     if queueing is None:
         return ()
@@ -78,7 +78,7 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
 
 
 def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
-    """Kueue says nothing yet, as of all in a queue but the first few."""
+    """Report that Kueue has given no reason yet, as for all but the first few in a queue."""
     if queueing.considered or _told(snapshot).message:
         return ()
     if (left := remaining(snapshot.waits_since, TURN, now)) > ZERO and snapshot.waits_since:
@@ -88,9 +88,9 @@ def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
 
 
 def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
-    """Say why Kueue does not start one of a queue that nothing suspends.
+    """Report why Kueue does not start a queued AppWrapper that is not suspended.
 
-    Kueue suspends at once what it manages, so this one it may leave alone.
+    Kueue suspends at once each AppWrapper that it manages, so it may not manage this one.
     """
     queueing, told = snapshot.queueing, _told(snapshot)
     waits: Actions = (
@@ -106,7 +106,7 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
 
 
 def looks_for_settings(snapshot: Snapshot, now: datetime) -> bool:
-    """True if Kueue's configuration decides what is said: there is no Workload after a moment."""
+    """True if the report needs Kueue's configuration: there is no Workload after a moment."""
     queueing = snapshot.queueing
     if queueing is None or queueing.workload or queueing.unmanaged is not None:
         return False
@@ -125,7 +125,7 @@ def _without_workload(
         return (*_trouble_is_over(snapshot), WakeAfter(moment))
     begin = (StartTimer(Timer.NO_WORKLOAD),) if began is None else ()
     if told.reason == Reason.NO_WORKLOAD and queueing.unmanaged is None:
-        # It could not be read this time, which changes nothing.
+        # The cause could not be determined this time, so the message remains.
         return (*begin, WakeAfter(UNMANAGED_INTERVAL))
     left = remaining(began, WORKLOAD_PATIENCE, now)
     if left > ZERO and not (queueing.unmanaged and queueing.certain):
@@ -140,7 +140,7 @@ def _without_workload(
 
 
 def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
-    """Write it, unless it is written already, or something else was a moment ago."""
+    """Write `new` unless it is written already; wait if the last write is too recent."""
     if ConditionText(new.reason, new.message) == _told(snapshot):
         return ()
     last = snapshot.timers.queue_reason
@@ -151,9 +151,9 @@ def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
 
 
 def _trouble_is_over(snapshot: Snapshot) -> Actions:
-    """Take back what is true no longer. The next reason follows a little later, if it still waits.
+    """Remove a problem that is over. If the AppWrapper still waits, the reason follows later.
 
-    Kueue needs a moment as well: until then its Workload repeats what was wrong.
+    Kueue's Workload still reports the old problem for a moment.
     """
     if _told(snapshot).reason not in _TROUBLES:
         return ()
@@ -164,10 +164,10 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
 
 
 def _kueues_reason(queueing: Queueing, told: ConditionText) -> SetCondition | None:
-    """Return what to say of Kueue's reasons: why the quota went, if it did, then why it waits."""
+    """Return the condition with Kueue's reasons: for an eviction, if any, then for the wait."""
     evicted, before = queueing.evicted, without_kueues_reason(told.message)
     pending = keeping_names(queueing.pending, kueues_reason(told.message))
-    # Just after an eviction Kueue gives it as the reason of both, and may add when it goes on.
+    # Just after an eviction Kueue gives the same reason for both, and may append to one of them.
     why = evicted.partition(": ")[2].rstrip(". ")
     repeated = bool(pending and why) and (pending.startswith(why) or why.startswith(pending))
     if told.reason not in _EVICTIONS:
