@@ -1,4 +1,4 @@
-"""Wait for evidence about a failure before answering it.
+"""Wait for evidence about a failure before answering it, in two cases.
 
 - A component reports its failure, but its pods may still write their records (settlePeriod).
 - The records in the error store are not read yet (readTimeout).

@@ -62,7 +62,7 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
 
 
 def needs_before(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> frozenset[Need]:
-    """Return the needs of another decision before these actions are carried out; usually none."""
+    """Return what must be read before `actions` are carried out: then `decide` is called again."""
     live = {Need.LIVE_PODS} if _ends_for_its_pods(actions) else set()
     records = {Need.RECORDS} if _wants_store(actions, snapshot, config) else set()
     return frozenset(live | records)

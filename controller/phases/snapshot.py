@@ -130,7 +130,8 @@ class PodCounts:
     `outliving`. Two sorts are not counted: replaced failed pods, and ended pods of components that
     are not awaited. A component is awaited until it succeeds, a helper never.
     `succeeded` includes pods that are gone, if they were seen to succeed or their component reports
-    it. `loose_succeeded` counts the pods among them whose component does not report its end.
+    it. `loose_succeeded` counts only succeeded pods whose component does not report its end, and no
+    pod that is being deleted: the deletion may have ended it.
     """
 
     expected: int = 0  # of the awaited components
