@@ -17,6 +17,8 @@ from webhook.rules.annotations import (
     check_changed_annotations,
     check_changed_component_annotations,
     check_component_annotations,
+    warn_of_earlier_restarts,
+    warn_of_earlier_restarts_now,
     warn_of_new_unknown_annotations,
     warn_of_unknown_annotations,
 )
@@ -63,7 +65,6 @@ from webhook.rules.queue import (
     keep_queue_name,
     keep_quota_fields,
 )
-from webhook.rules.restarts import warn_of_earlier_restarts, warn_of_earlier_restarts_now
 from webhook.rules.restore import (
     keep_components,
     keep_finalizer,

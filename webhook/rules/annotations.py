@@ -1,4 +1,4 @@
-"""Check the values and keys of annotations under the operator's prefix."""
+"""Check annotations under the operator's prefix: values, keys, and what precedes their effect."""
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,19 +15,24 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
 from shared.api.objects import JsonObject, annotation, annotations, labels, texts
+from shared.kinds.job import BACKOFF_LIMIT
 from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,
+    Kind,
     PodSetError,
     declared_pod_sets,
+    value_or_none,
 )
+from shared.kinds.table import BY_GROUP_KIND
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
     Component,
     Facts,
     Submission,
     component_pairs,
+    components_of,
     has_pods,
     pod_templates,
 )
@@ -247,3 +252,104 @@ def _advice(key: str, known: Collection[str]) -> str:
 
 def _name(key: str) -> str:
     return key.removeprefix(ANNOTATION_PREFIX)
+
+
+# Restarts and retries that precede the annotations about exit codes.
+
+_EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
+# The kubelet restarts a container in its pod, or the Training Operator creates the pod again.
+_RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode": "pod"}
+
+
+def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarning]:
+    """Warn of restarts and retries that precede the annotations about exit codes.
+
+    On CREATE. An exit code counts once its pod has failed for good: `restartPolicy` and a Job's
+    `backoffLimit` come first.
+    """
+    if named := _exit_codes(submission.request.object):
+        yield from _warn_of_restarts(submission.components, named)
+
+
+def warn_of_earlier_restarts_now(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[AdmissionWarning]:
+    """Warn of restarts and retries that precede the annotations about exit codes.
+
+    On UPDATE, if the request adds or changes such an annotation.
+    """
+    old, new = annotations(request.old_object), annotations(request.object)
+    named = [
+        name
+        for name in _exit_codes(request.object)
+        if old.get(ANNOTATION_PREFIX + name) != new.get(ANNOTATION_PREFIX + name)
+    ]
+    if named:
+        yield from _warn_of_restarts(components_of(request.object)[0], named)
+
+
+def _exit_codes(target: JsonObject) -> list[str]:
+    given = annotations(target)
+    return [name for name in _EXIT_CODES if ANNOTATION_PREFIX + name in given]
+
+
+def _warn_of_restarts(
+    components: Iterable[Component], named: list[str]
+) -> Iterator[AdmissionWarning]:
+    late = f"so {' and '.join(named)} may never apply: write"
+    for component in components:
+        kind = BY_GROUP_KIND.get(component.group_kind)
+        if is_on(component, ANNOTATION_HELPER) or (kind is not None and kind.ends is False):
+            continue
+        for path, policy, written in _restart_policies(component, kind):
+            shown = policy if written else f"absent means {policy}, which"
+            restarts = f"restarts a failed {_RESTARTING[policy]} first"
+            yield AdmissionWarning(f"{path}: {shown} {restarts}, {late} Never")
+        if kind is None:
+            continue
+        for path, limit, default, again in _retries(component, kind):
+            shown = f"absent means {default}, which" if limit is None else f"{limit}"
+            yield AdmissionWarning(f"{path}: {shown} {again} first, {late} 0")
+
+
+def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
+    """Yield path and value of each policy that restarts, and whether the template contains it."""
+    for path, template in pod_templates(component):
+        default = kind.default_restart_policy if kind is not None else ""
+        if kind is not None and kind.roles is not None:
+            holder = path.removesuffix(".template")
+            where = f"{holder}.restartPolicy"
+            given = value_or_none(component.template, where.removeprefix(f"{component.path}."))
+            role = component.api_version, holder.rpartition(".")[2]
+            default = kind.roles.restart_policies.get(role, default)
+        else:
+            where, given = f"{path}.spec.restartPolicy", template["spec"].get("restartPolicy")
+        policy = given or default
+        if isinstance(policy, str) and policy in _RESTARTING:
+            yield where, policy, bool(given)
+
+
+def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None, int, str]]:
+    """Yield path and value of each limit of retries that is not 0, its default, and its effect.
+
+    The value is None if absent. A Job's `podFailurePolicy` or limit per index shows that the user
+    knows about retries: no warning then.
+    """
+    template = component.template
+    by_job, by_kind = "lets the Job replace failed pods", f"lets the {component.kind} retry"
+    try:
+        found = [
+            (f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)
+        ]
+    except PodSetError:
+        return  # another rule reports it
+    found += [(path, default, by_kind) for path, default in kind.retries(template)]
+    for path, default, again in found:
+        holder = value_or_none(template, path.rpartition(".")[0])
+        spec = holder if isinstance(holder, dict) else {}
+        if spec.get("podFailurePolicy") or spec.get("backoffLimitPerIndex") is not None:
+            continue
+        limit = spec.get(path.rpartition(".")[2])
+        count = default if limit is None else limit
+        if type(count) is int and count != 0:
+            yield f"{component.path}.{path}", limit, default, again
