@@ -132,7 +132,7 @@ async def test_a_launcher_that_fails_is_tried_again_without_grace_until_no_retry
     assert re.fullmatch(
         r"retries exhausted \(1 of 1\): "
         r"MPIJob mpi-fails: BackoffLimitExceeded/: Job has reached the specified backoff"
-        r" limit: ; 1 failed pod: mpi-fails-launcher-\w{5} on gpu-node-\d+ \(exit code 3\)",
+        r" limit:; 1 failed pod: mpi-fails-launcher-\w{5} on gpu-node-\d+ \(exit code 3\)",
         unhealthy.message,
     )
     assert steps(life, QUOTA, DEPLOYED)[3:8] == [
