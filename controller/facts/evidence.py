@@ -14,6 +14,7 @@ from typing import Final
 from controller.facts.ends import ContainerEnd
 from controller.facts.error_text import names_an_error
 from controller.facts.instants import SECOND, instant, nanoseconds
+from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import (
     PLAUSIBLE,
     bound_to,
@@ -25,30 +26,10 @@ from controller.facts.pod_records import (
     writer_of,
 )
 from controller.facts.pods import Pod
-from controller.facts.suspects import NOT_THE_NODES
 from worker.error_texts import is_peer_loss
 from worker.record import ErrorRecord
 
-OOM_KILLED: Final = "OOMKilled"
 UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels mark it as bad
-# Kubernetes' reasons (`pod_cause`) for failures that no program caused.
-INFRASTRUCTURE: Final = (NOT_THE_NODES - {OOM_KILLED, "DeadlineExceeded"}) | {
-    "NodeAffinity",
-    "NodeLost",
-    "TopologyAffinityError",
-    "UnexpectedAdmissionError",
-}
-# Disruptions that delete a pod.
-_DELETIONS: Final = frozenset(
-    {
-        "DeletionByPodGC",
-        "DeletionByTaintManager",
-        "EvictionByEvictionAPI",
-        "PreemptionByScheduler",
-    }
-)
-# Reports about a lost node come minutes later than the errors of its pods' peers.
-_NODE_IS_LOST: Final = frozenset({"DeletionByPodGC", "DeletionByTaintManager", "NodeLost"})
 # Reasons of the kubelet and of containerd for a container that is gone when they restart.
 _CONTAINER_IS_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
 _SIGKILL: Final = 137
@@ -168,9 +149,9 @@ class Evidence:
 
     @property
     def is_reported_late(self) -> bool:
-        """True if the node or its container runtime was lost, which is reported with a delay."""
+        """True if Kubernetes reports the failure with a delay, as after the loss of a node."""
         lost = self.end is not None and self.end.reason in _CONTAINER_IS_LOST
-        return lost or self.infrastructure in _NODE_IS_LOST
+        return lost or proof_of(self.infrastructure).late
 
     def _says_peer_loss(self) -> bool:
         if self.record is not None:
@@ -332,12 +313,12 @@ def _cause(pod: Pod, failed: int | None) -> str:
     """
     if not pod.cause or any(end.reason == pod.cause for end in pod.ends):
         return ""
-    asked = instant(pod.asked) if pod.cause in _DELETIONS else None
+    asked = instant(pod.asked) if proof_of(pod.cause).deletes else None
     is_later = asked is not None and failed is not None and failed + PLAUSIBLE < asked
     return "" if is_later else pod.cause
 
 
 def _infrastructure(pod: Pod, cause: str, flagged_nodes: Collection[str]) -> str:
-    if cause in INFRASTRUCTURE or cause.startswith("OutOf"):
+    if proof_of(cause).infrastructure:
         return cause
     return UNHEALTHY_NODE if pod.node and pod.node in flagged_nodes else ""

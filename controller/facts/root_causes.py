@@ -10,7 +10,6 @@ from controller.facts.earliest import Choice, choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
 from controller.facts.evidence import (
-    OOM_KILLED,
     UNHEALTHY_NODE,
     Attempt,
     Evidence,
@@ -19,9 +18,10 @@ from controller.facts.evidence import (
     gather_evidence,
 )
 from controller.facts.instants import moment_of
+from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import is_of_its_run
 from controller.facts.pods import Pod, is_terminal
-from controller.facts.suspects import NO_SUCH_COMMAND, NOT_THE_NODES
+from controller.facts.suspects import NO_SUCH_COMMAND
 from controller.phases.root_cause import Confidence, RootCause, RunnerUp, Source, clipped, summary
 from controller.phases.snapshot import FaultTolerance
 from worker.error_texts import is_device_fault, is_peer_loss
@@ -194,7 +194,9 @@ def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
     """
     if each.infrastructure == UNHEALTHY_NODE or is_device_fault(_text(each)):
         return True
-    if each.word in NOT_THE_NODES or each.infrastructure or each.told_to_end:
+    if not all(proof_of(reason).blames_node for reason in (each.word, each.infrastructure)):
+        return False
+    if each.told_to_end:
         return False
     if each.kind is Kind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
         return False

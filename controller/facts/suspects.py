@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from controller.facts.pod_reasons import proof_of
 from controller.facts.pods import Pod, is_terminal
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import FaultTolerance, Suspect
@@ -20,29 +21,9 @@ from shared.api.times import format_time, parse_time
 
 # Which failures point at a node.
 #
-# Kubernetes' reasons alone rarely show the root cause. So the rule lists reasons that certainly do
-# not come from the node; all other failures make the node a suspect.
+# Kubernetes' reasons alone rarely show the root cause. So pod_reasons.py lists reasons that
+# certainly do not come from the node; all other failures make the node a suspect.
 
-# Reasons from the kubelet, Kubernetes or the container runtime (`pod_cause`).
-NOT_THE_NODES: Final = frozenset(
-    {
-        "OOMKilled",  # the container used more memory than its own limit
-        "DeadlineExceeded",  # the user's own activeDeadlineSeconds
-        # The pod used more storage than its limits, or the node ran short of memory, disk or
-        # process ids. Kubernetes' own taint keeps new pods off the node in the latter case.
-        "Evicted",
-        # The node was drained, shut down or tainted, or another pod preempted this one.
-        "EvictionByEvictionAPI",
-        "DeletionByTaintManager",
-        "DeletionByPodGC",
-        "PreemptionByScheduler",
-        "TerminationByKubelet",
-        "Preempting",
-        "NodeShutdown",
-        "Shutdown",
-        "Terminated",
-    }
-)
 # A shell did not find the command, or may not execute it: the image or the command is wrong.
 NO_SUCH_COMMAND: Final = frozenset({126, 127})
 _KILLED: Final = frozenset({137, 143})
@@ -52,9 +33,9 @@ def points_at_node(pod: Pod, config: FaultTolerance) -> bool:
     """True if the node may be the cause of the pod's failure.
 
     False if the cause is known to be the program, its user or a planned disruption: an exit code
-    that the user listed as terminal, a missing command, a cause in NOT_THE_NODES.
+    that the user listed as terminal, a missing command, a reason that blames no node.
     """
-    if pod.cause in NOT_THE_NODES or is_terminal(pod.exit_codes, config):
+    if not proof_of(pod.cause).blames_node or is_terminal(pod.exit_codes, config):
         return False
     return NO_SUCH_COMMAND.isdisjoint(pod.exit_codes)
 
