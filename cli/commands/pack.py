@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
     parser.add_argument(
-        "-n", "--namespace", metavar="NAME", default="", help="default: what the objects name"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="",
+        help="default: what the objects name; -n of MLBatch's awpack.py is --name here",
     )
     parser.add_argument(
         "--queue",

@@ -11,6 +11,7 @@ from cli.generation.job import (
     mounts,
 )
 from cli.generation.nodes import Node, Path, origin_of
+from cli.generation.one_command import HereDocument, one_command
 from cli.generation.shapes import Findings
 from cli.generation.values import Values
 from shared.api.findings import FieldErrorKind
@@ -25,12 +26,27 @@ _FORBIDDEN: Final = FieldErrorKind.FORBIDDEN
 
 def check(values: Values, root: Node, found: Findings) -> None:
     """Report values that Kubernetes would reject, and jobs that do nothing."""
-    for rule in (_limits, _network, _variables, _sources, _labels, _volumes, _init_containers):
+    for rule in _RULES:
         for path, kind, detail in rule(values):
             found.error(origin_of(root, path), path, kind, detail)
     if values.main_program is None and not values.setup_commands:
         text = "neither mainProgram nor setupCommands is set: the job does nothing"
         found.warnings.append((root.origin, text))
+
+
+def _program(values: Values) -> Iterator[_Wrong]:
+    try:
+        empty = values.main_program is not None and not one_command(values.main_program)
+    except HereDocument:
+        detail = (
+            "must have no here-document (<<), because its lines become one command: write the text"
+            " to a file in setupCommands"
+        )
+        yield ("mainProgram",), _INVALID, detail
+        return
+    if empty:
+        detail = "must name a program: it has only blanks and comments"
+        yield ("mainProgram",), _INVALID, detail
 
 
 def _limits(values: Values) -> Iterator[_Wrong]:
@@ -144,3 +160,15 @@ def _doubles(list_key: str, item_key: str, names: Iterable[str]) -> Iterator[_Wr
             detail = f"{name}: {list_key}[{first[name]}] has it already"
             yield (list_key, index, item_key), _DUPLICATE, detail
         first.setdefault(name, index)
+
+
+_RULES: Final = (
+    _program,
+    _limits,
+    _network,
+    _variables,
+    _sources,
+    _labels,
+    _volumes,
+    _init_containers,
+)

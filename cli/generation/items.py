@@ -207,7 +207,10 @@ class Volume:
 
     name: str = entry("name", DNS_LABEL, "A name within the pod.", example="data")
     claim_name: str = entry(
-        "claimName", OBJECT_NAME, "The PersistentVolumeClaim.", example="my-claim"
+        "claimName",
+        OBJECT_NAME,
+        "The PersistentVolumeClaim. Its name has no capitals: Kubernetes allows none.",
+        example="my-claim",
     )
     mount_path: str = entry(
         "mountPath", MOUNT_PATH, "The folder in which it is mounted.", example="/data"

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from cli.generation.one_command import one_command
 from cli.generation.values import SAKKARA, Values
 
 _GREETING: Final = """\
@@ -36,10 +37,9 @@ def _parts(values: Values) -> Iterator[str]:
 
 
 def torchrun(values: Values, program: str) -> str:
-    """Return the command line. The lines of `program` become one command."""
+    """Return the command line. Raises HereDocument."""
     words = ["torchrun", "--nnodes=${WORLD_SIZE}", "--node_rank=${RANK}"]
     if values.num_gpus_per_pod:
         words.append(f"--nproc_per_node={values.num_gpus_per_pod}")
     words += ["--rdzv_id=101", '--rdzv_endpoint="${MASTER_ADDR}:${MASTER_PORT}"']
-    lines = (line.strip().removesuffix("\\").rstrip() for line in program.splitlines())
-    return " ".join(words) + " " + " \\\n  ".join(line for line in lines if line)
+    return " ".join((*words, one_command(program)))

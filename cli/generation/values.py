@@ -189,7 +189,8 @@ class Values:
     main_program: str | None = entry(
         "mainProgram",
         TEXT,
-        "Program with its arguments, which torchrun starts. Its lines are one command.",
+        "Program with its arguments, which torchrun starts. Its lines become one command without"
+        " its comments.",
         default=None,
         example="train.py --epochs 3",
     )

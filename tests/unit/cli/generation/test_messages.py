@@ -1,5 +1,7 @@
 """Every error and warning, whole: file, line, key, what is wrong, what to write."""
 
+import json
+
 import pytest
 
 from cli.generation.generator import RefusedValues, generate
@@ -312,6 +314,30 @@ def test_a_job_that_does_nothing_gets_a_warning() -> None:
     assert made.warnings == (
         "f: neither mainProgram nor setupCommands is set: the job does nothing",
     )
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (
+            "train.py <<END\nlr: 1\nEND",
+            "must have no here-document (<<), because its lines become one command: write the text"
+            " to a file in setupCommands",
+        ),
+        ("# train.py\n\n", "must name a program: it has only blanks and comments"),
+        (" ", "must name a program: it has only blanks and comments"),
+    ],
+)
+def test_a_main_program_that_is_no_command_is_refused(program: str, said: str) -> None:
+    text = f"jobName: j\ncontainerImage: i\nmainProgram: {json.dumps(program)}"
+    with pytest.raises(RefusedValues) as refused:
+        generate([("f", text)], [])
+    assert refused.value.problems == (f"f:3: mainProgram: Invalid value: {said}",)
+
+
+def test_a_here_string_is_no_here_document() -> None:
+    text = "jobName: j\ncontainerImage: i\nmainProgram: train.py <<< $((1 << 2))"
+    assert generate([("f", text)], []).warnings == ()
 
 
 LEGACY = """\

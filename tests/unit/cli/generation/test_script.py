@@ -1,11 +1,13 @@
 """The script, run by a real sh with a torchrun that only prints."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli.generation.generator import generate
+from cli.generation.one_command import one_command
 from shared.api.objects import JsonObject
 
 ENVIRONMENT = {
@@ -25,13 +27,13 @@ def script_of(text: str) -> str:
     return str(script)
 
 
-def run(tmp_path: Path, text: str, **more: str) -> tuple[int, list[str]]:
+def run(tmp_path: Path, text: str, shell: str = "sh", **more: str) -> tuple[int, list[str]]:
     """The exit code, and what was printed."""
     stub = tmp_path / "torchrun"
     stub.write_text('#!/bin/sh\nprintf "<%s>" "$@"\necho\nexit "${TORCHRUN_EXIT:-0}"\n')
     stub.chmod(0o755)
     ended = subprocess.run(
-        ["sh", "-c", script_of(text)],
+        [shell, "-c", script_of(text)],
         cwd=tmp_path,
         env=ENVIRONMENT | {"PATH": f"{tmp_path}:/usr/bin:/bin", **more},
         stdout=subprocess.PIPE,
@@ -97,6 +99,62 @@ def test_the_lines_of_the_main_program_are_one_command(tmp_path: Path) -> None:
     _, printed = run(tmp_path, text)
     words = TORCHRUN.replace("<--rdzv_id", "<--nproc_per_node=2><--rdzv_id")
     assert printed[-1] == f"{words}<train.py><--a><1><--b><c>"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        pytest.param("t.py\n# of Monday\n--a 1", ["t.py", "--a", "1"], id="a line of comment"),
+        pytest.param("t.py # it's new\n--a 1 #", ["t.py", "--a", "1"], id="comment behind words"),
+        pytest.param("t.py \\\n# why\n--a 1", ["t.py", "--a", "1"], id="comment after a backslash"),
+        pytest.param("t.py --tag=#1 a#b\n$#", ["t.py", "--tag=#1", "a#b", "0"], id="# in words"),
+        pytest.param(r"t.py \# a\ #b", ["t.py", "#", "a #b"], id="escaped blanks and #"),
+        pytest.param("t.py ' # a'\n\"b # c\"", ["t.py", " # a", "b # c"], id="# in quotes"),
+        pytest.param(
+            "t.py 'a\n b'\n\"c\n  # d\"", ["t.py", "a\n b", "c\n  # d"], id="lines in quotes"
+        ),
+        pytest.param(
+            "t.py '\"' # it's\n'#'", ["t.py", '"', "#"], id="quotes in quotes and comments"
+        ),
+        pytest.param(
+            "t.py '\\' # a\n\"\\\"\" 'b'", ["t.py", "\\", '"', "b"], id="escapes in quotes"
+        ),
+        pytest.param("t.py\\\n --a=\\\n1", ["t.py", "--a=1"], id="backslash within a word"),
+        pytest.param(
+            "t.py a\\\\\nb\\", ["t.py", "a\\", "b"], id="two backslashes, and one at the end"
+        ),
+        pytest.param("\n\nt.py \\\n\n  \n--a 1\n\n", ["t.py", "--a", "1"], id="blank lines"),
+        pytest.param(
+            "t.py\\ \n--a 1", ["t.py ", "--a", "1"], id="escaped blank at the end of a line"
+        ),
+        pytest.param("t.py\r\n# of\r\n--a 1 \\\r\n-b\r\n", ["t.py", "--a", "1", "-b"], id="CRLF"),
+        pytest.param(
+            "t.py $(echo a # it's )\necho b\n)#c\n-d", ["t.py", "a", "b#c", "-d"], id="substitution"
+        ),
+        pytest.param('t.py "$(echo \'#\' "a")"\n-b', ["t.py", "# a", "-b"], id="nested quotes"),
+        pytest.param("t.py `echo a\necho b` # c\n-d", ["t.py", "a", "b", "-d"], id="backquotes"),
+        pytest.param(
+            "t.py ${A:-a #1} ${#RANK} $((1<<2))\n-b",
+            ["t.py", "a", "#1", "1", "4", "-b"],
+            id="parameters and arithmetic",
+        ),
+        pytest.param("t.py;#a\n# b", ["t.py"], id="comment after an operator"),
+        pytest.param("t.py 2>&1 |\n# read\n(cat # it\n)\n", ["t.py"], id="a pipe over lines"),
+    ],
+)
+def test_each_argument_of_a_program_of_several_lines_arrives_and_no_comment(
+    tmp_path: Path, program: str, arguments: list[str], shell: str
+) -> None:
+    code, printed = run(tmp_path, f"mainProgram: {json.dumps(program)}", shell)
+    words = "".join(f"<{each}>" for each in arguments)
+    assert "\n".join(printed).endswith(f"\n{TORCHRUN}{words}")
+    assert code == 0
+
+
+@pytest.mark.parametrize("scale", [1, 20_000])
+def test_a_long_program_is_joined_in_time_that_grows_with_its_length(scale: int) -> None:
+    assert one_command("a '\n' \"b\" # c\n" * scale).count("\\\n") == scale - 1
 
 
 def test_what_is_printed_before_torchrun_is_not_run(tmp_path: Path) -> None:
