@@ -38,27 +38,50 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Result:
         """Run one pass. Raises KubeError if a read or write fails."""
         now = self._clock.now()
-        observation = await self._gatherer.gather(key, now)
-        if observation is None:
+        decided = await self._observe_and_decide(key, now)
+        if decided is None:
             return Done()
-        # The pods' error records decide whether another attempt is allowed, so the store is read
-        # before the reset gate is asked.
-        if records := _wants_records(observation, now):
-            observation = await self._gatherer.gather(key, now, records=True)
-            if observation is None:
-                return Done()
-        actions = self._decided(observation, key, now)
-        if Need.LIVE_PODS in needs_before(actions, observation.snapshot, observation.config):
-            # The watch of pods may lag behind. Pods that have healed must not be deleted.
-            observation = await self._gatherer.gather(key, now, live_pods=True, records=records)
-            if observation is None:
-                return Done()
-            actions = self._decided(observation, key, now)
+        observation, actions = decided
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
         acted = any(not isinstance(action, WakeAfter) for action in actions)
         after = min(delays, default=None)
         return RequeueAfter(after, acted, rest_after(len(observation.pods), acted=acted))
+
+    async def _observe_and_decide(
+        self, key: Key, now: datetime
+    ) -> tuple[Observation, Actions] | None:
+        """Observe again until the decision has all that it needs; None if the object is gone."""
+        live_pods = records = False
+        while True:
+            observation = await self._gatherer.gather(
+                key, now, live_pods=live_pods, records=records
+            )
+            if observation is None:
+                return None
+            # The pods' error records decide whether another attempt is allowed, so the store is
+            # read before the reset gate is asked.
+            if not records and self._wants_records(observation, now):
+                records = True
+                continue
+            actions = self._decided(observation, key, now)
+            needed = needs_before(actions, observation.snapshot, observation.config)
+            if live_pods or Need.LIVE_PODS not in needed:
+                return observation, actions
+            # The watch of pods may lag behind. Pods that have healed must not be deleted.
+            live_pods = True
+
+    def _wants_records(self, observation: Observation, now: datetime) -> bool:
+        """True if a failure is to be answered, maybe because an evacuation is held."""
+        snapshot, config = observation.snapshot, observation.config
+        if not config.error_store:
+            return False
+        actions = decide(snapshot, now, config)
+        move = _to_be_asked_for(actions)
+        resources = None if move is None else _evacuated(move, snapshot)
+        if resources is not None and (hold := self._reset_gate.evacuation(resources)) is not None:
+            actions = decide(_held(snapshot, hold), now, config)
+        return Need.RECORDS in needs_before(actions, snapshot, config)
 
     def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
         actions = decide(observation.snapshot, now, observation.config)
@@ -84,13 +107,6 @@ def rest_after(pods: int, *, acted: bool) -> timedelta:
     if pods <= _FEW_PODS or acted:
         return timedelta(0)
     return min(_LONGEST_REST, pods * _REST_PER_POD)
-
-
-def _wants_records(observation: Observation, now: datetime) -> bool:
-    snapshot, config = observation.snapshot, observation.config
-    if not config.error_store:
-        return False
-    return Need.RECORDS in needs_before(decide(snapshot, now, config), snapshot, config)
 
 
 def _permitted(

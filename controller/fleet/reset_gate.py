@@ -147,7 +147,7 @@ class ResetGate:
         return [key for key, reasons in self._held.items() if reason in reasons]
 
     def evacuation(self, resources: Collection[str]) -> ResetHold | None:
-        """Return why an evacuation must wait; None if it may begin. Used by `Asking`."""
+        """Return why an evacuation must wait; None if it may begin. It takes no token."""
         if self.paused:
             return _PAUSED
         told = self._gate.closed_to(resources)

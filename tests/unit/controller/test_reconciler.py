@@ -27,7 +27,9 @@ class Steps:
         self._delay = delay
         self.applied: list[Any] = []
 
-    async def gather(self, key: tuple[str, str], now: datetime) -> Observation | None:
+    async def gather(
+        self, key: tuple[str, str], now: datetime, **_reads: bool
+    ) -> Observation | None:
         assert (key, now) == (KEY, START)
         return self._observation
 

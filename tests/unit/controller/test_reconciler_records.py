@@ -1,7 +1,7 @@
 """The error store is asked when a failure is about to be answered, and its records decide."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,9 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
     Component,
+    Evacuation,
     FaultTolerance,
+    HoldReason,
     PodCounts,
     Presence,
     Snapshot,
@@ -22,6 +24,7 @@ from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal
 from shared.config.fault_tolerance import ResetRateLimit
+from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import FakeClock
 
 KEY = ("team1", "train")
@@ -29,10 +32,12 @@ FATAL = RootCause(pod="train-1", recoverable=False)
 
 
 class Gate:
-    """No breaker."""
+    """The breaker of evacuations: open with `told`."""
+
+    told: str | None = None
 
     def closed_to(self, resources: Any) -> str | None:
-        return None
+        return self.told
 
 
 class World:
@@ -62,7 +67,9 @@ class World:
         )
         self.config = FaultTolerance(**{"error_store": "team", **config})
         self.looks: list[tuple[bool, bool]] = []
-        self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), Gate())
+        self.gate = Gate()
+        self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), self.gate)
+        self.live: dict[str, Any] = {}  # where the API server knows better than the watch
         self.applied: Actions = ()
 
     async def gather(
@@ -71,6 +78,8 @@ class World:
         self.looks.append((live_pods, records))
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
         seen = self.stored if records else self.plain
+        if live_pods:
+            seen = replace(seen, **self.live)
         return Observation(appwrapper, seen, self.config)
 
     async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:
@@ -110,3 +119,71 @@ async def test_without_a_store_nothing_is_asked(config: dict[str, str]) -> None:
     world = World(Snapshot(phase=Phase.RUNNING, reads_store=True), **config)
     assert await world.moved() is not None
     assert world.looks == [(False, False)]
+
+
+EVACUATION = Evacuation("node n1 is bad", resources=frozenset({GPU}))
+
+
+def evacuated(stored: Snapshot, **config: Any) -> World:
+    """An AppWrapper with one failed pod beside a running pod on a bad node."""
+    world = World(stored, failure_grace=timedelta(0), **config)
+    job = replace(world.plain.components[0], terminal=None, expected_pods=2)
+    pods = PodCounts(expected=2, running=1, failed=1)
+    changes: Any = {"components": (job,), "pods": pods, "evacuation": EVACUATION}
+    world.plain = replace(world.plain, **changes)
+    world.stored = replace(world.stored, **changes)
+    return world
+
+
+async def test_failed_pods_whose_evacuation_is_held_are_judged_by_the_stores_records() -> None:
+    world = evacuated(Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True))
+    world.gate.told = "an admin must confirm"
+    move = await world.moved()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.FAILED, Reason.FAILED_PODS)
+    assert move.message.startswith("no retry: the program recorded that none can help")
+    assert world.looks == [(False, False), (False, True), (True, True)]
+
+
+async def test_failed_pods_whose_evacuation_is_held_wait_while_the_store_is_read() -> None:
+    world = evacuated(Snapshot(phase=Phase.RUNNING, reads_store=True))
+    world.gate.told = "an admin must confirm"
+    assert await world.moved() is None
+    assert StartTimer(Timer.STORE) in world.applied
+    assert world.looks == [(False, False), (False, True)]
+    assert world.reset_gate.held(HoldReason.BREAKER) == [KEY]
+
+
+async def test_an_evacuation_that_may_begin_reads_no_store() -> None:
+    world = evacuated(Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True))
+    move = await world.moved()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.RESETTING, Reason.AUTOPILOT_NO_EXECUTE)
+    assert world.looks == [(False, False)]
+
+
+async def test_a_failure_that_only_the_live_pods_show_is_judged_by_the_stores_records() -> None:
+    """The watch shows a pod on a bad node that has left it: no evacuation, but failed pods."""
+    world = evacuated(
+        Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True), retry_limit=0
+    )
+    world.live = {"evacuation": None}
+    move = await world.moved()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.FAILED, Reason.FAILED_PODS)
+    assert move.message.startswith("no retry: the program recorded that none can help")
+    assert world.looks == [(False, False), (True, False), (True, True)]
+
+
+async def test_one_that_waits_for_its_turn_keeps_its_place_while_the_store_is_read() -> None:
+    world = World(Snapshot(phase=Phase.RUNNING, store_read=True))
+    now = FakeClock().now()
+    for other in ("a", "b"):
+        with world.reset_gate.asking(other, ("team1", other), now) as asking:
+            asking.hold(None)
+    for _ in range(2):
+        assert await world.moved() is None
+    with world.reset_gate.asking("last", ("team1", "last"), now) as asking:
+        hold = asking.hold(None)
+    assert hold is not None
+    assert hold.retry_in == timedelta(seconds=3), "behind b and train"
