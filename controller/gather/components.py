@@ -119,38 +119,30 @@ class ComponentLocator:
         except _Unreadable as problem:
             return _unreadable(self._unseen(appwrapper, index, recorded), problem)
         if not name or resource is None or not resource.namespaced:
-            return self._vanished(appwrapper, index, recorded, name)
+            return self._unseen(appwrapper, index, recorded)
         await self._watches.ensure(resource)
         try:
             located = await self._locate_watched(
                 appwrapper, index, recorded, name, resource, proof_follows=proof_follows
             )
         except _NotServed:
-            return self._vanished(appwrapper, index, recorded, name)
+            return self._unseen(appwrapper, index, recorded)
         labelled = located.facts is None or located.facts.labelled
         watched = labelled and not located.component.unreadable
         return replace(located, watched=watched and self._watches.is_watched(resource))
 
-    def _vanished(
-        self, appwrapper: AppWrapper, index: int, recorded: JsonObject, name: str
-    ) -> Located:
-        """Locate a component of an unserved Kind; GONE if a watch reported DELETED before."""
-        located = self._unseen(appwrapper, index, recorded)
-        last = self._watches.last_seen(kind_of(recorded).group_kind, name, appwrapper.uid)
-        unknown = located.component.presence is Presence.UNKNOWN
-        if unknown and last and is_current(last, appwrapper):
-            return locate_from(appwrapper, index, Presence.GONE, None, None, last)
-        return located
-
     def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
         """Locate a component that no read can show: UNKNOWN if it was created, else PLANNED.
 
-        An unserved Kind proves nothing, because its CRD may be changing. Components of
-        cluster-scoped Kinds are never created.
+        An unserved Kind proves nothing, because its CRD may be changing. A DELETED event proves
+        nothing either: the object may only have lost its label. Components of cluster-scoped Kinds
+        are never created.
         """
-        created = recorded.get("name") and self._was_created(appwrapper, index, recorded)
-        presence = Presence.UNKNOWN if created else Presence.PLANNED
-        located = locate_from(appwrapper, index, presence, None, None)
+        if recorded.get("name") and self._was_created(appwrapper, index, recorded):
+            last = self._last_seen(appwrapper, recorded)
+            located = locate_from(appwrapper, index, Presence.UNKNOWN, None, None, last)
+        else:
+            located = locate_from(appwrapper, index, Presence.PLANNED, None, None)
         return replace(located, watched=False)
 
     async def _locate_watched(
@@ -166,47 +158,54 @@ class ComponentLocator:
         known = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if known and not counts_for(known, appwrapper, index):
             known = None
-        if known and not self._watches.is_refused(resource):
+        replaced = known is not None and self._is_replaced(appwrapper, index, known)
+        if known and not replaced and not self._watches.is_refused(resource):
             return self._found(appwrapper, index, resource, known)
         if known is None and not self._was_created(appwrapper, index, recorded):
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
         if proof_follows and self._watches.is_watched(resource):
             return locate_from(appwrapper, index, Presence.GONE, resource, None)
-        # It was created, and no reliable watch shows it. Only a live read shows whether it is gone.
+        # It was created, and no reliable watch shows it. Only a live read proves that it is gone.
         try:
             facts = await self._read(resource, appwrapper, name)
         except _Unreadable as problem:
             located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
-            if known:  # its last known state is enough to delete it
+            if known and not replaced:  # its last known state is enough to delete it
                 located = self._found(appwrapper, index, resource, known)
             return _unreadable(located, problem)
         if facts and counts_for(facts, appwrapper, index):
             return self._found(appwrapper, index, resource, facts)
         if self._is_to_be_made_anew(appwrapper, index, recorded):
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
-        last = self._watches.last_seen(resource.gvk.group_kind, name, appwrapper.uid)
-        if last and not is_current(last, appwrapper):
-            last = None  # the end of an earlier attempt is no evidence for this one
+        last = self._last_seen(appwrapper, recorded)
         return locate_from(appwrapper, index, Presence.GONE, resource, None, last)
+
+    def _last_seen(self, appwrapper: AppWrapper, recorded: JsonObject) -> ComponentFacts | None:
+        """Return the object's state in its last DELETED event, which may show how it ended."""
+        group_kind, name = kind_of(recorded).group_kind, recorded["name"]
+        last = self._watches.last_seen(group_kind, name, appwrapper.uid)
+        # The end of an earlier attempt is no evidence for this one.
+        return last if last and is_current(last, appwrapper) else None
 
     def _found(
         self, appwrapper: AppWrapper, index: int, resource: Resource, facts: ComponentFacts
     ) -> Located:
         """Locate a component for which an object of the AppWrapper was found."""
         presence = presence_of(facts)
-        running = appwrapper.status.get("phase") == Phase.RUNNING
         recorded = appwrapper.component_statuses
-        if running and self._is_another(appwrapper, index, facts):
+        if self._is_replaced(appwrapper, index, facts):
             presence = Presence.GONE  # another client replaced the component by this object
         elif facts.deleting and self._is_to_be_made_anew(appwrapper, index, recorded[index]):
             presence = Presence.PLANNED
         return locate_from(appwrapper, index, presence, resource, facts)
 
-    def _is_another(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
-        """True if this object is not the one that the controller created.
+    def _is_replaced(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
+        """True if it runs, and this object is not the one that the controller created.
 
         If an earlier process created it, the first object that this process saw is the right one.
         """
+        if appwrapper.status.get("phase") != Phase.RUNNING:
+            return False
         uid, attempt = appwrapper.uid, appwrapper.attempt
         made = self._creations.object_uid(uid, attempt, index)
         if made is not None:

@@ -270,13 +270,11 @@ def _is_left(context: GatherContext, observation: Observation, located: Sequence
 def _doubted(context: GatherContext, index: int, located: Located) -> Located:
     """Set a component of an unserved Kind to UNKNOWN if its fate is uncertain.
 
-    Status may announce a component that was then created. A DELETED event may only mean that the
-    object lost its label. Only a refused create, or one never sent, proves that it never existed.
+    Status may announce a component that was then created. Only a refused create, or one never sent,
+    proves that it never existed.
     """
     component, problem = located.component, context.snapshot.create_problem
-    if located.resource is not None or not component.name:
-        return located
-    if not component.announced and component.presence is not Presence.GONE:
+    if located.resource is not None or not component.name or not component.announced:
         return located
     if problem is not None and problem.refused is not None and index >= problem.refused:
         return located

@@ -24,7 +24,8 @@ class Change(Generic[T]):
     If a new object took the name of another, there are two changes: the old one gone, the new one
     added. `last` is the object's last state from a DELETED event, as decoded JSON; None if a new
     list showed its absence. With a label selector, "gone" may also mean that the object lost its
-    label; `last` then lacks it.
+    label. `last` does not show which: the API server sends the state before that change, with the
+    label. Only a live read proves that the object is gone.
     """
 
     key: ObjectKey

@@ -90,6 +90,20 @@ async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
     await bench.end()
 
 
+async def test_a_deleted_event_with_the_labels_before_the_change_wakes_and_proves_nothing() -> None:
+    """So the API server reports an object that lost its label: it still exists."""
+    bench = Bench([listed(5, owned(4))])
+    await bench.watches.ensure(JOBS)
+    bench.feed.send("DELETED", owned(6))
+    await until_idle()
+    last = bench.watches.last_seen("batch/Job", "a", "u1")
+    assert last is not None
+    assert (last.labelled, last.terminal) == (True, None)
+    assert bench.known() is None
+    assert bench.woken == [("team1", "train")] * 2
+    await bench.end()
+
+
 async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
     bench = Bench([listed(5)])
     await bench.watches.ensure(JOBS)

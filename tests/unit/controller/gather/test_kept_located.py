@@ -7,6 +7,7 @@ import pytest
 from controller.facts.components import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
 from shared.api.objects import JsonObject
+from shared.kube.client import ApiError, NotFound
 from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
 from tests.support.fakes.fake_kube import listed
 
@@ -82,10 +83,10 @@ async def test_pods_are_strays_though_a_kept_component_is_left() -> None:
 
 async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
     """Somebody replaced it by force, owner and labels included. It goes with the rest."""
-    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS, get=[ENDING])
-    assert await bench.presence() is Presence.PRESENT
     replaced = job()
     replaced["metadata"]["uid"] = "j2"
+    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS, get=[replaced, ENDING])
+    assert await bench.presence() is Presence.PRESENT
     bench.watches.set(project_component("batch/Job", replaced))
     observation = await bench.observe()
     assert observation.snapshot.components[0].presence is Presence.GONE
@@ -93,11 +94,30 @@ async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
 
 
 async def test_it_is_told_from_what_this_process_created_before_anybody_looked() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(), created=True, get=[ENDING])
     replaced = job()
     replaced["metadata"]["uid"] = "j2"
+    bench = Bench(appwrapper("Running"), known=facts(), created=True, get=[replaced, ENDING])
     bench.watches.set(project_component("batch/Job", replaced))
     assert await bench.presence() is Presence.GONE
+
+
+@pytest.mark.parametrize(
+    ("answer", "presence"),
+    [
+        (job(), Presence.PRESENT),
+        (NotFound(404, "NotFound", 'jobs "train" not found'), Presence.GONE),
+        (ApiError(500, "InternalError", "the webhook fails"), Presence.UNKNOWN),
+    ],
+)
+async def test_a_cached_object_with_another_uid_makes_a_component_missing_only_if_a_read_agrees(
+    answer: Any, presence: Presence
+) -> None:
+    replaced = job()
+    replaced["metadata"]["uid"] = "j2"
+    known = project_component("batch/Job", replaced)
+    answers = [answer] if presence is not Presence.GONE else [answer, ENDING]
+    bench = Bench(appwrapper("Running"), known=known, created=True, get=answers)
+    assert await bench.presence() is presence
 
 
 async def test_what_this_process_created_is_it() -> None:

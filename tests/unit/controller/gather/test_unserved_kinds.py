@@ -1,13 +1,23 @@
 """Components of Kinds that the API server does not serve, or not in namespaces."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from controller.phases.snapshot import Presence
+from shared.api.conditions import Terminal
 from shared.kube.client import NotFound
-from tests.support.builders.gathering import RUNNING_PODS, Bench, appwrapper, of_kind
+from tests.support.builders.gathering import (
+    COMPLETE,
+    RUNNING_PODS,
+    Bench,
+    appwrapper,
+    facts,
+    of_kind,
+)
 from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_kube import listed
 
 
 @pytest.mark.parametrize(
@@ -26,6 +36,23 @@ async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
     assert (component.presence, component.reports) == (expected, True)
     assert bench.methods() == []
     assert observation.look_again == (timedelta(seconds=30) if created else None)
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "presence"), [("its CRD is changing", Presence.UNKNOWN), ("", Presence.GONE)]
+)
+async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_missing(
+    obstacle: str, presence: Presence
+) -> None:
+    """The object may have lost its label. How it ended counts all the same."""
+    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
+    ending: list[Any] = [] if obstacle else [{"metadata": {}}]
+    bench = Bench(
+        item, last=facts(**COMPLETE), pods=RUNNING_PODS, obstacle=obstacle, get=ending,
+        lists=[[listed(9)]],
+    )  # fmt: skip
+    component = (await bench.observe()).snapshot.components[0]
+    assert (component.presence, component.terminal) == (presence, Terminal.SUCCEEDED)
 
 
 @pytest.mark.parametrize(
