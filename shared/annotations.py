@@ -253,15 +253,18 @@ _FORCEFUL_DELETION_GRACE: Final = _period(
     "forceful_deletion_grace",
     lambda config: config.forceful_deletion_grace_period,
 )
-# For an AppWrapper with a time limit of Kueue. Kueue does not count its pods while they end, so
-# they get at most the operator's own period.
-_FORCEFUL_DELETION_GRACE_OF_TIMED: Final = _period(
+# Kueue does not count the terminating pods of an AppWrapper that is being deleted, or that ends by
+# a time limit of Kueue. So these pods run for at most the operator's own period.
+_OPERATORS_DELETION_GRACE: Final = _period(
     _FORCEFUL_DELETION_GRACE.name,
     _FORCEFUL_DELETION_GRACE.sets,
     _FORCEFUL_DELETION_GRACE.default,
     lambda config: min(config.forceful_deletion_grace_period, config.grace_period_maximum),
     because=f" with the label {LABEL_MAX_EXEC_TIME}",
 )
+
+LONGEST_POD_GRACE: Final = _OPERATORS_DELETION_GRACE
+"""Limits the grace period of each pod: a kubelet keeps the one that it received first."""
 
 TABLE: Final[tuple[Annotation[Any], ...]] = (
     _period(
@@ -310,23 +313,18 @@ PERIODS: Final = tuple(each for each in TABLE if isinstance(each, Period))
 KEYS: Final = tuple(each.key for each in TABLE)
 
 
-_OF_TIMED: Final = tuple(
-    _FORCEFUL_DELETION_GRACE_OF_TIMED if each is _FORCEFUL_DELETION_GRACE else each
-    for each in TABLE
+_WITHOUT_QUOTA: Final = tuple(
+    _OPERATORS_DELETION_GRACE if each is _FORCEFUL_DELETION_GRACE else each for each in TABLE
 )
 
 
-def table_for(labels: Mapping[str, object]) -> tuple[Annotation[Any], ...]:
+def table_for(
+    labels: Mapping[str, object], *, is_being_deleted: bool = False
+) -> tuple[Annotation[Any], ...]:
     """Return TABLE with the limits of an AppWrapper with these labels."""
-    return _OF_TIMED if LABEL_MAX_EXEC_TIME in labels else TABLE
+    return _WITHOUT_QUOTA if is_being_deleted or LABEL_MAX_EXEC_TIME in labels else TABLE
 
 
 def periods_for(labels: Mapping[str, object]) -> tuple[Period, ...]:
     """Return PERIODS with the limits of an AppWrapper with these labels."""
     return tuple(each for each in table_for(labels) if isinstance(each, Period))
-
-
-def forceful_deletion_grace(labels: Mapping[str, object]) -> Period:
-    """Return the row of the deletion period for an AppWrapper with these labels."""
-    is_timed = LABEL_MAX_EXEC_TIME in labels
-    return _FORCEFUL_DELETION_GRACE_OF_TIMED if is_timed else _FORCEFUL_DELETION_GRACE

@@ -1,6 +1,6 @@
 """Build the object of a component, including the controller's additions to its pods."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -8,19 +8,19 @@ import orjson
 
 from controller.facts.recorder_environment import Recording, prepare_recording
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import JsonObject
+from shared.api.objects import GroupVersionKind, JsonObject
 from shared.injection.avoided_hosts import AvoidedHosts, keep_off
 from shared.injection.component import ComponentIdentity, component_to_create
-from shared.injection.pod_template import PodDefaults, cap_grace_period
+from shared.injection.pod_template import PodDefaults, cap_grace_periods
 from shared.kinds.kind import PodSet, PodSetError, template_at
-from shared.kinds.table import component_pod_sets
+from shared.kinds.table import BY_GROUP_KIND, component_pod_sets, every_pod_template
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
     """Additions of the controller (not of the webhook) to the pod templates of one attempt.
 
-    `longest_grace` limits the pods' terminationGracePeriodSeconds.
+    `longest_grace` limits the grace periods of all pods, also of those that no pod set covers.
     """
 
     avoided: AvoidedHosts
@@ -31,7 +31,6 @@ class Additions:
         """Change `pod_template` in place. Raises InjectionConflict."""
         keep_off(pod_template, self.avoided, path)
         prepare_recording(pod_template, self.recording, path)
-        cap_grace_period(pod_template, self.longest_grace)
 
 
 def component_body(
@@ -55,7 +54,19 @@ def component_body(
     body = component_to_create(component, pod_sets, name, identity, defaults)
     for pod_set in pod_sets:
         additions.put_into(template_at(body, pod_set.path), pod_set.path)
+    for pod_template in _pod_templates(body, pod_sets):
+        cap_grace_periods(pod_template, additions.longest_grace)
     return body
+
+
+def _pod_templates(body: JsonObject, pod_sets: Sequence[PodSet]) -> Iterator[JsonObject]:
+    """Yield the templates of all pods, with a pod set or without, possibly twice."""
+    for pod_set in pod_sets:
+        yield template_at(body, pod_set.path)
+    gvk = GroupVersionKind.of(body["apiVersion"], body["kind"])
+    if (kind := BY_GROUP_KIND.get(gvk.group_kind)) is not None:
+        for _path, pod_template in every_pod_template(kind, body):
+            yield pod_template
 
 
 def _check_counts(pod_sets: Sequence[PodSet]) -> None:

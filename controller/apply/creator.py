@@ -99,14 +99,13 @@ class ComponentCreator:
         """Create the components that status names and that do not exist; stop at a problem.
 
         `appwrapper` is the version whose status was just written with the components' names.
-        `texts` are its complete components as JSON. ForcefulDeletionGracePeriod limits the pods'
-        termination grace period.
+        `texts` are its complete components as JSON.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         additions = Additions(
             self._avoided(appwrapper, texts),
             recording_of(appwrapper, config, self._errors),
-            config.forceful_deletion_grace,
+            config.longest_pod_grace,
         )
         for index, text in enumerate(texts):
             if self._creations.created(uid, attempt, index):

@@ -203,8 +203,8 @@ def _own(pods: Iterable[Deployed]) -> list[Deployed]:
 
 
 def _with_operators_patience(seen: Observation) -> Observation:
-    """Return the observation with `ghost_grace` as its forceful deletion grace period."""
-    period = seen.config.ghost_grace
+    """Return the observation with `longest_pod_grace` as its forceful deletion grace period."""
+    period = seen.config.longest_pod_grace
     return replace(seen, config=replace(seen.config, forceful_deletion_grace=period))
 
 

@@ -380,7 +380,7 @@ def _ghosts(
     if not any(pod.deleting for pod in pods):
         return [], None  # as on almost every pass
     reserved = reserved_pods(context.appwrapper)
-    return find_ghosts(pods, membership, reserved, context.config.ghost_grace, context.now)
+    return find_ghosts(pods, membership, reserved, context.config.longest_pod_grace, context.now)
 
 
 def _deployed(located: Located) -> Deployed | None:

@@ -19,7 +19,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
-from shared.annotations import table_for
+from shared.annotations import LONGEST_POD_GRACE, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition, is_true, transition_time, true_types
 from shared.api.names import (
@@ -133,9 +133,8 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     A value that is too large becomes the limit. `spread_out` then extends the pause.
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
-    values: dict[str, Any] = {
-        each.sets: each.read(annotations, defaults) for each in table_for(appwrapper.labels)
-    }
+    table = table_for(appwrapper.labels, is_being_deleted=appwrapper.deletion_requested)
+    values: dict[str, Any] = {each.sets: each.read(annotations, defaults) for each in table}
     effective = FaultTolerance(
         **values,
         stability_period=config.stability_period,
@@ -148,8 +147,8 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     )
     asked = effective.retry_pause
     pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)
-    longest = min(effective.forceful_deletion_grace, defaults.forceful_deletion_grace_period)
-    return replace(effective, retry_pause=pause, asked_retry_pause=asked, ghost_grace=longest)
+    longest = LONGEST_POD_GRACE.read(annotations, defaults)
+    return replace(effective, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=longest)
 
 
 def read_status(appwrapper: AppWrapper, now: datetime) -> Snapshot:

@@ -34,9 +34,9 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
-    # How long a deleted pod may keep running after it was replaced: the operator's forceful
-    # deletion period, or the AppWrapper's own if that is shorter.
-    ghost_grace: timedelta = timedelta(minutes=10)
+    # The longest grace period of a pod, and how long a deleted pod may keep running after it was
+    # replaced: the operator's forceful deletion period, or the AppWrapper's own shorter one.
+    longest_pod_grace: timedelta = timedelta(minutes=10)
     # Only the operator's configuration sets the following fields.
     # How long a pod that crashed in place must run before it counts as running again.
     stability_period: timedelta = timedelta(seconds=30)
@@ -291,7 +291,7 @@ class Misplacement:
 
 @dataclass(frozen=True, slots=True)
 class Ghosts:
-    """Replaced pods that keep running for longer than `ghost_grace`.
+    """Replaced pods that keep running for longer than `longest_pod_grace`.
 
     `named`: the text about pods that were not reported yet. `forced_off`: the pods among them that
     are removed without confirmation from their node.

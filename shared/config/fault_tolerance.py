@@ -117,7 +117,8 @@ class FaultToleranceConfig(Section):
         validation_alias=AliasChoices("deletionGracePeriod", "forcefulDeletionGracePeriod"),
         serialization_alias="deletionGracePeriod",
         description=(
-            "How long a deletion may take before the controller deletes pods with grace period 0."
+            "How long a deletion may take before the controller deletes pods with grace period 0, "
+            "and the longest grace period of wrapped pods."
         ),
     )
     grace_period_maximum: GoDuration = Field(

@@ -24,33 +24,65 @@ if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
     from shared.config.fault_tolerance import Taint
 
-# The grace period of pods. A kubelet that waits for a pod's end uses the first grace period that it
-# received: no API call shortens the wait. A deletion with grace period 0 removes only the object.
-# The process keeps its GPU while other workloads get its quota. A pod's limit must therefore be in
-# its template from the beginning.
+# The grace periods of pods. A kubelet that waits for a pod's end uses the first grace period that
+# it received: no API call shortens the wait. A deletion with grace period 0 removes only the
+# object. The process keeps its GPU while other workloads get its quota. A pod's limit must
+# therefore be in its template from the beginning. The limit applies to probes too: a kubelet that
+# restarts a container for a failed probe waits for the probe's grace period, deleted or not.
 
-FIELD: Final = "terminationGracePeriodSeconds"
+_FIELD: Final = "terminationGracePeriodSeconds"
+_CONTAINERS: Final = ("containers", "initContainers")
+_PROBES: Final = ("livenessProbe", "startupProbe")
 _DEFAULT: Final = 30  # Kubernetes'
 # With 0 the API server removes the object before the node stops the process.
 _SHORTEST: Final = 1
 
 
-def cap_grace_period(pod_template: JsonObject, longest: timedelta) -> None:
-    """Change `pod_template`, the caller's own copy, if its grace period is too long."""
-    spec = pod_template["spec"]
-    cut = capped_grace_period(spec.get(FIELD), longest)
-    if cut is not None:
-        spec[FIELD] = cut
+@dataclass(frozen=True, slots=True)
+class LongGrace:
+    """A grace period that is too long, at `path` in a pod template.
 
-
-def capped_grace_period(asked: JsonValue, longest: timedelta) -> int | None:
-    """Return the seconds that replace `asked`; None if `asked` is short enough.
-
-    They are whole seconds, at least one. A value that is no number is left for the API server.
+    `asked`: the value in the template, or None. `cut`: the seconds that replace it.
     """
-    seconds = _DEFAULT if asked is None else asked
-    cap = max(_SHORTEST, int(longest.total_seconds()))
-    return cap if isinstance(seconds, int) and seconds > cap else None
+
+    path: str
+    asked: JsonValue
+    cut: int
+    holder: JsonObject
+
+
+def cap_grace_periods(pod_template: JsonObject, longest: timedelta) -> None:
+    """Change `pod_template`, the caller's own copy, if a grace period is too long."""
+    for each in long_grace_periods(pod_template, longest):
+        each.holder[_FIELD] = each.cut
+
+
+def long_grace_periods(pod_template: JsonObject, longest: timedelta) -> Iterator[LongGrace]:
+    """Yield the grace periods above `longest` of the pod and of its probes.
+
+    A cut is a whole number of seconds, at least one. A probe without a grace period has the pod's.
+    A value that is no number is left for the API server.
+    """
+    cut = max(_SHORTEST, int(longest.total_seconds()))
+    for path, holder, default in _with_grace_periods(pod_template):
+        asked = holder.get(_FIELD)
+        seconds = default if asked is None else asked
+        if isinstance(seconds, int | float) and seconds > cut:
+            yield LongGrace(f"{path}.{_FIELD}", asked, cut, holder)
+
+
+def _with_grace_periods(pod_template: JsonObject) -> Iterator[tuple[str, JsonObject, int | None]]:
+    """Yield path, object and default of each grace period; ignore malformed parts."""
+    spec = pod_template.get("spec")
+    if not isinstance(spec, dict):
+        return
+    yield "spec", spec, _DEFAULT
+    for field_name in _CONTAINERS:
+        found = spec.get(field_name)
+        for index, container in enumerate(found if isinstance(found, list) else ()):
+            for name in _PROBES if isinstance(container, dict) else ():
+                if isinstance(probe := container.get(name), dict):
+                    yield f"spec.{field_name}[{index}].{name}", probe, None
 
 
 # Merges Kueue's choices for a pod set (its podSetInfo) into its pod template.

@@ -12,8 +12,7 @@ from typing import Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.objects import JsonObject
-from shared.injection.pod_template import FIELD as GRACE_PERIOD
-from shared.injection.pod_template import capped_grace_period
+from shared.injection.pod_template import long_grace_periods
 from shared.kinds.kind import Kind, elements_of, value_or_none
 from shared.kinds.uncounted import LeftPods, Uncounted, resources_used
 from webhook.admission_review import AdmissionRequest
@@ -90,17 +89,14 @@ def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> I
 def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
     """Yield grace periods above `longest`: a deleted pod that ignores SIGTERM runs that long."""
     for path, template in direct_pod_templates(kind, target):
-        spec = template.get("spec")
-        asked = spec.get(GRACE_PERIOD) if isinstance(spec, dict) else None
-        most = capped_grace_period(asked, longest)
-        if most is not None:
+        for each in long_grace_periods(template, longest):
             yield Uncounted(
-                path=f"{path}.spec.{GRACE_PERIOD}",
+                path=f"{path}.{each.path}",
                 what="a deleted pod may run that long",
-                instead=f"write at most {most}",
+                instead=f"write at most {each.cut}",
                 uses=resources_used(template),
                 kind=FieldErrorKind.INVALID,
-                value="null" if asked is None else str(asked),
+                value="null" if each.asked is None else str(each.asked),
             )
 
 

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
-from shared.annotations import forceful_deletion_grace
+from shared.annotations import LONGEST_POD_GRACE
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.names import GROUP, LABEL_APPWRAPPER
-from shared.api.objects import JsonObject, JsonValue, annotations, labels, metadata
+from shared.api.objects import JsonObject, JsonValue, annotations, metadata
 from shared.api.times import format_duration
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import (
-    FIELD,
     PodDefaults,
-    capped_grace_period,
+    long_grace_periods,
     missing_fields,
     pod_defaults,
 )
@@ -262,22 +261,24 @@ def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:
 
 
 def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Warn that the controller shortens a pod's termination grace period to the limit of a
+    """Warn that the controller shortens the grace periods of pods and probes to the limit of a
     deletion.
 
-    On CREATE, if the template asks for a number of seconds.
+    On CREATE, if a template asks for a number of seconds: for more than the operator's forceful
+    deletion period, or than the AppWrapper's own shorter one.
     """
-    target = submission.request.object
-    grace = forceful_deletion_grace(labels(target))
-    longest = grace.read(annotations(target), submission.config.fault_tolerance)
+    limits, own = submission.config.fault_tolerance, LONGEST_POD_GRACE
+    longest = own.read(annotations(submission.request.object), limits)
+    is_operators = longest == own.limit(limits)
+    whose = "the operator's forceful deletion period" if is_operators else own.key
     for component in submission.components:
-        for path, template in pod_templates(component):
-            asked = template["spec"].get(FIELD)
-            if asked is not None and (cut := capped_grace_period(asked, longest)) is not None:
-                yield AdmissionWarning(
-                    f"{path}.spec.{FIELD}: pods get {cut} instead of {asked}, since "
-                    f"{grace.key} is {format_duration(longest)}"
-                )
+        for path, template in chain(pod_templates(component), other_pod_templates(component)):
+            for each in long_grace_periods(template, longest):
+                if each.asked is not None:
+                    yield AdmissionWarning(
+                        f"{path}.{each.path}: pods get {each.cut} instead of {each.asked}: "
+                        f"{whose} is {format_duration(longest)}"
+                    )
 
 
 def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:

@@ -94,8 +94,10 @@ async def test_what_was_deleted_and_replaced_is_forced_after_the_operators_own_p
     asked = {"forcefulDeletionGracePeriodDuration": "24h"}
     deleted: list[str] = []
     operators = {"forcefulDeletionGracePeriod": f"{GHOST_PERIOD.seconds}s"}
+    # Under the shorter period the pods would get it as their grace period, and end in time.
+    life = await lives.begin(appwrapper("haunted", body, annotations=asked))
+    await comes_to(lambda: running(lives, life), 1)
     async with reconfigured(cluster, "controller", faultTolerance=operators):
-        life = await lives.begin(appwrapper("haunted", body, annotations=asked))
         for number in range(3):
             await comes_to(lambda number=number: running(lives, life), number + 1)  # type: ignore[misc]
             [fresh] = set(await lives.names(PODS, life)) - set(deleted)

@@ -78,7 +78,7 @@ def warnings(user: str) -> list[str]:
         "before the controller saw its end counts as lost, and the AppWrapper fails; leave it out, "
         "or use 60 or more",
         "spec.components[0].template.spec.template.spec.terminationGracePeriodSeconds: pods get "
-        f"600 instead of 3600, since {PREFIX}forcefulDeletionGracePeriodDuration is 10m",
+        "600 instead of 3600: the operator's forceful deletion period is 10m",
         "spec.components[1]: a Deployment never completes, so the AppWrapper will never succeed; "
         f'if it only serves the others, annotate the component {PREFIX}helper: "true"',
         "spec.components[0].template.spec.backoffLimit: absent means 6, which lets the Job replace "

@@ -35,11 +35,7 @@ DECLARED = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_every_pod_template_is_prepared_and_the_spec_stays_as_kueue_knows_it(name: str) -> None:
-    component: JsonObject = {"template": KINDS[name]}
-    if paths := DECLARED.get(name):
-        component["podSets"] = [{"path": path, "replicas": 1} for path in paths]
+def body_of(component: JsonObject) -> tuple[AppWrapper, JsonObject]:
     appwrapper = AppWrapper(
         {
             "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
@@ -47,10 +43,56 @@ def test_every_pod_template_is_prepared_and_the_spec_stays_as_kueue_knows_it(nam
             "status": {"attempt": 2, "componentStatus": [{"name": "injected"}]},
         }
     )
-    before = orjson.dumps(appwrapper.raw)
     text = orjson.dumps(component)
-    body = component_body(appwrapper, 0, text, PodDefaults(), ADDITIONS)
-    assert orjson.dumps(appwrapper.raw) == before
+    return appwrapper, component_body(appwrapper, 0, text, PodDefaults(), ADDITIONS)
+
+
+SLOW: JsonObject = {"containers": [{"name": "main"}], "terminationGracePeriodSeconds": 86000}
+RAY_JOB = wrapped_kinds.kind(
+    "ray.io/v1",
+    "RayJob",
+    rayClusterSpec={"headGroupSpec": {"template": {"spec": SLOW}}},
+    submitterPodTemplate={"spec": SLOW},
+)
+PYTORCH_JOB = wrapped_kinds.kind(
+    "kubeflow.org/v1",
+    "PyTorchJob",
+    pytorchReplicaSpecs={
+        role: {"template": {"spec": SLOW}} for role in ("Master", "Worker", "worker")
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "paths"),
+    [
+        (RAY_JOB, ("rayClusterSpec.headGroupSpec.template", "submitterPodTemplate")),
+        (
+            PYTORCH_JOB,
+            tuple(
+                f"pytorchReplicaSpecs.{role}.template" for role in ("Master", "Worker", "worker")
+            ),
+        ),
+        (RAY_JOB | {"apiVersion": "ray.io/v9"}, ("submitterPodTemplate",)),
+    ],
+)
+def test_pods_without_a_pod_set_get_no_longer_grace_period_either(
+    template: JsonObject, paths: tuple[str, ...]
+) -> None:
+    _appwrapper, body = body_of({"template": template})
+    for path in paths:
+        spec = template_at(body, f"template.spec.{path}")["spec"]
+        assert spec["terminationGracePeriodSeconds"] == 600
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_pod_template_is_prepared_and_the_spec_stays_as_kueue_knows_it(name: str) -> None:
+    component: JsonObject = {"template": KINDS[name]}
+    if paths := DECLARED.get(name):
+        component["podSets"] = [{"path": path, "replicas": 1} for path in paths]
+    before = orjson.dumps(component)
+    appwrapper, body = body_of(component)
+    assert orjson.dumps(appwrapper.components[0]) == before
     pod_sets = component_pod_sets(component)
     assert pod_sets
     for pod_set in pod_sets:

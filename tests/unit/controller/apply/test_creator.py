@@ -29,6 +29,7 @@ from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.fake_kube import FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance(forceful_deletion_grace=timedelta(hours=24))
 EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
 
 
@@ -119,8 +120,7 @@ class Bench:
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
-        texts = component_texts(item.raw)
-        await self.creator.create_missing(item, texts, NOW, FaultTolerance())
+        await self.creator.create_missing(item, component_texts(item.raw), NOW, CONFIG)
 
     @property
     def problem(self) -> CreateProblem | None:
@@ -157,7 +157,7 @@ async def test_components_are_created_in_order_and_observed() -> None:
     assert bench.problem is None
 
 
-async def test_pods_get_no_more_time_to_end_than_a_deletion_may_take() -> None:
+async def test_no_annotation_gives_pods_a_longer_grace_period_than_the_operator() -> None:
     bench = Bench(create=[made("a")])
     slow = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 3600}}}}
     await bench.create(template("Job", "batch/v1", "a") | slow)

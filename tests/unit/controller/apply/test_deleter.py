@@ -252,7 +252,7 @@ async def test_ghosts_alone_are_forced_and_their_node_gets_no_longer_than_the_op
     leaves = format_time(bench.clock.now() + timedelta(days=1))
     ghost = replace(POD, name="a-1", uid="uid-1", deleting=True, node="n1", leaves=leaves)
     config = FaultTolerance(
-        forceful_deletion_grace=timedelta(days=1), ghost_grace=timedelta(seconds=9)
+        forceful_deletion_grace=timedelta(days=1), longest_pod_grace=timedelta(seconds=9)
     )
     left = replace(observation(), pods=(POD, ghost), ghosts=(ghost,), config=config)
     for _ in range(2):

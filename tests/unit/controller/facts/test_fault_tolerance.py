@@ -27,11 +27,17 @@ def expected(**changes: Any) -> FaultTolerance:
     asked = written.retry_pause
     pause = spread_out(asked, UID, ATTEMPT)
     ghosts = min(written.forceful_deletion_grace, FaultTolerance().forceful_deletion_grace)
-    return replace(written, retry_pause=pause, asked_retry_pause=asked, ghost_grace=ghosts)
+    return replace(written, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=ghosts)
 
 
 def test_each_field_is_an_annotations_or_the_operators_alone() -> None:
-    alone = ["stability_period", "settle_period", "flap_period", "asked_retry_pause", "ghost_grace"]
+    alone = [
+        "stability_period",
+        "settle_period",
+        "flap_period",
+        "asked_retry_pause",
+        "longest_pod_grace",
+    ]
     alone += ["remember_suspects", "record_settle", "skew_tolerance", "store_timeout"]
     by_annotation = [each.sets for each in TABLE]
     assert sorted(by_annotation + alone) == sorted(each.name for each in fields(FaultTolerance))
@@ -58,6 +64,22 @@ def test_what_kueue_stops_by_the_clock_ends_within_the_operators_own_period(
     raw = {"metadata": {"uid": UID, "annotations": {key: asked}, "labels": {label: "5"}}}
     effective = effective_fault_tolerance(AppWrapper(raw | {"spec": {}}), CONFIG)
     assert effective.forceful_deletion_grace == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("24h", 600), ("10m", 600), ("5s", 5), (None, 600)])
+def test_after_a_deletion_pods_are_forced_within_the_operators_own_period(
+    asked: str | None, seconds: int
+) -> None:
+    """Kueue frees the quota at the deletion. Before it the annotation alone counts."""
+    key = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
+    metadata = {"uid": UID, "annotations": {} if asked is None else {key: asked}}
+    before = effective_fault_tolerance(AppWrapper({"metadata": metadata, "spec": {}}), CONFIG)
+    hours = timedelta(hours=24) if asked == "24h" else timedelta(seconds=seconds)
+    assert before.forceful_deletion_grace == hours
+    deleted = metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    after = effective_fault_tolerance(AppWrapper({"metadata": deleted, "spec": {}}), CONFIG)
+    assert after.forceful_deletion_grace == timedelta(seconds=seconds)
+    assert after.longest_pod_grace == before.longest_pod_grace == timedelta(seconds=seconds)
 
 
 def test_other_annotations_mean_nothing() -> None:

@@ -119,7 +119,7 @@ def test_the_period_is_the_shorter_of_the_operators_and_its_own(
     raw = {"metadata": {"uid": "u1", "annotations": annotations}, "spec": {}, "status": {}}
     tolerance = FaultToleranceConfig.model_validate({"forcefulDeletionGracePeriod": operators})
     config = AppWrapperConfig(fault_tolerance=tolerance)
-    assert effective_fault_tolerance(AppWrapper(raw), config).ghost_grace == period
+    assert effective_fault_tolerance(AppWrapper(raw), config).longest_pod_grace == period
 
 
 @pytest.mark.parametrize(

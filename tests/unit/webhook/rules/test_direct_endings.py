@@ -219,6 +219,17 @@ def test_pods_end_within_the_operators_own_period() -> None:
     assert refused(slow(31_536_000)) == [too_slow(WORKER, 31_536_000, LIMIT)]
 
 
+def test_a_probe_asks_for_no_longer_grace_period_than_its_pod_may() -> None:
+    """The kubelet's restart for a failed probe waits that long, and no deletion ends the wait."""
+    for seconds in (LIMIT, LIMIT + 1):
+        body = slow(LIMIT)
+        spec = body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+        spec["containers"][0]["livenessProbe"] = {"terminationGracePeriodSeconds": seconds}
+        probe = too_slow(f"{WORKER}.spec.containers[0].livenessProbe", seconds, LIMIT)
+        expected = [probe.replace("livenessProbe.spec", "livenessProbe")]
+        assert refused(body) == (expected if seconds > LIMIT else [])
+
+
 def test_the_period_is_the_configured_one() -> None:
     """A pod gets 30 s that asks for nothing."""
     limits = FaultToleranceConfig(forceful_deletion_grace_period=timedelta(seconds=20))

@@ -111,6 +111,6 @@ def test_its_pods_are_warned_by_the_lower_limit() -> None:
     target = made()
     target["spec"]["components"] = [component({**POD, "spec": {**POD["spec"], field: 7200}})]
     assert (
-        f"spec.components[0].template.spec.{field}: pods get 600 instead of 7200, since {FORCEFUL} "
-        "is 10m"
+        f"spec.components[0].template.spec.{field}: pods get 600 instead of 7200: the operator's "
+        "forceful deletion period is 10m"
     ) in warnings_of(target)
