@@ -58,6 +58,7 @@ from shared.process.clock import ExponentialBackoff, SystemClock
 from shared.process.listener import Answer, CannotListen, Listener
 from shared.process.logs import add_log_flag, log_failure, log_to, object_fields
 from shared.process.supervisor import Runnable, Supervisor, stop_on_signals
+from shared.waits import kueue_settings
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +139,9 @@ class Controller:
             indexes={WAITING: by_queue},
             page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
         )
-        self._queue_watch = QueueWatch(
-            client, clock, self._appwrappers, self._wake, self._queue.add_after
-        )
+        kueue = kueue_settings.namespaces(config.appwrapper.exemptions.quota_managers)
+        wakes = (self._wake, self._queue.add_after)
+        self._queue_watch = QueueWatch(client, clock, self._appwrappers, *wakes, kueue)
         self._pods: Informer[Pod] = Informer(
             client,
             PODS,

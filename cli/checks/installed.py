@@ -1,6 +1,6 @@
 """Read the installation for `appwrapper check --install`. I/O only; the one write is a dry run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib import resources
 from typing import Final
@@ -24,6 +24,7 @@ from shared.api.times import parse_time
 from shared.kinds.table import KINDS
 from shared.kube.client import ApiError, Forbidden, KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
+from shared.waits import kueue_settings
 
 CRDS: Final = Resource(
     "apiextensions.k8s.io",
@@ -51,9 +52,7 @@ BINDINGS: Final = Resource(
 )
 DEFINITION: Final = "appwrappers.workload.codeflare.dev"
 WORKLOAD_DEFINITION: Final = "workloads.kueue.x-k8s.io"
-KUEUE_NAMESPACE: Final = "kueue-system"
 KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"
-KUEUE_CONFIG: Final = "kueue-manager-config"
 # Every cluster has this namespace.
 _PROBE_NAMESPACE: Final = "default"
 
@@ -73,6 +72,8 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
     namespace = configuration.namespace
     served = configuration.config.cert_management
     version = await client.get_path("/version")
+    managers = configuration.config.appwrapper.exemptions.quota_managers
+    kueue_namespace, kueue, kueue_config = await _kueue(reader, kueue_settings.namespaces(managers))
 
     async def every(
         what: str, resource: Resource, where: str | None = None
@@ -94,8 +95,9 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
         leases=await every("leases", LEASES, namespace),
         answer=await _answer(client),
         activity=await _activity(reader),
-        kueue=await reader.one("kueue", DEPLOYMENTS, KUEUE_NAMESPACE, KUEUE_DEPLOYMENT),
-        kueue_config=await reader.one("kueue_config", CONFIGMAPS, KUEUE_NAMESPACE, KUEUE_CONFIG),
+        kueue_namespace=kueue_namespace,
+        kueue=kueue,
+        kueue_config=kueue_config,
         workload_definition=await reader.one(
             "workload_definition", CRDS, None, WORKLOAD_DEFINITION
         ),
@@ -103,6 +105,22 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
         served=await _served(discovery),
         refused=reader.as_dict(),
     )
+
+
+async def _kueue(
+    reader: Reader, namespaces: Sequence[str]
+) -> tuple[str, JsonObject | None, JsonObject | None]:
+    """Return Kueue's namespace, Deployment and configuration.
+
+    That is the first namespace that has one of both, or may not be read. If none has, the first.
+    """
+    for namespace in namespaces:
+        before = len(reader.unread)
+        deployment = await reader.one("kueue", DEPLOYMENTS, namespace, KUEUE_DEPLOYMENT)
+        config = await reader.one("kueue_config", CONFIGMAPS, namespace, kueue_settings.NAME)
+        if deployment or config or len(reader.unread) > before:
+            return namespace, deployment, config
+    return namespaces[0], None, None
 
 
 def shipped_definition() -> JsonObject:

@@ -13,7 +13,7 @@ from shared.api.objects import JsonObject, labels
 from shared.api.times import DurationError, format_duration, parse_duration
 from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.kinds.table import KINDS
-from shared.waits.kueue_settings import FRAMEWORK, selector_of
+from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of
 
 # docs/admins/kueue.md. If no Deployment shows Kueue's version, its limit of pod sets does.
 _OLDEST: Final = (0, 16)
@@ -24,8 +24,6 @@ _DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
 _ON_BY_DEFAULT: Final = (0, 19)
 _GATE: Final = "DisableWaitForPodsReady"
 _KEYS: Final = ("controller_manager_config.yaml",)
-_CONFIG: Final = "ConfigMap kueue-system/kueue-manager-config"
-_CHANGE: Final = f"in {_CONFIG}, and restart Kueue (docs/admins/install.md)"
 # Integrations whose name is not group/kind.
 _SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
 
@@ -73,7 +71,10 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
     oldest, newest = versions
     found = _words(oldest) if oldest == newest else f"{_words(oldest)} or {_words(newest)}"
     if seen.kueue is None:
-        found += ", by its CRD: there is no Deployment kueue-controller-manager in kueue-system"
+        found += (
+            ", by its CRD: there is no Deployment kueue-controller-manager in"
+            f" {seen.kueue_namespace}"
+        )
     elif not _available(seen.kueue):
         return warning(
             title,
@@ -109,9 +110,16 @@ def quota_manager(seen: Installed) -> Item:
     title = "Kueue's identity"
     if item := refused(title, seen.refused, "kueue"):
         return item
-    account = _template(seen.kueue).get("serviceAccountName") or "kueue-controller-manager"
-    name = f"system:serviceaccount:kueue-system:{account}"
     known = seen.configuration.config.appwrapper.exemptions.quota_managers
+    if seen.kueue is None and seen.kueue_config is None and "kueue_config" not in seen.refused:
+        places = ", ".join(namespaces(known))
+        return unknown(
+            title,
+            f"neither Deployment kueue-controller-manager nor ConfigMap {NAME} exists in {places}",
+            "If Kueue runs elsewhere, name its ServiceAccount in exemptions.quotaManagers",
+        )
+    account = _template(seen.kueue).get("serviceAccountName") or "kueue-controller-manager"
+    name = f"system:serviceaccount:{seen.kueue_namespace}:{account}"
     if name not in known:
         return warning(
             title,
@@ -124,16 +132,16 @@ def quota_manager(seen: Installed) -> Item:
 def kueue_configuration(seen: Installed) -> JsonObject | str:
     """Decode Kueue's configuration; return the reason, as text, if that fails."""
     if why := seen.refused.get("kueue_config"):
-        return f"{_CONFIG}: {why}"
+        return f"{_config(seen)}: {why}"
     if seen.kueue_config is None:
-        return f"there is no {_CONFIG}"
+        return f"there is no {_config(seen)}"
     data = seen.kueue_config.get("data") or {}
     text = next((data[key] for key in (*_KEYS, *data) if key in data), "")
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        return f"{_CONFIG} is not YAML: {error}"
-    return found if isinstance(found, dict) else f"{_CONFIG} is empty"
+        return f"{_config(seen)} is not YAML: {error}"
+    return found if isinstance(found, dict) else f"{_config(seen)} is empty"
 
 
 def integrations(seen: Installed, configuration: JsonObject) -> Item:
@@ -146,7 +154,7 @@ def integrations(seen: Installed, configuration: JsonObject) -> Item:
         return warning(
             title,
             f"not enabled: {', '.join(missing)}. Kueue counts none of their pods",
-            f"Add them to integrations.frameworks {_CHANGE}; or remove the Kinds from"
+            f"Add them to integrations.frameworks {_change(seen)}; or remove the Kinds from"
             " allowedKinds.direct",
         )
     return ok(title, f"enabled: {', '.join(needed)}")
@@ -174,7 +182,7 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
             title,
             "manageJobsWithoutQueueName is off: in teams' namespaces jobs that name no queue run"
             " without quota",
-            f"Set manageJobsWithoutQueueName: true {_CHANGE}",
+            f"Set manageJobsWithoutQueueName: true {_change(seen)}",
         )
     written = configuration.get("managedJobsNamespaceSelector")
     if written is None:
@@ -182,7 +190,7 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
             title,
             "Kueue has no managedJobsNamespaceSelector: it suspends jobs in every namespace except"
             " its own and kube-system",
-            f"Set it to the operator's teamNamespaceSelector {_CHANGE}",
+            f"Set it to the operator's teamNamespaceSelector {_change(seen)}",
         )
     theirs = selector_of(written)
     if theirs is None:
@@ -205,9 +213,17 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
             title,
             "the operator (teamNamespaceSelector) and Kueue (managedJobsNamespaceSelector) disagree"
             f" about {', '.join(sorted(differing))}",
-            f"Make the selectors equal {_CHANGE}",
+            f"Make the selectors equal {_change(seen)}",
         )
     return ok(title, f"the operator and Kueue agree about {len(teams)} of them")
+
+
+def _config(seen: Installed) -> str:
+    return f"ConfigMap {seen.kueue_namespace}/{NAME}"
+
+
+def _change(seen: Installed) -> str:
+    return f"in {_config(seen)}, and restart Kueue (docs/admins/install.md)"
 
 
 def pods_ready(
@@ -235,13 +251,13 @@ def pods_ready(
         return warning(
             title,
             f"{times}, and {total}: Kueue evicts AppWrappers that the operator still retries",
-            f"Set both to {wanted} or longer {_CHANGE}",
+            f"Set both to {wanted} or longer {_change(seen)}",
         )
     if settings.get("blockAdmission"):
         return warning(
             title,
             "blockAdmission is on: one AppWrapper that is not ready keeps all others from starting",
-            f"Set blockAdmission: false {_CHANGE}",
+            f"Set blockAdmission: false {_change(seen)}",
         )
     return ok(title, f"{times}; {total}")
 

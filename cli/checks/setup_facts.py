@@ -52,6 +52,7 @@ class Installed:
     leases: tuple[JsonObject, ...] | None
     answer: str  # "" if the webhook handled the dry run, else the failure
     activity: Activity | None
+    kueue_namespace: str
     kueue: JsonObject | None
     kueue_config: JsonObject | None
     workload_definition: JsonObject | None

@@ -76,7 +76,7 @@ class Gatherer:
         )
         namespace, kueue = await asyncio.gather(
             self._one(NAMESPACES, None, self.namespace),
-            self._one(kueue_settings.RESOURCE, kueue_settings.NAMESPACE, kueue_settings.NAME),
+            self._kueue_settings(settings.kueue_namespaces),
         )
         everywhere, queues, cluster_queues, cohorts, nodes = await lists
         return World(
@@ -88,7 +88,7 @@ class Gatherer:
             local_queues=_known(queues),
             cluster_queues=_known(cluster_queues),
             cohorts=_known(cohorts),
-            kueue_settings=None if isinstance(kueue, Unread) else kueue,
+            kueue_settings=kueue,
             nodes=_known(nodes),
         )
 
@@ -177,6 +177,14 @@ class Gatherer:
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
         events = [each for many in await asyncio.gather(*reads) for each in objects(_known(many))]
         return replace(seen, component_events=tuple(events))
+
+    async def _kueue_settings(self, namespaces: Iterable[str]) -> JsonObject | None:
+        """Return the first configuration of Kueue that exists and may be read."""
+        for namespace in namespaces:
+            found = await self._one(kueue_settings.RESOURCE, namespace, kueue_settings.NAME)
+            if isinstance(found, dict):
+                return found
+        return None
 
     async def _settings(self) -> OperatorSettings:
         default = AppWrapperConfig()

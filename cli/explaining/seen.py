@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
+from shared.waits.kueue_settings import namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class OperatorSettings:
 
     behaviour: AppWrapperConfig
     assumed: str = ""
+
+    @property
+    def kueue_namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which Kueue may run."""
+        return namespaces(self.behaviour.exemptions.quota_managers)
 
     @property
     def pause_resets(self) -> bool | None:

@@ -6,7 +6,7 @@ installed, one small request every half minute checks for it.
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
@@ -127,8 +127,10 @@ class QueueWatch:
         appwrappers: Informer[Outline],
         wake: Wake,
         wake_later: WakeLater,
+        kueue_namespaces: Sequence[str],
     ) -> None:
         self._client = client
+        self._kueue_namespaces = kueue_namespaces
         self._clock = clock
         self._appwrappers = appwrappers
         self._wake = wake
@@ -138,7 +140,7 @@ class QueueWatch:
         self._absent = False  # it is proved that no Kueue is installed
         self._unserved = asyncio.Event()
         self._again: ExponentialBackoff[None] = ExponentialBackoff(FIRST_LOOK, LONGEST_LOOK)
-        self._reads: dict[tuple[str, str], tuple[float, JsonObject | None]] = {}
+        self._reads: dict[tuple[str, str | None, str], tuple[float, JsonObject | None]] = {}
 
     async def run(self) -> None:
         """Run until cancelled. Begin again when Kueue serves its API in another version."""
@@ -185,9 +187,11 @@ class QueueWatch:
 
         Empty if nothing proves that, None if the settings cannot be read.
         """
-        place, name = kueue_settings.NAMESPACE, kueue_settings.NAME
-        settings = await self._recent(CONFIGMAPS, place, name)
-        if settings is None:
+        for place in self._kueue_namespaces:
+            settings = await self._recent(CONFIGMAPS, place, kueue_settings.NAME)
+            if settings is not None:
+                break
+        else:
             return None
         found = await self._recent(NAMESPACES, None, namespace)
         why = kueue_settings.unmanaged_because(settings, found)
@@ -197,7 +201,7 @@ class QueueWatch:
         self, source: Resource, namespace: str | None, name: str
     ) -> JsonObject | None:
         """Read an object, at most once in SETTINGS_AGE; None if it cannot be read."""
-        now, key = self._clock.monotonic(), (source.plural, name)
+        now, key = self._clock.monotonic(), (source.plural, namespace, name)
         if (known := self._reads.get(key)) and now - known[0] < SETTINGS_AGE:
             return known[1]
         found: JsonObject | None = None

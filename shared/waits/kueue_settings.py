@@ -1,6 +1,7 @@
 """Determine from Kueue's configuration whether it manages AppWrappers in a namespace. Pure."""
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 import yaml
@@ -9,14 +10,27 @@ from shared.api.objects import CONFIGMAPS, JsonObject
 from shared.api.objects import labels as labels_of
 from shared.config.configuration import LabelSelector, LabelSelectorRequirement
 
-NAMESPACE: Final = "kueue-system"
 NAME: Final = "kueue-manager-config"
 KEY: Final = "controller_manager_config.yaml"
 RESOURCE: Final = CONFIGMAPS
 FRAMEWORK: Final = "workload.codeflare.dev/appwrapper"
 # Kueue's defaults.
 _LABEL_NAME: Final = "kubernetes.io/metadata.name"
-_OWN: Final = ("kube-system", NAMESPACE)
+_NAMESPACE: Final = "kueue-system"
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+def namespaces(quota_managers: Iterable[str]) -> tuple[str, ...]:
+    """Return the namespaces that may be Kueue's: those of exemptions.quotaManagers, then its own.
+
+    A manager that is no ServiceAccount names no namespace.
+    """
+    accounts = (
+        each.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        for each in quota_managers
+        if each.startswith(_SERVICE_ACCOUNT)
+    )
+    return tuple(dict.fromkeys((*accounts, _NAMESPACE)))
 
 
 def unmanaged_because(config_map: object, namespace: object) -> str:
@@ -29,7 +43,8 @@ def unmanaged_because(config_map: object, namespace: object) -> str:
     settings = _settings(config_map)
     if settings is None:
         return ""
-    if isinstance(namespace, dict) and (why := _not_selected(settings, namespace)):
+    own = (config_map.get("metadata") or {}).get("namespace", _NAMESPACE)
+    if isinstance(namespace, dict) and (why := _not_selected(settings, namespace, own)):
         return why
     if _leaves_appwrappers_alone(settings.get("integrations")):
         return f"integrations.frameworks of Kueue's configuration lacks {FRAMEWORK}"
@@ -49,11 +64,11 @@ def _leaves_appwrappers_alone(integrations: object) -> bool:
     return FRAMEWORK not in (frameworks or ()) and not others
 
 
-def _not_selected(settings: JsonObject, namespace: JsonObject) -> str:
+def _not_selected(settings: JsonObject, namespace: JsonObject, own: str) -> str:
     name, labels = str(namespace["metadata"]["name"]), labels_of(namespace)
     written = settings.get("managedJobsNamespaceSelector")
     if written is None:
-        return f"Kueue manages no jobs in namespace {name}" if name in _OWN else ""
+        return f"Kueue manages no jobs in namespace {name}" if name in ("kube-system", own) else ""
     selector = selector_of(written)
     if selector is None:
         return ""

@@ -10,7 +10,7 @@ from cli.explaining.report import CommandHint, Next, Situation
 from cli.explaining.seen import Unread, objects
 from controller.phases.phase import Phase
 from shared.api.conditions import condition
-from shared.waits.kueue_settings import refuses, unmanaged_because
+from shared.waits.kueue_settings import NAME, refuses, unmanaged_because
 from shared.waits.queueing import Queue, cluster_queue, inactive_text, local_queue, stopped_text
 from shared.waits.words import few
 from shared.waits.workload import (
@@ -116,10 +116,17 @@ def _look_at_kueue(case: Case) -> tuple[CommandHint, ...]:
             f"kubectl get namespace {case.namespace} --show-labels", "the labels of the namespace"
         ),
         CommandHint(
-            "kubectl get configmap kueue-manager-config -n kueue-system -o yaml",
+            f"kubectl get configmap {NAME} -n {_kueue_namespace(case)} -o yaml",
             "Kueue's configuration (for admins)",
         ),
     )
+
+
+def _kueue_namespace(case: Case) -> str:
+    found = case.seen.world.kueue_settings
+    if isinstance(found, dict):
+        return str(found["metadata"]["namespace"])
+    return case.seen.world.settings.kueue_namespaces[0]
 
 
 def deactivated(case: Case) -> Answer | None:

@@ -97,6 +97,7 @@ SOUND = Installed(
     leases=(),
     answer="",
     activity=Activity(None, ()),
+    kueue_namespace="kueue-system",
     kueue=kueue("registry.k8s.io/kueue/kueue:v0.19.2"),
     kueue_config=kueue_config(),
     workload_definition=holding(18),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cli.explaining.seen import Seen, Unread
+from shared.api.objects import JsonObject
 from tests.support.builders.explained.objects import (
     ASSUMED,
     QUEUE,
@@ -218,10 +219,15 @@ def namespace_refused() -> Seen:
     return seen(appwrapper("Suspended", *WAITS), world(mine))
 
 
+def kueue_config(text: str) -> JsonObject:
+    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    return {"metadata": metadata, "data": {"controller_manager_config.yaml": text}}
+
+
 def not_managed() -> Seen:
     """Kueue's configuration does not select the namespace, and an admin runs the command."""
     text = "managedJobsNamespaceSelector:\n  matchLabels:\n    mlbatch-team-namespace: 'true'\n"
-    settings = {"data": {"controller_manager_config.yaml": text}}
+    settings = kueue_config(text)
     namespace = {"metadata": {"name": "team1"}}
     return seen(
         appwrapper("Suspended", *WAITS, spec={"suspend": False}),
@@ -232,7 +238,7 @@ def not_managed() -> Seen:
 def integration_off() -> Seen:
     """Kueue's configuration does not list AppWrappers."""
     text = "integrations:\n  frameworks: [batch/job]\n"
-    settings = {"data": {"controller_manager_config.yaml": text}}
+    settings = kueue_config(text)
     return seen(appwrapper("Suspended", *WAITS), world(kueue_settings=settings))
 
 

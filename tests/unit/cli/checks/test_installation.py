@@ -10,7 +10,7 @@ from cli.checks.installation import installation_report, installation_text
 from cli.checks.items import Item, Verdict
 from cli.checks.setup_facts import Activity, FoundConfiguration
 from shared.config.configuration import Configuration
-from shared.config.loading import parse_config
+from shared.config.loading import load_config, parse_config
 from tests.support.builders.installations import (
     KUEUES_WEBHOOKS,
     NOW,
@@ -115,6 +115,36 @@ def test_outside_the_cluster_the_webhook_and_kueue_are_told_by_what_they_do() ->
     )
     assert items["Kueue"].found == (
         "0.19, by its CRD: there is no Deployment kueue-controller-manager in kueue-system"
+    )
+
+
+def test_with_mlbatchs_configuration_kueue_in_mlbatch_system_is_no_finding() -> None:
+    config = load_config(MANIFESTS / "overlays" / "mlbatch" / "config.yaml").config
+    seen = replace(
+        SOUND,
+        configuration=FoundConfiguration(config, "appwrapper-system"),
+        kueue_namespace="mlbatch-system",
+    )
+    items = {each.title: each for each in installation_report(seen, NOW).items}
+    assert items["Kueue's identity"] == Item(
+        "Kueue's identity",
+        Verdict.OK,
+        "system:serviceaccount:mlbatch-system:kueue-controller-manager is in"
+        " exemptions.quotaManagers",
+    )
+
+
+def test_an_identity_that_nothing_shows_is_unknown() -> None:
+    items = {
+        each.title: each
+        for each in installation_report(replace(OUTSIDE, kueue_config=None), NOW).items
+    }
+    assert items["Kueue's identity"] == Item(
+        "Kueue's identity",
+        Verdict.UNKNOWN,
+        "neither Deployment kueue-controller-manager nor ConfigMap kueue-manager-config exists in"
+        " kueue-system",
+        "If Kueue runs elsewhere, name its ServiceAccount in exemptions.quotaManagers",
     )
 
 

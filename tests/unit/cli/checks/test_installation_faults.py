@@ -209,6 +209,16 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "a Kueue elsewhere than in the namespace of its manager": (
+        {"kueue_namespace": "mlbatch-system"},
+        [
+            (
+                "Kueue's identity",
+                "system:serviceaccount:mlbatch-system:kueue-controller-manager is not in"
+                " exemptions.quotaManagers: the webhook undoes what Kueue writes",
+            )
+        ],
+    ),
     "integrations that are off": (
         {"kueue_config": kueue_config(integrations={"frameworks": ["batch/job"]})},
         [

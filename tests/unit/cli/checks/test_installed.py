@@ -64,6 +64,37 @@ async def test_what_is_there() -> None:
     )
 
 
+MLBATCH = """\
+appwrapper:
+  exemptions:
+    quotaManagers: ["system:serviceaccount:mlbatch-system:kueue-controller-manager"]
+"""
+
+
+def kueue_in(namespace: str, kind: str, name: str) -> JsonObject:
+    return {"kind": kind, "metadata": {"name": name, "namespace": namespace}}
+
+
+@pytest.mark.parametrize("where", ["mlbatch-system", "kueue-system"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("Deployment", "kueue-controller-manager"), ("ConfigMap", "kueue-manager-config")],
+)
+async def test_kueue_is_found_in_its_managers_namespace_and_in_its_own(
+    where: str, kind: str, name: str
+) -> None:
+    client = cluster(operator_config(MLBATCH), kueue_in(where, kind, name))
+    seen = await gather_installation(client, Discovery(client))
+    found = (seen.kueue is not None, seen.kueue_config is not None)
+    assert (seen.kueue_namespace, found) == (where, (kind == "Deployment", kind == "ConfigMap"))
+
+
+async def test_without_kueue_its_namespace_is_that_of_the_first_manager() -> None:
+    client = cluster(operator_config(MLBATCH))
+    seen = await gather_installation(client, Discovery(client))
+    assert (seen.kueue_namespace, seen.kueue, seen.kueue_config) == ("mlbatch-system", None, None)
+
+
 async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
     client = cluster(forbidden=("customresourcedefinitions", "deployments", "leases"))
     seen = await gather_installation(client, Discovery(client))

@@ -7,6 +7,7 @@ import pytest
 
 from cli.cluster import Cluster
 from cli.command import CommandError
+from cli.explaining.compose import explain
 from cli.explaining.gather import Gatherer
 from cli.explaining.seen import Seen, Unread, objects
 from shared.api.objects import JsonObject
@@ -75,6 +76,40 @@ def test_one_that_waits_is_seen_with_its_queue() -> None:
     assert len(objects(seen.world.nodes)) == 8
     assert seen.unread == ()
     assert seen.world.settings.assumed == "there is no ConfigMap appwrapper-operator-config"
+
+
+MLBATCH = """\
+appwrapper:
+  exemptions:
+    quotaManagers: ["system:serviceaccount:mlbatch-system:kueue-controller-manager"]
+"""
+
+
+@pytest.mark.parametrize("where", ["mlbatch-system", "kueue-system"])
+def test_kueues_configuration_is_read_where_its_manager_is_then_in_kueue_system(where: str) -> None:
+    gatherer = served(waiting.no_workload())
+    settings = {"name": "kueue-manager-config", "namespace": where}
+    operator = {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"}
+    client_of(gatherer).objects["configmaps"] = [
+        {"metadata": operator, "data": {"config.yaml": MLBATCH}},
+        {"metadata": settings},
+    ]
+    seen = gathered(gatherer)
+    assert seen.world.kueue_settings == {"metadata": settings}
+    assert f"kubectl get configmap kueue-manager-config -n {where} -o yaml" in [
+        each.command for each in explain(seen).commands
+    ]
+
+
+def test_without_kueues_configuration_the_namespace_of_its_manager_is_shown() -> None:
+    gatherer = served(waiting.no_workload())
+    operator = {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"}
+    client_of(gatherer).objects["configmaps"] = [
+        {"metadata": operator, "data": {"config.yaml": MLBATCH}}
+    ]
+    assert "kubectl get configmap kueue-manager-config -n mlbatch-system -o yaml" in [
+        each.command for each in explain(gathered(gatherer)).commands
+    ]
 
 
 def test_of_one_that_runs_no_queue_is_read_and_no_node() -> None:

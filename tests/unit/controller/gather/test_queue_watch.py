@@ -109,7 +109,9 @@ class Watching:
         client: Any = kueue
         known: Any = Known()
         self.later: list[Any] = []
-        self.watch = QueueWatch(client, self.clock, known, self.woken.append, self._wake_later)
+        places = ("mlbatch-system", "kueue-system")
+        wake = self.woken.append
+        self.watch = QueueWatch(client, self.clock, known, wake, self._wake_later, places)
 
     def _wake_later(self, *args: Any) -> None:
         self.later.append(args)
@@ -286,13 +288,23 @@ async def test_why_kueue_makes_no_workload() -> None:
             " workload.codeflare.dev/appwrapper"
         )
         assert [call.args for call in seen.kueue.called("get")] == [
-            (kueue_settings.RESOURCE, "kueue-system", "kueue-manager-config"),
+            (kueue_settings.RESOURCE, "mlbatch-system", "kueue-manager-config"),
             (NAMESPACES, None, "team1"),
         ]
 
 
+async def test_settings_that_are_not_in_the_first_namespace_are_read_from_the_next_one() -> None:
+    async with watching(*ALL, get=[GONE, SETTINGS, NO]) as seen:
+        assert (await seen.watch.unmanaged("team1") or "").startswith("integrations.frameworks of")
+        assert [call.args[1] for call in seen.kueue.called("get")] == [
+            "mlbatch-system",
+            "kueue-system",
+            None,
+        ]
+
+
 async def test_settings_that_cannot_be_read_prove_nothing() -> None:
-    async with watching(*ALL, get=[NO]) as seen:
+    async with watching(*ALL, get=[NO, GONE]) as seen:
         assert await seen.watch.unmanaged("team1") is None
 
 

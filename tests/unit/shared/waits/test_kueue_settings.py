@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from shared.api.objects import JsonObject
-from shared.waits.kueue_settings import KEY, refuses, unmanaged_because
+from shared.waits.kueue_settings import KEY, namespaces, refuses, unmanaged_because
 
 LABEL = "mlbatch-team-namespace"
 
@@ -32,6 +32,17 @@ SELECTOR = {"matchLabels": {LABEL: "true"}}
         ({"data": {KEY: "{"}}, namespace(), ""),
         (settings(), namespace(), ""),
         (settings(), namespace("kube-system"), "Kueue manages no jobs in namespace kube-system"),
+        (settings(), namespace("kueue-system"), "Kueue manages no jobs in namespace kueue-system"),
+        (
+            settings() | {"metadata": {"namespace": "mlbatch-system"}},
+            namespace("mlbatch-system"),
+            "Kueue manages no jobs in namespace mlbatch-system",
+        ),
+        (
+            settings() | {"metadata": {"namespace": "mlbatch-system"}},
+            namespace("kueue-system"),
+            "",
+        ),
         (settings(managedJobsNamespaceSelector=SELECTOR), None, ""),
         (settings(managedJobsNamespaceSelector=SELECTOR), namespace(**{LABEL: "true"}), ""),
         (
@@ -93,6 +104,29 @@ SELECTOR = {"matchLabels": {LABEL: "true"}}
 )
 def test_what_is_proved(config: object, where: object, why: str) -> None:
     assert unmanaged_because(config, where) == why
+
+
+@pytest.mark.parametrize(
+    ("managers", "found"),
+    [
+        ((), ("kueue-system",)),
+        (("alice", "system:serviceaccounts:a"), ("kueue-system",)),
+        (("system:serviceaccount:kueue-system:kueue-controller-manager",), ("kueue-system",)),
+        (
+            (
+                "system:serviceaccount:b:kueue",
+                "alice",
+                "system:serviceaccount:a:x",
+                "system:serviceaccount:b:y",
+            ),
+            ("b", "a", "kueue-system"),
+        ),
+    ],
+)
+def test_kueue_is_looked_for_in_the_namespaces_of_its_service_accounts_first(
+    managers: tuple[str, ...], found: tuple[str, ...]
+) -> None:
+    assert namespaces(managers) == found
 
 
 @pytest.mark.parametrize(
