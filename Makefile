@@ -13,7 +13,7 @@ FUZZ_LENGTH = $(if $(FUZZ_EXECUTIONS),--executions $(FUZZ_EXECUTIONS),--seconds 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint unit integration e2e chaos bench terminal fuzz images generate format lock up down clean
+.PHONY: help demo test test-long lint unit integration e2e bench terminal fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,9 +53,6 @@ integration: $(STAMP) ## integration tests, side by side on real control planes
 
 e2e: $(STAMP) ## all tests on a real node, with our images; needs root (INSTALL=0: install no Debian packages)
 	@exec $(BIN)/python -m scripts.run_tests e2e
-
-chaos: $(STAMP) ## faults at bad moments (comes with take-over and replicas)
-	@echo "chaos: left out; the matrix comes with take-over and replicas (CHANGELOG.md, Unreleased)"
 
 bench: $(STAMP) ## figures side by side with the Go operator, in one run (QUICK=1: some of them, in three minutes)
 	@exec $(BIN)/python -m bench $(if $(filter 1,$(QUICK)),--quick)

@@ -24,6 +24,7 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
 from localcluster.machine.progress import Reporter, event_of, reporter_for
+from localcluster.machine.slowness import stretched
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
 from localcluster.programs.catalogue import BESIDE, component
@@ -32,7 +33,7 @@ from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
 
 _ROOT = Path(__file__).resolve().parent.parent
-_DOWN_SECONDS = 60.0
+_DOWN_SECONDS = stretched(60.0)
 
 
 def up(options: ClusterOptions) -> Path:

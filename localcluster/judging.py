@@ -6,11 +6,12 @@ import time
 from collections.abc import Awaitable, Callable
 
 from localcluster.machine.errors import ProcessFailed
+from localcluster.machine.slowness import stretched
 from shared.api import names
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Forbidden, Invalid, KubeClient, KubeError
 
-_SECONDS = 60.0
+_SECONDS = stretched(60.0)
 _RETRY_SECONDS = 0.05
 _POD: JsonObject = {
     "apiVersion": "v1",

@@ -8,13 +8,14 @@ import yaml
 
 from localcluster.access.running import RunningCluster
 from localcluster.machine.child import captured
+from localcluster.machine.slowness import stretched
 from localcluster.realnode.init import NODE_NAME
 from shared.api.objects import EVENTS, PODS, JsonObject, Resource
 from shared.kube.client import KubeError
 
 _LINES = 20
 _EVENTS = 10
-_SECONDS = 60.0
+_SECONDS = stretched(60.0)
 
 
 async def last_words(cluster: RunningCluster, namespace: str) -> str:

@@ -13,6 +13,7 @@ from localcluster.access.running import OwnedCluster
 from localcluster.machine.child import captured
 from localcluster.machine.errors import LocalClusterError, ProcessFailed
 from localcluster.machine.progress import step
+from localcluster.machine.slowness import stretched
 from localcluster.product import MANIFESTS, NAMESPACE
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
@@ -21,8 +22,8 @@ DEFINITION = MANIFESTS / "crd"
 OVERLAY = MANIFESTS / "overlays" / "default"
 _DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
 # The Deployments' own limit (progressDeadlineSeconds).
-_ROLLOUT_SECONDS = 300.0
-_ESTABLISHED_SECONDS = 60
+_ROLLOUT_SECONDS = stretched(300.0)
+_ESTABLISHED_SECONDS = stretched(60.0)
 _POLL_SECONDS = 0.1
 
 
@@ -35,7 +36,7 @@ class ProductInPods:
     async def apply_definition(self) -> None:
         """Applies the AppWrapper CRD alone: Kueue, which starts meanwhile, requires it."""
         await self._kubectl("apply", "-k", str(DEFINITION))
-        established = ("--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS}s")
+        established = ("--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS:.0f}s")
         await self._kubectl("wait", *established, f"crd/{_DEFINED}")
 
     async def start(self) -> None:

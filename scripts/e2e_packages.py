@@ -88,11 +88,10 @@ def install(packages: tuple[str, ...]) -> int:
     """Install them and report it; return apt-get's exit code. Fetch package lists if needed."""
     wanted = command(packages, systemd=_SYSTEMD.is_dir())
     environment = {**os.environ, **_QUIET}
+    nothing = subprocess.DEVNULL  # no user may be there to answer
     for attempt in range(2):
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
-        # No user may be there to answer.
-        nothing = subprocess.DEVNULL
-        code = to_its_end(subprocess.Popen(wanted, env=environment, stdin=nothing))
+        code = to_its_end(lambda: subprocess.Popen(wanted, env=environment, stdin=nothing))
         if code in (0, INTERRUPTED) or attempt:
             break
         print("+ apt-get update", flush=True)

@@ -7,6 +7,7 @@ and SIGTERM end the running command, and no other begins.
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from localcluster.machine.interrupts import end_with_parent
@@ -20,11 +21,15 @@ def commands(arguments: Sequence[str]) -> Iterator[list[str]]:
             yield list(words)
 
 
+def _begin(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, preexec_fn=end_with_parent)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Return the worst exit code, 0 if there was no command."""
     worst = 0
     for command in commands(arguments):
-        code = to_its_end(subprocess.Popen(command, preexec_fn=end_with_parent))
+        code = to_its_end(partial(_begin, command))
         worst = max(worst, code)
         if code == INTERRUPTED:
             break

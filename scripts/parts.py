@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 
 from localcluster.machine.interrupts import end_with_parent
@@ -87,11 +88,14 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def run_all(parts: Sequence[Part], beside: Sequence[Part], took: Sequence[str] = ()) -> int:
-    """Run `parts` in turn, then `beside` at the same time; return the exit code.
+def run_all(
+    parts: Sequence[Part], beside: Sequence[Part], at_once: int, took: Sequence[str] = ()
+) -> int:
+    """Run `parts` in turn, then `beside` side by side; return the exit code.
 
     The first of `parts` that fails ends the run. Each of `beside` runs to its end, even if another
-    fails; the worst exit code counts. `took` contains the lines of earlier work.
+    fails; the worst exit code counts. `at_once` of them run at the same time; the others wait, in
+    their order. `took` contains the lines of earlier work.
     """
     began, told = time.monotonic(), list(took)
     for part in parts:
@@ -104,8 +108,9 @@ def run_all(parts: Sequence[Part], beside: Sequence[Part], took: Sequence[str] =
         if ended.code != 0:
             print(f"error: {part.name} failed (exit code {ended.code}); nothing after it was run")
             return ended.code
-    print(f"== side by side: {', '.join(part.name for part in beside)}", flush=True)
-    all_ended = _to_their_end(beside, labelled=True)
+    names = ", ".join(part.name for part in beside)
+    print(f"== side by side, at most {at_once} at once: {names}", flush=True)
+    all_ended = _to_their_end(beside, at_once, labelled=True)
     _report(told, all_ended, time.monotonic() - began)
     return max(ended.code for ended in all_ended)
 
@@ -137,30 +142,39 @@ def counted(lines: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def _to_their_end(parts: Sequence[Part], *, labelled: bool = False) -> list[Took]:
-    """Run the parts at the same time. `labelled` writes its part's name before every line."""
-    started = [
-        subprocess.Popen(
+def _to_their_end(parts: Sequence[Part], at_once: int = 1, *, labelled: bool = False) -> list[Took]:
+    """Run the parts, `at_once` of them at the same time.
+
+    `labelled` writes its part's name before every line.
+    """
+
+    def begin(part: Part) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             part.command,
             preexec_fn=end_with_parent,
             stdout=subprocess.PIPE if labelled else None,
             stderr=subprocess.STDOUT if labelled else None,
         )
-        for part in parts
-    ]
+
     ended = [Took(part.name) for part in parts]
-    if _follow_all(started, ended, max(len(part.name) for part in parts)):
+    beginnings = [partial(begin, part) for part in parts]
+    width = max(len(part.name) for part in parts)
+    if _follow_all(beginnings, ended, at_once, width):
         for each in ended:
             each.code = INTERRUPTED
     return ended
 
 
 def _follow_all(
-    started: Sequence[subprocess.Popen[bytes]], ended: Sequence[Took], width: int = 0
+    beginnings: Sequence[Callable[[], subprocess.Popen[bytes]]],
+    ended: Sequence[Took],
+    at_once: int = 1,
+    width: int = 0,
 ) -> bool:
-    """Follow each program to its end in a thread; return True if the run was interrupted.
+    """Begin programs in order and follow each to its end in a thread; True if interrupted.
 
-    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, which forwards it.
+    After an interruption no other program begins. Ctrl-C reaches programs by itself. SIGTERM
+    reaches this process alone, which forwards it.
     """
     over: queue.SimpleQueue[None] = queue.SimpleQueue()  # join() would not survive a Ctrl-C
 
@@ -172,28 +186,39 @@ def _follow_all(
             _follow(process, took, width)
             over.put(None)
 
-    interrupted, left = False, len(started)
-    alone = list(zip(started, ended, strict=True))
-    while left:
+    started: list[tuple[subprocess.Popen[bytes], Took]] = []
+    interrupted, threads, done = False, 0, 0
+    waiting = deque(zip(beginnings, ended, strict=True))
+    while done < len(started) or (waiting and not interrupted):
         try:
-            while alone:
+            if waiting and len(started) - done < at_once and not interrupted:
+                # In the main thread: a program gets SIGTERM when the thread that began it ends.
+                begin, took = waiting.popleft()
+                started.append((begin(), took))
+            while threads < len(started):
                 # Interrupted inside start(), it is called again; one of the two threads follows.
-                threading.Thread(target=follow, args=alone[-1], daemon=True).start()
-                alone.pop()
-            over.get()
-            left -= 1
+                threading.Thread(target=follow, args=started[threads], daemon=True).start()
+                threads += 1
+            if interrupted or not waiting or len(started) - done == at_once:
+                over.get()
+                done += 1
         except Terminated:
-            for process in started:
-                if process.returncode is None:
-                    # Not terminate(): it would wait for the process, which its thread does.
-                    with suppress(ProcessLookupError):
-                        os.kill(process.pid, signal.SIGTERM)
+            _forward(signal.SIGTERM, [process for process, _ in started])
             interrupted = True
         except KeyboardInterrupt:
             # The programs got the signal, too. They now delete their clusters, or finish a
             # half-done installation: killed, they could not.
             interrupted = True
     return interrupted
+
+
+def _forward(number: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Send the signal to each process that still runs."""
+    for process in processes:
+        if process.returncode is None:
+            # Not send_signal(): it would wait for the process, which its thread does.
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, number)
 
 
 def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
@@ -216,7 +241,7 @@ def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
     ended.cpu = used.ru_utime + used.ru_stime
 
 
-def to_its_end(process: subprocess.Popen[bytes]) -> int:
-    """Return the exit code of a program; 130 if it was interrupted."""
+def to_its_end(begin: Callable[[], subprocess.Popen[bytes]]) -> int:
+    """Begin a program; return its exit code, or 130 if it was interrupted."""
     ended = Took("")
-    return INTERRUPTED if _follow_all((process,), (ended,)) else ended.code
+    return INTERRUPTED if _follow_all((begin,), (ended,)) else ended.code

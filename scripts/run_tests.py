@@ -5,16 +5,15 @@ tests on a real node, run beside them, each in a process of its own. The start o
 the tests that cannot run on this machine.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
+from localcluster.machine import slowness
 from localcluster.programs.catalogue import KUEUE_VERSIONS
-from scripts import e2e_packages
+from scripts import calibration, e2e_packages
 from scripts.parts import Part, build, end_in_order, in_turn, run_all, tests
 
-# Three fill two cores together with the runs beside them. With four, a slow machine refused some of
-# the load that tests on the node send.
-WORKERS = 3
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 NODES = "tests/integration/nodes"
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
@@ -22,7 +21,6 @@ OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
 QUICK, LONG = ("-m", "not long"), ("-m", "long")
 LONG_WITHOUT_TORCH = ("-m", "long and not torch")
-CHAOS = "chaos matrix: comes with take-over and replicas"
 ON_A_NODE = ("test", "test-long", "e2e")
 WITH_TORCH = ("test-long", "e2e")
 LINT = Part("lint", ("make", "lint"))
@@ -38,12 +36,15 @@ def run(target: str) -> int:
     without_torch = e2e_packages.without_torch() if node and target in WITH_TORCH else ""
     left_out = [f"e2e ({without_node})"] if without_node else []
     left_out += [f"e2e with torchrun ({without_torch})"] if without_torch else []
-    for text in (*left_out, *([CHAOS] if target == "test-long" else ())):
+    for text in left_out:
         print(f"left out: {text}", flush=True)
     torch = node and target in WITH_TORCH and not without_torch
-    return run_all(
-        steps(target, node=node, torch=torch), beside(target, node=node, torch=torch), took
-    )
+    plan = calibration.measured()
+    print(plan, flush=True)
+    os.environ[slowness.VARIABLE] = f"{plan.slowness:.2f}"  # every part inherits it
+    first = steps(target, node=node, torch=torch)
+    side_by_side = beside(target, plan.workers, node=node, torch=torch)
+    return run_all(first, side_by_side, plan.at_once, took)
 
 
 def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
@@ -58,25 +59,28 @@ def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     return (LINT, built) if target == "test" else (built,)
 
 
-def beside(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
-    """Return the test runs that run at the same time."""
+def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Part]:
+    """Return the test runs that run side by side, the longest first.
+
+    On a slow machine the last ones wait until others have ended.
+    """
     long_on_the_node = LONG if torch else LONG_WITHOUT_TORCH
     if target == "e2e":
         return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *long_on_the_node))
     marked = LONG if target == "test-long" else QUICK
     which = long_on_the_node if target == "test-long" else QUICK
     on_the_node = (tests("e2e", E2E, *which),) if node else ()
-    side_by_side = tests("shared", "-n", str(WORKERS), SHARED, *marked)
+    side_by_side = tests("shared", "-n", str(workers), SHARED, *marked)
     if target == "test-long":
         # The exclusive tests take longest. Five clusters that start at once do not all start.
         then_nodes = in_turn("shared, then nodes", side_by_side, tests("nodes", NODES, *marked))
         alone = tests("exclusive", EXCLUSIVE, *marked)
-        return (then_nodes, alone, *on_the_node, on_the_oldest_kueue())
+        return (alone, then_nodes, *on_the_node, on_the_oldest_kueue())
     alone = tests("exclusive", EXCLUSIVE, NODES, *marked)
     if target == "integration":
-        return (side_by_side, alone)
+        return (alone, side_by_side)
     # In one process: each worker would collect 5,500 tests first.
-    return (side_by_side, alone, *on_the_node, tests("unit", "tests/unit"))
+    return (alone, side_by_side, *on_the_node, tests("unit", "tests/unit"))
 
 
 def on_the_oldest_kueue() -> Part:

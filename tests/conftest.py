@@ -10,6 +10,7 @@ import pytest
 # pytest explains the assertions of builders and waits, too. This comes before their import.
 pytest.register_assert_rewrite("tests.support", "tests.e2e", "tests.fuzz")
 
+from localcluster.machine.slowness import stretched  # noqa: E402
 from tests.support import orderly_end, side_by_side  # noqa: E402
 from tests.support.team import WORKER  # noqa: E402
 
@@ -40,8 +41,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if side_by_side.is_worker(config):
         side_by_side.longest_first(items)
     for item in items:
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(TIME_LIMITS[kind_of(item.path)]))
+        found = item.get_closest_marker("timeout")
+        limit = found or pytest.mark.timeout(TIME_LIMITS[kind_of(item.path)]).mark
+        seconds, kwargs = stretched(limit.args[0]), limit.kwargs
+        item.add_marker(pytest.mark.timeout(seconds, **kwargs), append=False)
 
 
 class CpuClock:

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.slowness import stretched
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.kube.client import ApiError, KubeClient, NotFound, PatchType, Unreachable
 
@@ -16,7 +17,7 @@ _CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
 # When four clusters start at once on two cores, an API server takes a minute to serve a CRD.
-_PATIENCE_SECONDS = 180.0
+_PATIENCE_SECONDS = stretched(180.0)
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")

@@ -6,11 +6,12 @@ import aiohttp
 
 from localcluster.access.certificates import KeyPair
 from localcluster.machine.processes import Probe
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeClient, KubeError
 
 _NOT_READY = "node.kubernetes.io/not-ready"
-_PATIENCE = aiohttp.ClientTimeout(total=2.0)
+_PATIENCE = aiohttp.ClientTimeout(total=stretched(2.0))
 
 
 def trusting(authority: str, client: KeyPair | None = None) -> ssl.SSLContext:

@@ -21,13 +21,14 @@ from localcluster.demo.ledger import Ledger, Verdict, settled, unfinished
 from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
 from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
 from localcluster.machine.child import captured
+from localcluster.machine.slowness import stretched
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Gone, KubeError, WatchEventType
 from shared.process.clock import SystemClock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 30 s.
-PATIENCE_SECONDS = 180.0
+PATIENCE_SECONDS = stretched(180.0)
 # Kueue processes a new AppWrapper within a moment; until then `explain` has another answer.
 _EXPLANATIONS = 5
 _KUEUES_WORDS = "Kueue reports ("

@@ -27,6 +27,7 @@ from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig
 from shared.config.kueue import wait_for_pods_ready
@@ -64,7 +65,7 @@ _RESOURCES_OF = {
     "leaderworkerset": leaderworkerset.RESOURCES,
     "mpi-operator": mpi_operator.RESOURCES,
 }
-_DEFINITIONS_PATIENCE_SECONDS = 180.0
+_DEFINITIONS_PATIENCE_SECONDS = stretched(180.0)
 _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
 

@@ -12,6 +12,7 @@ from localcluster.access.apply import read_documents
 from localcluster.access.running import OwnedCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
+from localcluster.machine.slowness import stretched
 from shared.api.conditions import is_true
 from shared.api.objects import CONFIGMAPS, JsonObject, Resource
 from shared.kube.client import NotFound
@@ -23,7 +24,7 @@ _READER = "extension-apiserver-authentication-reader"
 _API_SERVICES = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
 )
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = stretched(120.0)
 # The ConfigMap with the authorities that an API server's extensions must trust.
 _TRUST = "extension-apiserver-authentication"
 

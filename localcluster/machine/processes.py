@@ -12,12 +12,13 @@ from pathlib import Path
 from localcluster.machine.child import Child
 from localcluster.machine.disk import says_full
 from localcluster.machine.errors import DiskFull, ProcessFailed
+from localcluster.machine.slowness import stretched
 
 Probe = Callable[[], Awaitable[str | None]]
 """Asks once whether the program is ready: None, or the missing part. Never raises."""
 
 _PROBE_SECONDS = 0.05
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = stretched(5.0)
 _SHOWN_LINES = 20
 _GO_TRACE = re.compile(r"^goroutine \d+ .*\[", re.MULTILINE)
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "VIRTUAL_ENV", "SSL_CERT_FILE")
@@ -40,7 +41,7 @@ class ProcessSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     tier: int = 3
-    deadline: float = 120.0
+    deadline: float = stretched(120.0)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from localcluster.access.certificates import Authority
 from localcluster.access.kubeconfig import Access
 from localcluster.access.probes import both, http_ok, node_is_ready
 from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.slowness import stretched
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
@@ -19,7 +20,7 @@ REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248
 # No server listens there in a pod, so names fail at once; with no entry, pods get the machine's.
 _NO_NAME_SERVER = "127.0.0.1"
-_READY_SECONDS = 120.0
+_READY_SECONDS = stretched(120.0)
 # A tmpfs of the node's own. Below the cluster's folder its sockets' paths could exceed the kernel's
 # limit of 107 bytes.
 _STATE = Path("/var/lib/kubelet")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from localcluster.machine.child import Child, captured
 from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.slowness import stretched
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -16,7 +17,7 @@ _UNSHARE = (
     *("--pid", "--mount", "--net", "--uts", "--ipc"),
     *("--fork", "--kill-child", "--propagation", "private"),
 )
-_END_SECONDS = 20.0
+_END_SECONDS = stretched(20.0)
 
 
 class Namespaces:

@@ -9,6 +9,7 @@ from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
 from localcluster.realnode import sandbox_image
 from tests.support.cluster.kubectl import Kubectl
+from tests.support.patience import KUBECTL_PATIENCE
 
 DEPLOYMENT = "deployment/appwrapper-controller-manager"
 # As its manifests call it, with a tag: `latest` would be pulled each time.
@@ -47,7 +48,7 @@ class GoOperator:
         """
         await kubectl("apply", "-f", "-", stdin=self._manifests)
         await kubectl("scale", "-n", "appwrapper-system", DEPLOYMENT, "--replicas=1")
-        status = ("rollout", "status", "-n", "appwrapper-system", DEPLOYMENT, "--timeout=300s")
+        status = ("rollout", "status", "-n", "appwrapper-system", DEPLOYMENT, KUBECTL_PATIENCE)
         await kubectl(*status)
 
     async def left(self, kubectl: Kubectl) -> set[str]:

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from shared.api.objects import JsonObject
 from tests.e2e.image_archive import ArchivedImage
+from tests.support.patience import PATIENCE_SECONDS
 
 _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
 
@@ -82,7 +83,7 @@ class Container:
 
     def wait(self) -> int:
         """Its exit code."""
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=PATIENCE_SECONDS)
 
     def first_process(self) -> int:
         """The id, as this machine has it, of what the container knows as process 1."""

@@ -11,7 +11,7 @@ from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 SYSTEM = "appwrapper-system"
 COMPONENTS = ("webhook", "controller")
@@ -58,7 +58,7 @@ async def roll(admin: Kubectl, *components: str) -> None:
     names = [f"deployment/appwrapper-{each}" for each in components]
     await admin("rollout", "restart", "-n", SYSTEM, *names)
     for name in names:
-        await admin("rollout", "status", "-n", SYSTEM, name, "--timeout=300s")
+        await admin("rollout", "status", "-n", SYSTEM, name, KUBECTL_PATIENCE)
 
 
 async def until_whole(cluster: LocalCluster) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import aiohttp
 
 from localcluster.machine.child import Child
+from localcluster.machine.slowness import stretched
 
 PROGRAM = "docker-registry"
 _LOOK_EVERY_SECONDS = 0.05
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = stretched(30.0)
 
 
 @asynccontextmanager

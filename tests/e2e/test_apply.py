@@ -32,7 +32,7 @@ from tests.support.cluster.kubectl import Completed
 from tests.support.cluster.sample_team import SUCCEEDED
 from tests.support.cluster.unchanged import without_bookkeeping
 from tests.support.manifests import ROOT, document
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 SAMPLE = "samples/wrapped-pod.yaml"
 # What the samples name, and nobody can pull here.
@@ -145,7 +145,7 @@ async def test_deleting_the_file_leaves_nothing(team: ResearchTeam, tmp_path: Pa
     life, _ = await team.apply(str(file))
     await life.until_phase("Running")
     await team.running_pod("stays")
-    out = await team.researcher("delete", "-n", TEAM, "-f", str(file), "--timeout=60s")
+    out = await team.researcher("delete", "-n", TEAM, "-f", str(file), KUBECTL_PATIENCE)
     assert out.startswith('appwrapper.workload.codeflare.dev "stays" deleted'), out
     left = await team.researcher("get", "pods,jobs,appwrappers", "-n", TEAM, "-o", "json")
     names = [each["metadata"]["name"] for each in json.loads(left)["items"]]

@@ -26,7 +26,7 @@ from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin
 from tests.support.manifests import ROOT
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 from tests.support.sandbox import Sandbox, until_no_process_of
 from tests.support.walkthrough import Block, Person, blocks_of
 
@@ -272,7 +272,7 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
     await is_judged_by_ours(site, False)
     assert await identities(site) == running
     # It is the Go operator that takes it away, finalizer and all.
-    await site.kubectl("delete", "appwrapper", RUNS_LONG, "-n", "team1", "--timeout=120s")
+    await site.kubectl("delete", "appwrapper", RUNS_LONG, "-n", "team1", KUBECTL_PATIENCE)
     assert await its_pods(site) == []
 
     for block in below(ONCE_IT_STAYS):

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcluster.machine.slowness import stretched
 from localcluster.state import ClusterState, read_state
 from shared.api.objects import PODS
 from shared.kube.http_client import connect
@@ -26,7 +27,7 @@ from tests.support.sandbox import Sandbox, until_no_process_of
 
 pytestmark = pytest.mark.long
 
-SECONDS = 240
+SECONDS = stretched(240.0)
 # What a running node is seen by. It mounts nothing, writes no rule, and sets nothing, outside.
 OF_A_NODE = {"interfaces", "routes", "groups", "processes"}
 POD = {
@@ -85,7 +86,7 @@ class Commands:
             if state is not None and name in {each.name for each in state.processes}:
                 return state
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{name} was not started within {SECONDS} s: {self.state()}")
+        raise AssertionError(f"{name} was not started within {SECONDS:.0f} s: {self.state()}")
 
 
 @pytest.fixture

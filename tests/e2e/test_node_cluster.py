@@ -13,7 +13,7 @@ from tests.e2e.containers import pod
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import ENDPOINT_SLICES
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.long
 
@@ -70,13 +70,13 @@ async def test_a_persons_kubectl_reaches_into_a_real_pod(
     call = kubectl(node_cluster)
     await node_cluster.apply([made])
     try:
-        await call("wait", "--for=condition=Ready", "--timeout=120s", "pod/reached-into")
+        await call("wait", "--for=condition=Ready", KUBECTL_PATIENCE, "pod/reached-into")
         assert await call("logs", "reached-into") == "it says this\n"
         assert await call("exec", "reached-into", "--", "cat", "/proc/1/comm") == "sleep\n"
         stored = await node_cluster.client.get(PODS, "default", "reached-into")
         assert stored["spec"]["nodeName"] == "real-node"
     finally:
-        await call("delete", "pod", "reached-into", "--timeout=120s")
+        await call("delete", "pod", "reached-into", KUBECTL_PATIENCE)
 
 
 async def test_a_pod_that_tolerates_it_may_run_on_a_simulated_node(

@@ -13,7 +13,7 @@ from tests.e2e.containers import pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import container_of, ended
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.long
 
@@ -50,7 +50,7 @@ async def namespace(node_cluster: LocalCluster, admin: Kubectl) -> AsyncIterator
 
     await comes_to(has_account, True)
     yield
-    await admin("delete", "namespace", NAMESPACE, "--timeout=120s")
+    await admin("delete", "namespace", NAMESPACE, KUBECTL_PATIENCE)
 
 
 async def stored(cluster: LocalCluster, name: str) -> JsonObject:

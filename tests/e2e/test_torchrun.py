@@ -10,6 +10,7 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from localcluster.images import torch_image
 from localcluster.machine.progress import reporter_for
+from localcluster.machine.slowness import stretched
 from tests.e2e import torch_jobs
 from tests.e2e.recorded import container_ends, provide, record_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.torch]
 
 Lives = dict[str, Life]
 # Eighteen interpreters load torch at once: on two cores that others use, too, it takes minutes.
-SECONDS = 400.0
+SECONDS = stretched(400.0)
 AGAIN = ["Resetting", "Resuming", "Running", "Succeeded"]
 
 

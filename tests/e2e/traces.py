@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from localcluster.machine.slowness import stretched
 from localcluster.realnode import cgroups
 from tests.support.sandbox import processes_of
 
-_SECONDS = 60
+_SECONDS = stretched(60.0)
 _NODES_GROUP = re.compile(r"/(awnode\d+-(\d+)-\d+)")
 # Where containerd, kubelet and the network plugins write unless told otherwise.
 _FOLDERS = (

@@ -19,6 +19,7 @@ from localcluster.attached import AttachedCluster
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.progress import reporter_for
+from localcluster.machine.slowness import stretched
 from localcluster.programs.catalogue import KUEUE_VERSIONS
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
@@ -34,7 +35,7 @@ from tests.support.team import NAMESPACE, claimed
 _HERE = Path(__file__).parent
 # More than a few waits of PATIENCE_SECONDS: a limit that strikes ends the process.
 _SECONDS = 900
-_START_SECONDS = 1_800  # a fresh machine builds first
+_START_SECONDS = stretched(1_800)  # a fresh machine builds first
 _CLUSTERS = {"cluster", "operators"}  # to a worker, two names of one
 _KEPT_LOGS: pytest.StashKey[Path] = pytest.StashKey()
 _GAPS: pytest.StashKey[list[str]] = pytest.StashKey()

@@ -4,11 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from localcluster.machine.slowness import stretched
+
 _Found = TypeVar("_Found")
 
 # On a machine of two cores with a load of twenty, a step of one second takes as long as this.
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = stretched(120.0)
 LOOK_EVERY_SECONDS = 0.2
+# What the wait of one kubectl gets: a rolling update starts and ends several pods.
+KUBECTL_PATIENCE = f"--timeout={stretched(300.0):.0f}s"
 
 
 async def comes_to(

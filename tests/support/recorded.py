@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from localcluster.machine.slowness import stretched
 from worker.error_document import decode
 from worker.record import ErrorRecord
 from worker.termination_message import find
@@ -118,7 +119,7 @@ class Container:
 
     def end(self, process: "subprocess.Popen[str]", stdin: str = "") -> Recorded:
         """Wait for the recorder's end, and return what it left."""
-        stdout, stderr = process.communicate(stdin, timeout=60)
+        stdout, stderr = process.communicate(stdin, timeout=stretched(60.0))
         stored = tuple(sorted(self.store.rglob("*"))) if self.store.exists() else ()
         return Recorded(process.returncode, stdout, stderr, self.log.read_text(), stored)
 

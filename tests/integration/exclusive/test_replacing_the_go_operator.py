@@ -22,7 +22,7 @@ from localcluster.programs.toolchain import find_go
 from shared.api.objects import JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import admin
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.long
 
@@ -147,7 +147,7 @@ async def scale_down(kubectl: Kubectl) -> None:
     """What an admin does first: two controllers would work against each other."""
     await kubectl("scale", "-n", SYSTEM, "deployment", GO_DEPLOYMENT, "--replicas=0")
     selector = ("-n", SYSTEM, "--selector", "control-plane=controller-manager")
-    await kubectl("wait", "--for=delete", "pods", *selector, "--timeout=60s")
+    await kubectl("wait", "--for=delete", "pods", *selector, KUBECTL_PATIENCE)
 
 
 async def ready_behind(kubectl: Kubectl, service: str) -> int:
@@ -165,7 +165,7 @@ async def until_our_pods_serve(kubectl: Kubectl) -> None:
     """Their namespace's level, quota and priority let them in, and the Services know them."""
     for program in ("webhook", "controller"):
         name = f"deployment/appwrapper-{program}"
-        await kubectl("rollout", "status", "-n", SYSTEM, name, "--timeout=90s")
+        await kubectl("rollout", "status", "-n", SYSTEM, name, KUBECTL_PATIENCE)
     expected = {
         SERVICE: 2,
         "appwrapper-webhook-metrics-service": 2,
@@ -232,7 +232,9 @@ async def test_what_decides_is_ours_alone(
 async def test_services_lead_to_our_pods(kubectl: Kubectl, go_manifests: str) -> None:
     """With its Deployment at zero; what selects its pods selects none of ours."""
     await install_go_operator(kubectl, ("create",), go_manifests)
-    await kubectl("rollout", "status", "-n", SYSTEM, f"deployment/{GO_DEPLOYMENT}", "--timeout=90s")
+    await kubectl(
+        "rollout", "status", "-n", SYSTEM, f"deployment/{GO_DEPLOYMENT}", KUBECTL_PATIENCE
+    )
     assert await ready_behind(kubectl, SERVICE) == 1
     await scale_down(kubectl)
 

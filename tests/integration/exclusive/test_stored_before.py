@@ -29,7 +29,7 @@ from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.registrations import changed_registrations, unjudged
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.cluster.tries import json_patch, merge
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.kueue
 
@@ -245,7 +245,7 @@ async def test_it_lives_and_nothing_is_refused_nor_changed(
         again = await watched.until_it_runs()
         assert again["spec"]["components"] == running["spec"]["components"]
 
-        await kubectl("delete", *watched.on_it, "--timeout=120s")
+        await kubectl("delete", *watched.on_it, KUBECTL_PATIENCE)
         await life.until_deleted()
         assert await watched.pods() == []
         await life.check_the_promise_to_kueue()

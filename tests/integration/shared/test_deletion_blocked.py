@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
+from localcluster.machine.slowness import stretched
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NODES, PODS, JsonObject, Resource
 from shared.kube.client import Invalid, KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
@@ -229,7 +230,7 @@ async def set_silent(client: KubeClient, node: str, value: str | None) -> None:
 
 async def until_silent(client: KubeClient, node: str, silent: bool) -> None:
     """The node controller waits for most of a minute."""
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(stretched(300.0)):
         while True:
             if await is_silent(client, node) is silent:
                 return

@@ -43,7 +43,7 @@ from tests.support.cluster.tries import (
     with_infos,
 )
 from tests.support.cluster.unchanged import without_bookkeeping
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.kueue
 
@@ -360,7 +360,7 @@ async def test_no_pod_is_left_behind_without_its_appwrapper(team: Team) -> None:
         assert (await team.stored("left"))["metadata"]["finalizers"] == [FINALIZER]
         refused = await team.researcher.run("delete", *on_it, "--cascade=orphan")
         assert "would leave its dependents running" in refused.err
-        await team.admin("delete", *on_it, "--cascade=orphan", "--timeout=120s")
+        await team.admin("delete", *on_it, "--cascade=orphan", KUBECTL_PATIENCE)
         assert await listed(team.client, PODS, TEAM, "workload.codeflare.dev/appwrapper=left") == []
         assert not await exists(team.client, PYTORCH_JOBS, TEAM, "left")
     finally:

@@ -27,7 +27,7 @@ from tests.support.cluster.webhook_process import (
     webhook_process,
     write_pair,
 )
-from tests.support.patience import comes_to
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 QUEUE: dict[str, Any] = {"appwrapper": {"defaultQueueName": "default-queue"}}
 GOOD = review(appwrapper(labels={"kueue.x-k8s.io/queue-name": "default-queue"}))
@@ -50,7 +50,7 @@ async def test_it_serves_reloads_and_ends(tmp_path: Path, kubeconfig: Path) -> N
             assert (answered["response"]["uid"], answered["response"]["allowed"]) == ("7", True)
 
             second = write_pair(tmp_path, 2)
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await _until_served(second, port)
             # The connection of before goes on undisturbed.
             assert (await http.post("/validate", json=GOOD)).status_code == 200

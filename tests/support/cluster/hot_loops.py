@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from math import ceil
 
+from localcluster.machine.slowness import stretched
 from tests.support.cluster.life import Life
 from tests.support.observer.controller_words import ControllerWords
 
 # A hot loop shows in every stretch; the effects of the last change, or of a busy machine, end after
 # one or two.
-STRETCHES = 4
+STRETCHES = ceil(stretched(4))
 # This many passes over all AppWrappers in so many seconds are no hot loop.
 SECONDS, PASSES = 3.0, 15
 WRITES_SECONDS = 1.0

@@ -18,6 +18,7 @@ from typing import Final
 import aiohttp
 
 from localcluster.images import recipe
+from localcluster.machine.slowness import stretched
 from tests.support.cluster.webhook_process import WebhookProcess
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -94,7 +95,7 @@ class Pod(WebhookProcess):
 
     async def begins(self) -> None:
         """Waits until there is a first process, which soon becomes the program."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(stretched(30.0)):
             while not _children(self.process.pid):  # noqa: ASYNC110  no event reports it
                 await asyncio.sleep(0.001)
 

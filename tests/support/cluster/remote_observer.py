@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import orjson
 
+from localcluster.machine.slowness import stretched
 from tests.support.observer.judge import Violation
 
 # In the host's folder: the cluster's own folder, the socket, and the reason of a failed start.
 CLUSTER: Final = "cluster"
 SOCKET: Final = "observer.sock"
 FAILED: Final = "failed"
-_SECONDS: Final = 180.0  # longer than the observer itself waits
+_SECONDS: Final = stretched(180.0)  # longer than the observer itself waits
 
 
 class HostFailed(Exception):

@@ -5,6 +5,7 @@ from shared.kube.client import KubeClient
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.manifests import ROOT, document
+from tests.support.patience import KUBECTL_PATIENCE
 from tests.support.team import NAMESPACE
 
 # STATUS, QUOTA RESERVED, RESOURCES DEPLOYED, UNHEALTHY; the last is empty before the first run.
@@ -49,7 +50,7 @@ class Team:
     async def delete(self, file: str) -> None:
         """Runs `kubectl delete -n team1 -f FILE`, which returns when the object is gone."""
         self._submitted.remove(file)
-        await self.kubectl("delete", "-n", NAMESPACE, "-f", file, "--timeout=120s")
+        await self.kubectl("delete", "-n", NAMESPACE, "-f", file, KUBECTL_PATIENCE)
 
     async def delete_all(self) -> None:
         """Deletes a test's remains, so that the next test finds the team unchanged."""

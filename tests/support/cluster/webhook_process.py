@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import yaml
 
+from localcluster.machine.slowness import stretched
 from tests.support.builders.certificates import self_signed
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -154,5 +155,5 @@ def client(port: int, certificate: bytes | None = None) -> httpx.AsyncClient:
         base_url=f"https://127.0.0.1:{port}",
         verify=verify,
         limits=httpx.Limits(keepalive_expiry=60),  # like the API server, longer than these tests
-        timeout=60,
+        timeout=stretched(60.0),
     )

@@ -9,6 +9,7 @@ import pytest
 from localcluster.access.running import OwnedCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.progress import silent
+from localcluster.machine.slowness import stretched
 from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods, missing_of
 from shared.api.objects import JsonObject
 
@@ -63,8 +64,8 @@ async def test_the_definition_is_applied_as_a_person_does(tmp_path: Path) -> Non
     await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).apply_definition()
     assert told.read_text().splitlines() == [
         f"--kubeconfig=/c/kubeconfig apply -k {DEFINITION}",
-        "--kubeconfig=/c/kubeconfig wait --for=condition=Established --timeout=60s"
-        " crd/appwrappers.workload.codeflare.dev",
+        "--kubeconfig=/c/kubeconfig wait --for=condition=Established"
+        f" --timeout={stretched(60.0):.0f}s crd/appwrappers.workload.codeflare.dev",
     ]
 
 

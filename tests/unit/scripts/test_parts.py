@@ -1,5 +1,6 @@
 """What `make test` and `make e2e` run, in which order, and what they say of it."""
 
+import os
 import re
 import signal
 import subprocess
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import e2e_packages, run_tests
+from localcluster.machine import slowness
+from scripts import calibration, e2e_packages, run_tests
+from scripts.calibration import Plan
 from scripts.parts import Part, Took, counted, run_all
 from tests.support.manifests import ROOT
 from tests.support.signals import hear_all_signals
@@ -17,18 +20,30 @@ from tests.support.signals import hear_all_signals
 Ran = dict[str, list[tuple[str, ...]]]
 QUICK = ("--with", "coscheduler,jobset,training-operator")
 PYTEST = (sys.executable, "-m", "pytest", "-v")
+WORKERS = ("-n", "7")
+MEASURED = (
+    "this machine needs 1.50 times the reference's time: test runs at once 2, workers 7,"
+    " time limits x 1.50\n"
+)
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """The commands that were run in turn, and those beside each other. Each succeeds."""
+    """The commands that were run in turn, and those beside each other. Each succeeds.
+
+    The machine is slow: it carries two runs at once.
+    """
     commands: Ran = {}
 
-    def run(parts: list[Part], beside: list[Part], took: object) -> int:
+    def run(parts: list[Part], beside: list[Part], at_once: int, took: object) -> int:
+        assert at_once == 2
+        assert os.environ[slowness.VARIABLE] == "1.50"
         commands["in turn"] = [part.command for part in parts]
         commands["beside"] = [part.command for part in beside]
         return 0
 
+    monkeypatch.setenv(slowness.VARIABLE, "is set again")
+    monkeypatch.setattr(calibration, "measured", lambda: Plan(1.5, at_once=2, workers=7))
     monkeypatch.setattr(run_tests, "run_all", run)
     return commands
 
@@ -54,17 +69,16 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
     settles("")
     assert run_tests.run("test") == 0
     assert ran["in turn"] == [("make", "lint"), build(*QUICK, "--real-node")]
-    workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
-        (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
         (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
+        (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/unit"),
     ]
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == MEASURED
 
 
-def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
+def test_make_test_long_runs_the_rest(
     ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("")
@@ -74,18 +88,17 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
         build("--with", "all", "--real-node", "--torch"),
         build(*oldest, "--beside"),
     ]
-    workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
+        (*PYTEST, "tests/integration/exclusive", "-m", "long"),
         (
             *(sys.executable, "-m", "scripts.in_turn"),
-            *(*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
+            *(*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
             *("--", *PYTEST, "tests/integration/nodes", "-m", "long"),
         ),
-        (*PYTEST, "tests/integration/exclusive", "-m", "long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
         (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
     ]
-    assert capsys.readouterr().out == f"left out: {run_tests.CHAOS}\n"
+    assert capsys.readouterr().out == MEASURED
 
 
 @pytest.mark.parametrize("target", ["test", "test-long"])
@@ -104,10 +117,9 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
     """Nor does it look whether there could be one."""
     assert run_tests.run("integration") == 0
     assert ran["in turn"] == [build(*QUICK)]
-    workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
-        (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
         (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
+        (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
     ]
 
 
@@ -149,7 +161,7 @@ def python(code: str) -> tuple[str, ...]:
 
 def test_the_first_failure_ends_the_run(capfd: pytest.CaptureFixture[str]) -> None:
     fails, never = Part("one", python("raise SystemExit(3)")), Part("two", python("print('two')"))
-    assert run_all((fails, never), (never,)) == 3
+    assert run_all((fails, never), (never,), 1) == 3
     said = capfd.readouterr().out
     assert said.endswith("error: one failed (exit code 3); nothing after it was run\n")
     assert "two" not in said
@@ -165,10 +177,15 @@ def test_what_runs_side_by_side_is_labelled_and_each_counts(
 ) -> None:
     a = Part("a", last_line("3 passed, 2 skipped", first))
     other = Part("other", last_line("1 failed, 4 passed, 1 error", second))
-    assert run_all((Part("one", python("")),), (a, other), ("before: 9 s",)) == max(first, second)
+    one = Part("one", python(""))
+    assert run_all((one,), (a, other), 2, ("before: 9 s",)) == max(first, second)
     # A busy machine takes a second to start an interpreter.
     said = re.sub(r"\b\d+ s\b", "N s", capfd.readouterr().out).splitlines()
-    assert said[:3] == ["== one", "== one: N s, N s of CPU time", "== side by side: a, other"]
+    assert said[:3] == [
+        "== one",
+        "== one: N s, N s of CPU time",
+        "== side by side, at most 2 at once: a, other",
+    ]
     assert sorted(said[3:5]) == [
         "a     | === 3 passed, 2 skipped in 1.5s ===",
         "other | === 1 failed, 4 passed, 1 error in 1.5s ===",
@@ -184,9 +201,34 @@ def test_what_runs_side_by_side_is_labelled_and_each_counts(
     ]
 
 
+def beginning_and_end(name: str, seconds: float) -> Part:
+    code = f"import time; print('begins', flush=True); time.sleep({seconds}); print('ends')"
+    return Part(name, python(code))
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_parts_wait_for_their_turn_in_their_order(
+    at_once: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parts = [beginning_and_end(name, 0.3) for name in "abcd"]
+    assert run_all((), parts, at_once) == 0
+    said = re.findall(r"^(\w) \| (begins|ends)$", capfd.readouterr().out, re.MULTILINE)
+    assert len(said) == 8
+    running: set[str] = set()
+    most = 0
+    for name, what in said:
+        (running.add if what == "begins" else running.remove)(name)
+        most = max(most, len(running))
+    assert most <= at_once
+    begun = [name for name, what in said if what == "begins"]
+    assert sorted(begun[:at_once]) == sorted("abcd"[:at_once])
+    if at_once == 1:
+        assert begun == ["a", "b", "c", "d"]
+
+
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
     killed = Part("killed", python("import os; os.kill(os.getpid(), 9)"))
-    assert run_all((), (killed,)) == 137
+    assert run_all((), (killed,), 1) == 137
     said = capfd.readouterr().out
     assert "exit code 137; no result\n" in said
     assert said.endswith("\n0 passed, 1 failed, 0 skipped\n")
@@ -197,7 +239,7 @@ def test_tests_that_failed_are_named_again_at_the_end(capfd: pytest.CaptureFixtu
     unwanted = ["FAILED tests/a.py::test_b[1] - assert 1 == 2", "ERROR tests/a.py::test_c - Gone"]
     log = ["ERROR    root:a.py:1 said by a program", "tests/a.py::test_b[1] FAILED [ 50%]"]
     prints = python(f"print({chr(10).join([*log, *unwanted])!r}); raise SystemExit(1)")
-    assert run_all((), (Part("a", prints),)) == 1
+    assert run_all((), (Part("a", prints),), 1) == 1
     said = capfd.readouterr().out.splitlines()
     assert said[-3:] == [*unwanted, "0 passed, 1 failed, 0 skipped"]
     assert said[-4].startswith("all: ")
@@ -208,7 +250,7 @@ def test_cpu_time_counts_programs_that_a_part_has_waited_for(
 ) -> None:
     burns = "import os\nwhile sum(os.times()[:2]) < 1.2: pass"
     waits = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burns!r}])"
-    assert run_all((), (Part("waits", python(waits)),)) == 0
+    assert run_all((), (Part("waits", python(waits)),), 1) == 0
     found = re.search(r"waits: \d+ s, (\d+) s of CPU time", capfd.readouterr().out)
     assert found is not None
     assert int(found[1]) >= 1
@@ -234,7 +276,7 @@ def test_ctrl_c_ends_the_run_when_its_part_has_cleaned_up(
     )
     never = Part("never", python(f"open({str(tmp_path / 'never')!r}, 'w')"))
     parts = () if last else (Part("one", cleans_up),)
-    assert run_all(parts, (Part("last", cleans_up) if last else never,)) == 130
+    assert run_all(parts, (Part("last", cleans_up) if last else never, never), 1) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["clean"]
     assert "error: " not in capfd.readouterr().out
 
@@ -254,7 +296,7 @@ import sys
 from scripts.parts import Part, end_in_order, run_all
 end_in_order()
 part = Part("part", (sys.executable, "-c", sys.argv[1], sys.argv[2]))
-sys.exit(run_all((part,), (part,)))
+sys.exit(run_all((part,), (part,), 1))
 """
 
 

@@ -1,0 +1,61 @@
+"""Measures how slow the machine is, and decides how many test runs it carries at once.
+
+Test runs wait for little: they compute. Too many at once starve each other, and then even long
+waits end too early. The measurement is of wall time, so it includes a cgroup's quota and what
+else runs on the machine.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+REFERENCE_SECONDS: Final = 1.2
+"""Seconds of the work on a core of the machine for which the time limits were set."""
+MOST_AT_ONCE: Final = 4
+# Three fill two cores together with the runs beside them. With four, a slow machine refused some of
+# the load that tests on the node send.
+MOST_WORKERS: Final = 3
+_WORK: Final = """
+import time
+began = time.monotonic()
+for _ in range(250):
+    sorted(str(each) for each in range(60_000))
+print(time.monotonic() - began)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many test runs run at once, how many workers the shared one has, how long waits are."""
+
+    slowness: float
+    at_once: int
+    workers: int
+
+    def __str__(self) -> str:
+        return (
+            f"this machine needs {self.slowness:.2f} times the reference's time: test runs at once"
+            f" {self.at_once}, workers {self.workers}, time limits x {max(1.0, self.slowness):.2f}"
+        )
+
+
+def plan(slowness: float, cores: int) -> Plan:
+    """Return what the machine carries: two test runs and 1.5 workers for each reference core."""
+    carried = cores / slowness
+    return Plan(
+        slowness,
+        at_once=min(max(1, round(2 * carried)), MOST_AT_ONCE),
+        workers=min(ceil(1.5 * carried), MOST_WORKERS),
+    )
+
+
+def measured() -> Plan:
+    """Compute on every core for a second or two; return the plan for this machine."""
+    cores = len(os.sched_getaffinity(0))
+    command = (sys.executable, "-I", "-S", "-c", _WORK)
+    computing = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(cores)]
+    seconds = [float(each.communicate()[0]) for each in computing]
+    return plan(sum(seconds) / cores / REFERENCE_SECONDS, cores)
