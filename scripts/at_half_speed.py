@@ -1,0 +1,108 @@
+"""Runs a command with every core at half speed: `python -m scripts.at_half_speed -- COMMAND`.
+
+A cgroup's quota gives the command half of the machine's CPU time. In a mount namespace of the
+command's own this cgroup is the root of its hierarchy: so the real node makes its pods' cgroups
+below the quota, too. Needs root, and `unshare` of util-linux. The cgroup is removed at the end.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from localcluster.machine.interrupts import end_with_parent
+from localcluster.realnode import cgroups
+from localcluster.realnode.cgroups import Hierarchy
+from scripts.parts import end_in_order, to_its_end
+
+# Short, so that pauses are: a core that has used its part waits for the rest of a period.
+PERIOD: Final = 20_000  # microseconds
+USAGE: Final = 2
+# In version 2 only a cgroup without processes has children with controllers.
+_LEAF: Final = "command"
+_NAMESPACES: Final = {1: ("--mount",), 2: ("--mount", "--cgroup")}
+_ENTERS: Final = {
+    1: 'mount --bind "$1" "$2" && shift 2 && exec "$@"',
+    2: f'echo $$ >"$1/{_LEAF}/cgroup.procs" && mount --bind "$1" "$2" && shift 2 && exec "$@"',
+}
+
+
+def with_cpu(hierarchies: Sequence[Hierarchy]) -> Hierarchy | None:
+    """Return the hierarchy that has the CPU controller; None if there is none."""
+    for each in hierarchies:
+        if each.version == 1 and (each.mount / "cpu.cfs_quota_us").exists():
+            return each
+        offered = each.mount / "cgroup.controllers"
+        if each.version == 2 and "cpu" in offered.read_text().split():
+            return each
+    return None
+
+
+def limit(directory: Path, version: int, cores: int) -> None:
+    """Write half of the cores' time into a new cgroup. Raise OSError."""
+    quota = PERIOD * cores // 2
+    if version == 1:
+        (directory / "cpu.cfs_period_us").write_text(str(PERIOD))
+        (directory / "cpu.cfs_quota_us").write_text(str(quota))
+    else:
+        (directory / "cpu.max").write_text(f"{quota} {PERIOD}")
+        (directory / _LEAF).mkdir()
+
+
+def inside(hierarchy: Hierarchy, directory: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that mounts the cgroup as the root of its hierarchy, then becomes
+    `command`.
+    """
+    unshare = ("unshare", *_NAMESPACES[hierarchy.version], "--propagation", "private")
+    shell = ("sh", "-c", _ENTERS[hierarchy.version], "sh")
+    return (*unshare, *shell, str(directory), str(hierarchy.mount), *command)
+
+
+def run(hierarchy: Hierarchy, command: Sequence[str]) -> int:
+    """Run the command at half speed; return its exit code. Raise OSError without a cgroup."""
+    name = f"half-speed-{os.getpid()}"
+    directory = hierarchy.mount / name
+    cgroups.create(name, (hierarchy,))
+    try:
+        limit(directory, hierarchy.version, len(os.sched_getaffinity(0)))
+
+        def join() -> None:
+            end_with_parent()
+            (directory / "cgroup.procs").write_text(str(os.getpid()))
+
+        started = inside(hierarchy, directory, command)
+        code = to_its_end(lambda: subprocess.Popen(started, preexec_fn=join))
+    finally:
+        cgroups.remove(name, (hierarchy,))
+    if directory.exists():
+        left = f"programs still run in {directory}: end them, then remove it with rmdir"
+        print(f"error: {left}", file=sys.stderr)
+        return code or 1
+    return code
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Return the command's exit code; 1 or 2 with an error if it was not run."""
+    command = arguments[1:] if arguments[:1] == ["--"] else arguments
+    if not command:
+        print("usage: python -m scripts.at_half_speed -- COMMAND", file=sys.stderr)
+        return USAGE
+    if os.geteuid() != 0:
+        print("error: only root can make a cgroup: run this as root", file=sys.stderr)
+        return 1
+    hierarchy = with_cpu(cgroups.hierarchies())
+    if hierarchy is None:
+        print("error: no cgroup hierarchy with the CPU controller is mounted", file=sys.stderr)
+        return 1
+    try:
+        return run(hierarchy, command)
+    except OSError as failure:
+        print(f"error: no cgroup at half speed can be made: {failure}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    end_in_order()
+    sys.exit(main(sys.argv[1:]))
