@@ -64,6 +64,7 @@ from webhook.rules.queue import (
     default_queue_name,
     keep_queue_name,
     keep_quota_fields,
+    warn_of_undone_suspension,
 )
 from webhook.rules.restore import (
     keep_components,
@@ -167,6 +168,7 @@ VALIDATE_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
 WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
     "unknown_annotations": warn_of_new_unknown_annotations,
     "earlier_restarts": warn_of_earlier_restarts_now,
+    "undone_suspension": warn_of_undone_suspension,
 }
 
 # Objects that a team's users create directly, without an AppWrapper.

@@ -162,6 +162,29 @@ def keep_quota_fields(
         )
 
 
+TO_STOP: Final = (
+    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
+    "`kueuectl stop workload WORKLOAD`"
+)
+_UNDONE: Final = f"Kueue undoes spec.suspend: true within seconds, and all pods restart: {TO_STOP}"
+_ENDED: Final = ("Succeeded", "Failed")  # nothing restarts
+
+
+def warn_of_undone_suspension(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[AdmissionWarning]:
+    """Warn that Kueue starts a queued AppWrapper again as long as it has quota.
+
+    On UPDATE, if a user or an admin sets spec.suspend to true.
+    """
+    begins = is_suspended(request.object) and not is_suspended(request.old_object)
+    if not begins or _is_quota_manager(request, facts.config):
+        return
+    phase = ((request.old_object or {}).get("status") or {}).get("phase")
+    if label(request.object, LABEL_QUEUE_NAME) and phase not in _ENDED:
+        yield AdmissionWarning(_UNDONE)
+
+
 def is_quota_at_stake(request: AdmissionRequest, facts: Facts) -> bool:
     """True in team namespaces and for queued AppWrappers; users control all others themselves."""
     return facts.is_team_namespace or bool(label(request.old_object, LABEL_QUEUE_NAME))

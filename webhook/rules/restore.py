@@ -24,6 +24,7 @@ from webhook.rules.json_patch import (
 )
 from webhook.rules.pod_sets import declare_pod_sets
 from webhook.rules.pod_templates import fill_in_pod_templates
+from webhook.rules.queue import TO_STOP
 from webhook.rules.submission import (
     Facts,
     are_same_pod_sets,
@@ -181,6 +182,8 @@ _TRUE: Final = "true"
 _PATCH: Final = '{"spec":{"suspend":true}}'
 _NOT_SUSPENDED: Final = (
     "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
+)
+_TO_SUSPEND: Final = (
     f"to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p '{_PATCH}'"
 )
 
@@ -216,7 +219,8 @@ def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | 
     elif mark == _TRUE and _is_the_file(request):
         yield _suspend_as_stored(stored)
         yield from _infos_as_stored(request)
-        yield AdmissionWarning(_NOT_SUSPENDED)
+        instead = TO_STOP if label(stored, LABEL_QUEUE_NAME) else _TO_SUSPEND
+        yield AdmissionWarning(f"{_NOT_SUSPENDED}{instead}")
 
 
 def _suspend_as_stored(stored: JsonObject | None) -> Change:

@@ -226,12 +226,15 @@ async def test_another_users_update_leaves_the_submitter_as_stored(
 async def test_whoever_suspends_it_gives_its_place_to_kueue(
     cluster: RunningCluster, kubectl: Kubectl, running: JsonObject
 ) -> None:
-    """Kueue has admitted it still, and so starts it again."""
+    """Kueue has admitted it still, and so starts it again. A warning says so."""
     pods = running["spec"]["components"][0]["podSetInfos"]
-    suspended = json.loads(
-        await kubectl("patch", *ON_IT, "-o", "json", *merge({"spec": {"suspend": True}}))
+    done = await kubectl.run("patch", *ON_IT, "-o", "json", *merge({"spec": {"suspend": True}}))
+    assert done.err == (
+        "Warning: Kueue undoes spec.suspend: true within seconds, and all pods restart: to stop "
+        "the AppWrapper, delete it and submit it again later, or let an admin run "
+        "`kueuectl stop workload WORKLOAD`\n"
     )
-    assert suspended["spec"]["suspend"] is True
+    assert json.loads(done.out)["spec"]["suspend"] is True
 
     async def is_suspended() -> bool:
         return bool((await stored(cluster))["spec"].get("suspend"))

@@ -45,8 +45,8 @@ APPWRAPPER = "workload.codeflare.dev/appwrapper"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 PUT_BACK = (
     "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
-    "to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p "
-    '\'{"spec":{"suspend":true}}\''
+    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
+    "`kueuectl stop workload WORKLOAD`"
 )
 
 

@@ -4,13 +4,27 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.support.builders.admission import appwrapper, component, patch_of, warnings_of
+from tests.support.builders.admission import (
+    appwrapper,
+    component,
+    facts,
+    patch_of,
+    request,
+    warnings_of,
+)
+from webhook import chain
+from webhook.verdicts import Patched
 
 MARK = "workload.codeflare.dev.appwrapper/submitted-suspended"
 PUT_BACK = (
     "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
     "to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p "
     '\'{"spec":{"suspend":true}}\''
+)
+STAYS = (
+    "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
+    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
+    "`kueuectl stop workload WORKLOAD`"
 )
 SUSPENDED = appwrapper(suspend=True)
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -45,6 +59,19 @@ def test_its_file_again_suspends_nothing_and_says_so() -> None:
     old = started(SUSPENDED)
     assert after(SUSPENDED, old) == old
     assert warnings_of(SUSPENDED, old=old) == [PUT_BACK]
+
+
+@pytest.mark.parametrize("labels", [{QUEUE: "a"}, {}])
+def test_the_file_of_a_queued_one_again_suspends_nothing_and_names_what_stops_it(
+    labels: dict[str, str],
+) -> None:
+    """Also if the file names no queue: that label is put back."""
+    old = started(appwrapper(suspend=True, labels={QUEUE: "a"}))
+    sent = appwrapper(suspend=True, labels=labels)
+    mutated = chain.mutate(request(sent, old=old), facts())
+    assert isinstance(mutated, Patched)
+    assert mutated.warnings == (STAYS,)
+    assert warnings_of(after(sent, old), old=old) == []
 
 
 def test_whoever_suspends_what_is_stored_suspends_it() -> None:
