@@ -14,7 +14,7 @@ from tests.support.observer.judge import Violation
 CLUSTER: Final = "cluster"
 SOCKET: Final = "observer.sock"
 FAILED: Final = "failed"
-_SECONDS: Final = stretched(180.0)  # longer than the observer itself waits
+_SECONDS: Final = stretched(360.0)  # longer than the observer itself waits
 
 
 class HostFailed(Exception):

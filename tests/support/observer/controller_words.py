@@ -9,14 +9,12 @@ from typing import Final, Self
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from localcluster.machine.slowness import stretched
-
 REPAIRS: Final = "appwrapper_resync_repairs_total"
 ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _FIRST_WORDS: Final = b"configuration, as far as it is not the default"
 _FAILED_REQUEST: Final = b'"message":"request failed: '
 _CHANGED: Final = b'"message":"changed since the decision to create its components; '
-_SECONDS: Final = stretched(10.0)
+_SECONDS: Final = 60.0
 
 
 class ControllerWords:

@@ -14,7 +14,6 @@ from typing import Any, Final, Self, TypeVar
 
 import aiohttp
 
-from localcluster.machine.slowness import stretched
 from tests.support.observer.change import Change
 from tests.support.observer.judge import APPWRAPPERS, PODS, UID_LABEL, Judge, Violation
 from tests.support.observer.kubeconfig import read_access
@@ -44,7 +43,7 @@ _COMPONENTS: Final = tuple(
         "/apis/ray.io/v1/rayjobs",
     )
 )
-_SECONDS: Final = stretched(120.0)
+_SECONDS: Final = 300.0
 
 T = TypeVar("T")
 
@@ -124,7 +123,7 @@ class Observer:
         self._http = aiohttp.ClientSession(
             self._access.server,
             connector=aiohttp.TCPConnector(ssl=self._access.trust),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=stretched(10.0)),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=60.0),
         )
         for watched in (*_ORDERED, *_COMPONENTS):
             watch = Watch(self._http, watched, self._untold.append)
