@@ -96,16 +96,16 @@ def _read(entry: object, stamp: Stamp) -> datetime | None:
 def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
     """Return the timers after `actions`.
 
-    A new phase clears every timer, with two exceptions. The admission and the warm-up period begin
-    at Resuming and continue in Running. A deletion under way keeps its deadline when the AppWrapper
-    is suspended or deleted meanwhile. A StartTimer for the new phase must follow the MoveTo.
+    A new phase clears every timer, with one exception: the admission and the warm-up period begin
+    at Resuming and continue in Running. A StartTimer for the new phase must follow the MoveTo.
+
+    A deletion under way still keeps its deadline when the AppWrapper is suspended or deleted
+    meanwhile: own_status.py reads its start from DeletingResources.
     """
     for action in actions:
         match action:
             case MoveTo(phase=Phase.RUNNING):
                 timers = Timers(admission=timers.admission, warmup=timers.warmup)
-            case MoveTo(phase=Phase.SUSPENDING | Phase.TERMINATING):
-                timers = Timers(forceful_deletion=timers.forceful_deletion)
             case MoveTo():
                 timers = Timers()
             case StartTimer(timer):

@@ -1,20 +1,23 @@
-"""An AppWrapper's life in virtual time: it gets observations and carries out decisions."""
+"""An AppWrapper's life in virtual time: it gets observations and carries out decisions.
+
+Its status is the one that the controller would write, and each pass reads it from there.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from controller.apply.status import status_after
 from controller.facts.observe import Observation
+from controller.facts.own_status import read_status
 from controller.memory import Memory
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,
     DeleteComponents,
     MoveTo,
-    PlanDeployment,
     RemoveFinalizer,
-    SetCondition,
     WakeAfter,
     Warn,
 )
@@ -28,8 +31,10 @@ from controller.phases.snapshot import (
     ResetHold,
     Snapshot,
 )
-from controller.phases.timers import evolve
+from controller.phases.timers import Stamp, encode_timers
 from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import with_condition
+from shared.api.objects import JsonObject
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
@@ -43,7 +48,7 @@ Permit = Callable[[MoveTo], ResetHold | None]
 
 
 class VirtualLife:
-    """Applies actions to a snapshot as the applier would, with its own clock.
+    """Applies actions to the status as the applier does, with its own clock.
 
     `writes` counts status writes, `warnings` holds the warning Events, `moves` the entered phases
     with the time of each, `deletes` the objects to delete.
@@ -61,7 +66,7 @@ class VirtualLife:
             pods=ALL_RUN,
         )
         self.snapshot = replace(self.snapshot, **observed)
-        self.attempt = 1
+        self.appwrapper = _stored(self.snapshot)
         self.writes = 0
         self.warnings: list[Warn] = []
         self.moves: list[tuple[timedelta, Phase]] = []
@@ -99,12 +104,11 @@ class VirtualLife:
 
     def look(self, **observed: Any) -> Actions:
         """Runs one pass: observe, decide, apply. Time does not advance."""
-        raw = {"metadata": {"uid": "u1"}, "status": {"attempt": self.attempt}}
         seen = replace(self.snapshot, **observed)
-        seen = self._memory.look(Observation(AppWrapper(raw), seen, self.config)).snapshot
+        seen = self._memory.look(Observation(self.appwrapper, seen, self.config)).snapshot
         actions = self._permitted(seen)
+        self._write(seen, actions)
         self.snapshot = self._after(seen, actions)
-        self.writes += _status(self.snapshot) != _status(seen) or PlanDeployment() in actions
         delays = [action.delay for action in actions if isinstance(action, WakeAfter)]
         self._due = self.now + delays[0] if delays else None
         return actions
@@ -148,19 +152,25 @@ class VirtualLife:
                 return decide(replace(seen, reset_hold=hold), self.now, self.config)
         return actions
 
+    def _write(self, seen: Snapshot, actions: Actions) -> None:
+        status = status_after(self.appwrapper, seen.timers, actions, self.now)
+        self.writes += status != self.appwrapper.status
+        self.appwrapper = AppWrapper(self.appwrapper.raw | {"status": status})
+
     def _after(self, seen: Snapshot, actions: Actions) -> Snapshot:
-        after = replace(seen, timers=evolve(seen.timers, actions, self.now))
+        read = read_status(self.appwrapper, self.now)
+        after = replace(
+            seen,
+            phase=read.phase,
+            conditions=read.conditions,
+            told=read.told,
+            retries=read.retries,
+            timers=read.timers,
+        )
         for action in actions:
             match action:
-                case MoveTo(phase=phase, spend_retry=spent):
+                case MoveTo(phase=phase):
                     self.moves.append((self.age, phase))
-                    after = replace(after, phase=phase, retries=after.retries + spent)
-                case SetCondition(kind, status, reason, message):
-                    true = after.conditions - {kind} | ({kind} if status else set())
-                    told = {**after.told, kind: ConditionText(reason, message)}
-                    after = replace(after, conditions=true, told=told)
-                case PlanDeployment():
-                    self.attempt += 1
                 case Warn():
                     self.warnings.append(action)
                 case DeleteComponents():
@@ -172,7 +182,19 @@ class VirtualLife:
         return after
 
 
-def _status(snapshot: Snapshot) -> tuple[object, ...]:
-    """Returns the fields that a write would change."""
-    told = dict(snapshot.told)
-    return snapshot.phase, snapshot.conditions, told, snapshot.timers, snapshot.retries
+def _stored(snapshot: Snapshot) -> AppWrapper:
+    """Returns an AppWrapper in its first attempt, with the status that the snapshot shows."""
+    conditions: list[JsonObject] = []
+    for kind in sorted({*snapshot.conditions, *snapshot.told}):
+        told = snapshot.told.get(kind, ConditionText(""))
+        status = "True" if kind in snapshot.conditions else "False"
+        conditions = with_condition(conditions, kind, status, told.reason, told.message, START)
+    stored = {
+        "phase": snapshot.phase.value,
+        "attempt": 1,
+        "resettingCount": snapshot.retries,
+        "componentStatus": [],
+        "conditions": conditions,
+        "timers": encode_timers(snapshot.timers, Stamp(snapshot.phase, 1, snapshot.retries)),
+    }
+    return AppWrapper({"metadata": {"uid": "u1"}, "spec": {}, "status": stored})

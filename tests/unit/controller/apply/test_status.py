@@ -233,6 +233,12 @@ def test_timers_go_with_the_phase_they_belong_to() -> None:
     assert {key: entry["phase"] for key, entry in moved["timers"].items()} == {
         "admission": "Running"
     }
+    kept = after(
+        {"phase": "Resuming", "attempt": 1},
+        MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+        began=Timers(warmup=NOW),
+    )
+    assert kept["timers"]["warmup"]["phase"] == "Running", "though no timer changed"
     cleared = after(
         {"phase": "Running", "timers": {"x": 1}}, ClearTimer(Timer.FAILURE), began=began
     )

@@ -134,6 +134,17 @@ def test_deleting_a_suspending_appwrapper_does_not_prolong_its_deletion() -> Non
     assert life.snapshot.timers == Timers(forceful_deletion=began)
 
 
+def test_suspending_a_resetting_appwrapper_does_not_prolong_its_deletion() -> None:
+    life = VirtualLife()
+    life.fail_and_reset()
+    life.look(components=DELETING)
+    began = life.snapshot.timers.forceful_deletion
+    life.wait(300)
+    life.look(suspend=True)
+    assert life.is_in(Phase.SUSPENDING)
+    assert life.snapshot.timers == Timers(forceful_deletion=began)
+
+
 def test_a_healthy_life_costs_five_status_writes() -> None:
     life = VirtualLife(phase=Phase.EMPTY, conditions=frozenset(), suspend=True, pods=NO_PODS)
     assert RecordPodSets() in life.look()
