@@ -70,10 +70,10 @@ def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple
         steps += [each for each in found if not any(_is_same(each, known) for known in steps)]
         if any(each.change in _LAST for each in steps):
             break
+        snapshot = _after(snapshot, actions, at)
         delay = _delay(actions, snapshot, at, config)
         if delay is None:
             break
-        snapshot = _after(snapshot, actions, at)
         at += delay
     return tuple(steps)
 
@@ -128,15 +128,13 @@ def _delay(
 ) -> timedelta | None:
     """Return the time until the next reconcile, None if none is planned.
 
-    The controller checks a deletion every few seconds; skip these checks until the force begins.
+    `snapshot`: with the result of `actions`. The controller checks a deletion every few seconds;
+    skip these checks until the force begins.
     """
-    delay = next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
-    if delay is None:
-        return None
-    began = _after(snapshot, actions, at).timers.forceful_deletion
+    began = snapshot.timers.forceful_deletion
     if began is not None and CONDITION_DELETING_RESOURCES in snapshot.conditions:
-        return max(delay, remaining(began, config.forceful_deletion_grace, at))
-    return delay
+        return remaining(began, config.forceful_deletion_grace, at)
+    return next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
 
 
 def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:

@@ -92,6 +92,14 @@ def test_a_deletion_is_forced_after_its_period() -> None:
     assert steps(ending.resetting()) == [(560, Change.FORCES_PODS, "")]
 
 
+def test_once_everything_is_deleted_only_the_retry_pause_is_left() -> None:
+    """The controller has not seen it yet, so its status still says that it deletes."""
+    gone = replace(ending.resetting(), pods=(), components=(None,))
+    ((at, change, phase),) = steps(gone)
+    assert (change, phase) == (Change.PHASE, "Resuming")
+    assert 90 <= at <= 99
+
+
 def test_what_failed_is_kept_for_as_long_as_its_user_wants() -> None:
     assert steps(ending.failed_and_kept()) == [(29 * 60 + 20, Change.DELETES, "")]
 
