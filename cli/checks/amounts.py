@@ -43,7 +43,7 @@ def total(several: Iterable[Amounts]) -> dict[str, Decimal]:
 def shown(resource: str, value: Decimal) -> str:
     """Format an amount for people (`8`, `0.5`, `137.5Gi`), exact if that is short."""
     if resource in _BYTES:
-        fitting = [(suffix, value / size) for suffix, size in _BINARY if abs(value) >= size]
+        fitting = [(suffix, value / size) for suffix, size in _BINARY if value >= size]
         for suffix, number in fitting:
             if number == _rounded(number, _TENTH):
                 return f"{_plain(number)}{suffix}"
