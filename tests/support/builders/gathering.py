@@ -1,6 +1,8 @@
 """Builds a gatherer with caches and a server that contain a test's objects."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from controller.facts.components import ComponentFacts, project_component
@@ -218,6 +220,7 @@ class Bench:
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
         queues: Any = None,
+        largest: Mapping[str, Decimal] | None = None,
         **answers: list[Any],
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
@@ -251,6 +254,7 @@ class Bench:
             nodes,
             stores=stores,
             queues=queues,
+            largest=lambda: largest or {},
         )
 
     async def observe(self) -> Observation:

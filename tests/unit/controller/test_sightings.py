@@ -104,13 +104,15 @@ def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     assert fell(sightings, Phase.RUNNING, 1)
 
 
-def staged(sightings: Sightings, wanted: int, running: int, existing: int) -> bool:
+def staged(
+    sightings: Sightings, wanted: int, running: int, existing: int, began: datetime = T0
+) -> bool:
     """Looks at an AppWrapper whose component wants so many of four pods; whether pods fell."""
     pods = PodCounts(
         expected=4, deferred=4 - wanted, staged=True, running=running, pending=existing - running
     )
     raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": 1}}
-    snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, timers=Timers(admission=T0))
+    snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, timers=Timers(admission=began))
     return sightings.look(
         Observation(AppWrapper(raw), snapshot, FaultTolerance())
     ).snapshot.pods_fell
@@ -121,6 +123,13 @@ def test_when_more_pods_are_wanted_the_periods_begin_anew_though_they_are_there(
     assert not staged(sightings, 1, 1, 1)
     assert staged(sightings, 2, 1, 2)
     assert not staged(Memory().sightings, 2, 2, 2)
+
+
+def test_a_stage_that_begins_with_a_new_period_is_noticed() -> None:
+    sightings = Memory().sightings
+    assert not staged(sightings, 1, 1, 1)
+    assert staged(sightings, 2, 1, 2, began=T1)
+    assert not staged(sightings, 2, 1, 2, began=T1 + timedelta(minutes=5))
 
 
 def test_after_a_restart_a_stage_gets_its_whole_period() -> None:

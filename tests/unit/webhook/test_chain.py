@@ -141,6 +141,15 @@ def test_a_refusal_reads_like_the_api_servers_own() -> None:
     )
 
 
+@pytest.mark.parametrize(("nodes", "errors"), [(39, 99), (40, 100), (41, 100), (99, 100)])
+def test_the_errors_of_all_rules_together_are_at_most_a_hundred(nodes: int, errors: int) -> None:
+    malformed: list[Any] = ["x"] * 60
+    found = errors_of(appwrapper(*malformed, *[NODE] * nodes))
+    assert len(found) == errors
+    assert found[59].startswith("spec.components[59]: ")
+    assert found[-1].startswith(f"spec.components[{errors - 1}].template: ")
+
+
 def test_an_object_without_name_yet_is_called_by_its_generate_name() -> None:
     submitted = {"metadata": {"generateName": "job-"}, "spec": {}}
     verdict = chain.validate(request(submitted, name=""), FACTS)

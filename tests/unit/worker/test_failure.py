@@ -129,6 +129,16 @@ def test_a_rank_that_was_killed_while_it_ended_failed_by_itself(by: int) -> None
     assert (found.rank, found.status, found.code) == (1, 42, "EXIT_42")
 
 
+@pytest.mark.parametrize(("by", "status"), [(-15, 1), (-9, 1), (-11, -11), (3, 3)])
+def test_an_exception_of_a_rank_that_was_killed_while_it_ended_has_exit_code_1(
+    by: int, status: int
+) -> None:
+    """Python would have ended with it. A crash of its own is no one's kill."""
+    own = Report(error(T - 2 * S), pid=11)
+    found = first_failure([own, launch(T, (11, noticed(T, 1, by)))], None, PID, ended(1))
+    assert found == error(T - 2 * S, rank=1, status=status)
+
+
 def test_a_rank_that_dies_of_a_signal_precedes_the_peers_that_lose_it() -> None:
     peer = Report(error(T - S, LOST_PEER), pid=12)
     last = launch(T, (12, noticed(T, 0, 1)), (11, noticed(T, 1, -11)))

@@ -119,6 +119,7 @@ def test_later_files_win_and_mappings_are_merged_deep() -> None:
         "a2": None,
     }
     assert origin_of(merged, ("a", "x")).source == "one"
+    assert origin_of(merged, ("a",)).source == "two"
     assert origin_of(merged, ("a", "y", "w")).source == "two"
 
 

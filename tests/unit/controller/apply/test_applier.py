@@ -111,8 +111,13 @@ async def test_finalizer_then_status_then_components() -> None:
     assert patch.args == (APPWRAPPERS, "team1", "train", body, PatchType.MERGE)
     update = only(bench.kube, "update")
     assert update.kwargs == {"subresource": "status"}
-    assert update.args[3]["metadata"]["resourceVersion"] == "8"
-    assert update.args[3]["status"] == {"phase": "Resuming", "attempt": 1, "componentStatus": []}
+    assert update.args[3] == {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        # Without the uid the status could reach another AppWrapper of this name.
+        "metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "8"},
+        "status": {"phase": "Resuming", "attempt": 1, "componentStatus": []},
+    }
 
 
 async def test_whom_an_appwrapper_blames_is_told_as_no_handler_hears_of_our_own_writes() -> None:

@@ -363,19 +363,19 @@ async def test_a_kind_that_moved_is_looked_up_again() -> None:
     assert not bench.problem.fatal
 
 
-async def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:
-    bench = Bench(create=[Unreachable("timed out") for _ in range(6)])
-    pauses = []
-    for _ in range(6):
+@pytest.mark.parametrize(
+    ("retry_after", "expected"),
+    [(None, [1, 2, 4, 8, 15, 15]), (3, [3, 3, 4, 8, 15, 15]), (40, [40] * 6)],
+)
+async def test_pauses_grow_to_a_limit_and_obey_a_server_that_asks_for_longer_ones(
+    retry_after: float | None, expected: list[int]
+) -> None:
+    busy = ApiError(429, "TooManyRequests", "slow down", retry_after=retry_after)
+    bench = Bench(create=[busy] * 6)
+    for pause in expected:
         await bench.create(template())
         assert bench.problem is not None
-        assert bench.problem.retry_at is not None
-        pauses.append((bench.problem.retry_at - NOW).total_seconds())
-    assert pauses == [1, 2, 4, 8, 15, 15]
-    slow = Bench(create=[ApiError(429, "TooManyRequests", "slow down", retry_after=40)])
-    await slow.create(template())
-    assert slow.problem is not None
-    assert slow.problem.retry_at == NOW + timedelta(seconds=40)
+        assert bench.problem.retry_at == NOW + timedelta(seconds=pause)
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,15 @@ async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
         assert len(sent(bench.kube)) == times
 
 
+async def test_components_are_forced_again_only_after_the_long_while() -> None:
+    """A pod's second delete comes early, because the first one asks its node."""
+    bench = Bench(*[None] * 4)
+    for elapsed, times in ((0, 2), (NODE_PATIENCE, 2), (FORCED_AGAIN - NODE_PATIENCE, 4)):
+        await bench.clock.advance(elapsed)
+        await bench.delete(observation(), DeletionMode.FORCE_COMPONENTS)
+        assert len(sent(bench.kube)) == times
+
+
 async def test_background_only_for_what_was_proved_empty() -> None:
     bench = Bench(None)
     await bench.delete(replace(observation(), empty=DEPLOYED[1:]), DeletionMode.BACKGROUND_EMPTY)

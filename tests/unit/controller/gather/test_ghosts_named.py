@@ -20,8 +20,8 @@ from tests.support.builders.gathering import (
 LONG_AGO = "2025-12-31T23:50:00Z"  # ten minutes before now
 
 
-def ghost(asked: str = LONG_AGO, **spec: Any) -> Any:
-    item = raw_pod("old", "Running")
+def ghost(asked: str = LONG_AGO, name: str = "old", **spec: Any) -> Any:
+    item = raw_pod(name, "Running")
     item["metadata"] |= {"deletionTimestamp": asked, "deletionGracePeriodSeconds": 0}
     return project_pod({**item, "spec": spec})
 
@@ -53,6 +53,13 @@ async def test_it_is_told_of_once_and_forced_for_as_long_as_it_is_there() -> Non
     again = await bench.observe()
     assert (again.ghosts, again.snapshot.ghosts) == ((old,), Ghosts())
     assert decided(again.snapshot) == (DeleteComponents(DeletionMode.FORCE_GHOSTS),)
+
+
+async def test_several_are_named_in_the_order_of_their_names() -> None:
+    earlier = ghost("2025-12-31T23:49:00Z", name="old-1")
+    found = await running(earlier, ghost(name="old-0")).observe()
+    assert [pod.name for pod in found.ghosts] == ["old-1", "old-0"]
+    assert found.snapshot.ghosts == Ghosts("old-0, old-1")
 
 
 async def test_one_that_may_not_be_deleted_is_told_of_once_too() -> None:

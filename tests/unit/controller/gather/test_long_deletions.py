@@ -110,6 +110,14 @@ async def test_it_is_looked_into_again_after_a_while_and_meanwhile_the_same_is_s
         assert len(bench.methods()) == reads
 
 
+async def test_after_a_clock_was_set_back_it_is_looked_into_again_at_once() -> None:
+    item = deleting(PATIENCE + SECOND)
+    bench = Bench(item, known=facts(), get=[going()] * 4, lists=[[listed(9)]] * 4)
+    for elapsed, reads in ((0 * SECOND, 4), (-SECOND, 8)):
+        await bench.gatherer.gather(KEY, NOW + elapsed)
+        assert len(bench.methods()) == reads
+
+
 @pytest.mark.parametrize(
     ("grace", "pods", "empty", "forced"),
     [("10m", 0, False, False), ("30s", 0, True, False), ("30s", 1, False, True)],

@@ -8,7 +8,7 @@ from controller.apply.deleter import Deleter
 from controller.facts.pods import Pod, project_pod
 from controller.phases.actions import DeletionMode
 from shared.api.objects import PODS, Resource
-from shared.kube.client import ApiError, Forbidden, Unreachable
+from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unreachable
 from tests.support.builders.gathering import (
     NOT_FOUND,
     NOW,
@@ -99,6 +99,7 @@ async def test_nor_does_it_count_once_it_ended_well_and_is_gone() -> None:
     [
         pytest.param(NOT_FOUND, id="it is gone"),
         pytest.param(Forbidden(403, "Forbidden", "no"), id="it may not be read"),
+        pytest.param(ApiError(400, "BadRequest", "no"), id="the API server rejects the read"),
         pytest.param(owner_of("another"), id="another has its name"),
         pytest.param(owner_of("p9", reference(JOBS, "train", "j1")), id="a component made it"),
         pytest.param(
@@ -118,7 +119,12 @@ async def test_what_is_ours_or_unknown_counts_and_is_read_once(answer: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "answer", [ApiError(500, "InternalError", "a webhook"), Unreachable("timed out")]
+    "answer",
+    [
+        ApiError(500, "InternalError", "a webhook"),
+        TooManyRequests(429, "TooManyRequests", "later"),
+        Unreachable("timed out"),
+    ],
 )
 async def test_what_could_not_be_read_just_now_counts_and_is_read_again(answer: Any) -> None:
     one = bench(copied("odd", THEIRS), get=[answer, owner_of("p9")])

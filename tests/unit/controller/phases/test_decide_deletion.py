@@ -267,6 +267,12 @@ PATIENT = FaultTolerance(deletion_on_failure_grace=timedelta(minutes=1))
     [
         pytest.param(FAILED, CONFIG, (WakeAfter(timedelta(seconds=2)),), id="deleting"),
         pytest.param(
+            FAILED,
+            PATIENT,
+            (WakeAfter(timedelta(seconds=2)),),
+            id="a deletion that has begun goes on within the grace period",
+        ),
+        pytest.param(
             replace(KEPT, timers=Timers(deletion_on_failure=ago(seconds=59))),
             PATIENT,
             (WakeAfter(timedelta(seconds=1)),),

@@ -78,6 +78,11 @@ def test_jobs_and_what_is_suspended(kind: str, item: Any, expected: Progress) ->
             id="pods of Jobs that succeeded",
         ),
         pytest.param(
+            job_set(DRIVER, WORKERS, statuses=[says("driver", succeeded=3)]),
+            Progress(1, by_owner=(("set-driver-", 1, 1),)),
+            id="no more Jobs than there are: its replicas were reduced",
+        ),
+        pytest.param(
             job_set(DRIVER, WORKERS, suspend=True), Progress(wanted=0), id="it is suspended"
         ),
         pytest.param(job_set(DRIVER, WORKERS | COMPLETE), Progress(0, 1), id="nothing began"),
