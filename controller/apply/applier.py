@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.events import Teller
 from controller.apply.eviction import evict
+from controller.apply.fence import read_unchanged
 from controller.apply.status import status_after
 from controller.facts.observe import Observation
 from controller.facts.outline import component_texts, outlined
@@ -90,7 +92,8 @@ class Applier:
                         texts = await self._component_texts(appwrapper)
                     await self._creator.create_missing(appwrapper, texts, now, observation.config)
                 case DeleteComponents(mode, keep):
-                    await self._deleter.delete(observation, mode, keep=keep)
+                    current = replace(observation, appwrapper=appwrapper)
+                    await self._deleter.delete(current, mode, keep=keep)
                 case EvictWorkload():
                     await evict(self._client, appwrapper.namespace, action, now)
                 case RemoveFinalizer():
@@ -133,14 +136,8 @@ class Applier:
         return AppWrapper(outlined(written)), texts
 
     async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
-        """Read the components of the version that was decided on. Raises Conflict if it changed."""
-        live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
-        if live["metadata"]["resourceVersion"] != appwrapper.resource_version:
-            fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
-            logger.info(
-                "changed since the decision to create its components; deciding again", extra=fields
-            )
-            raise Conflict(409, "Conflict", "changed since the decision to create its components")
+        """Read the components of the version that was decided on. Raises OutOfDate."""
+        live = await read_unchanged(self._client, appwrapper, "create its components")
         return component_texts(live)
 
     async def _set_finalizers(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from controller.apply.component_body import Additions, component_body
+from controller.apply.fence import OutOfDate, is_later, read_unchanged
 from controller.facts.components import is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.memory import Creations
@@ -99,7 +100,8 @@ class ComponentCreator:
         """Create the components that status names and that do not exist; stop at a problem.
 
         `appwrapper` is the version whose status was just written with the components' names.
-        `texts` are its complete components as JSON.
+        `texts` are its complete components as JSON. Raises OutOfDate if another process works on
+        a later attempt.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         additions = Additions(
@@ -196,6 +198,8 @@ class ComponentCreator:
             return await self._adopt(appwrapper, resource, index, name)
         except NotFound:  # another client deleted it
             return None
+        except OutOfDate:
+            raise
         except KubeError as error:
             raise CannotCreate(str(error), fatal=False, refused=False) from error
 
@@ -206,6 +210,8 @@ class ComponentCreator:
             return await self._adopt(appwrapper, resource, index, name)
         except NotFound:
             raise _just_going(resource, name) from None
+        except OutOfDate:
+            raise
         except KubeError as error:
             text = f"{resource.kind} {name} exists already, and its owner cannot be read: {error}"
             raise CannotCreate(text, fatal=False, refused=False) from error
@@ -216,7 +222,8 @@ class ComponentCreator:
         """Return the UID of the existing object if it is this component.
 
         It may be the result of a create whose answer was lost, or a kept component of any attempt.
-        Raises CannotCreate if it is another object, NotFound and KubeError.
+        Raises CannotCreate if it is another object, NotFound and KubeError. Raises OutOfDate if
+        another process created it for a later attempt.
         """
         item = await self._client.get(resource, appwrapper.namespace, name)
         metadata = item["metadata"]
@@ -229,6 +236,8 @@ class ComponentCreator:
             raise _taken(resource, name, whose)
         labels = metadata.get("labels") or {}
         attempt = labels.get(LABEL_ATTEMPT, "")
+        if is_later(attempt, appwrapper):
+            await read_unchanged(self._client, appwrapper, "create its components")
         if is_kept(appwrapper.components[index]):
             if going:
                 raise _just_going(resource, name)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from controller.apply.fence import is_later, read_unchanged
 from controller.deletion_memory import Deletions
 from controller.facts.observe import Deployed, Observation
 from controller.phases.actions import DeletionMode
@@ -57,7 +58,8 @@ class Deleter:
         """Delete the objects that `mode` selects; with `keep`, except kept components.
 
         Raises KubeError after sending all deletes; accepted deletes stay accepted. While the whole
-        AppWrapper is deleted, a rejected delete is no error: every pass retries it.
+        AppWrapper is deleted, a rejected delete is no error: every pass retries it. Raises
+        OutOfDate before any delete if another process works on a later attempt.
         """
         seen = observation
         match mode:
@@ -153,6 +155,9 @@ class Deleter:
 
         # Two components may be one object.
         by_uid = {target.uid: target for target in targets}
+        appwrapper = observation.appwrapper
+        if any(is_later(target.attempt, appwrapper) for target in by_uid.values()):
+            await read_unchanged(self._client, appwrapper, "delete its objects")
         answers = await asyncio.gather(*map(one, by_uid.values()), return_exceptions=True)
         for answer in answers:
             if answer is not None:

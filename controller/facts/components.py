@@ -314,7 +314,7 @@ def told_by(
     """Return the highest number on its objects and pods; 0 if none has one (Go operator)."""
     told = [each.attempt for each in components]
     told += [pod.attempt for pod in pods if pod.appwrapper_uid == appwrapper.uid]
-    return max((int(each) for each in told if _is_number(each)), default=0)
+    return max((int(each) for each in told if is_number(each)), default=0)
 
 
 def with_attempt(appwrapper: AppWrapper, number: int) -> AppWrapper:
@@ -324,5 +324,6 @@ def with_attempt(appwrapper: AppWrapper, number: int) -> AppWrapper:
     return AppWrapper({**appwrapper.raw, "status": {**appwrapper.status, "attempt": number}})
 
 
-def _is_number(label: str) -> bool:
+def is_number(label: str) -> bool:
+    """True if an attempt label is a number that the status can hold."""
     return label.isascii() and label.isdecimal() and len(label) <= _MOST_DIGITS

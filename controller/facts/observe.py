@@ -147,6 +147,7 @@ def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
 class Deployed:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
+    `attempt`: its label; empty for an object of the Go operator.
     Only pods have `node`, `leaves` (the end of the termination grace period, RFC 3339) and
     `made_by` (the owner of a pod that has the AppWrapper's labels but no component).
     """
@@ -156,6 +157,7 @@ class Deployed:
     uid: str
     deleting: bool
     keep: bool = False
+    attempt: str = ""
     node: str = ""
     leaves: str = ""
     made_by: str = ""
@@ -384,14 +386,14 @@ def _ghosts(
 
 
 def _deployed(located: Located) -> Deployed | None:
-    if located.resource is None or located.facts is None:
-        return None
     facts = located.facts
+    if located.resource is None or facts is None:
+        return None
     keep = located.component.keep
-    return Deployed(located.resource, facts.name, facts.uid, facts.deleting, keep)
+    return Deployed(located.resource, facts.name, facts.uid, facts.deleting, keep, facts.attempt)
 
 
 def _deployed_pod(pod: Pod, *, made_by: str = "") -> Deployed:
-    return Deployed(
-        PODS, pod.name, pod.uid, pod.deleting, node=pod.node, leaves=pod.leaves, made_by=made_by
-    )
+    name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
+    place, leaves = pod.node, pod.leaves
+    return Deployed(PODS, name, uid, deleting, False, attempt, place, leaves, made_by)

@@ -23,7 +23,7 @@ from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import LABEL_UID
+from shared.api.names import LABEL_ATTEMPT, LABEL_UID
 from shared.api.objects import NODES, PODS, JsonObject, Resource, is_label_value
 from shared.kinds.kind import CLAIMS, POD_GROUPS, SERVICES
 from shared.kinds.pod import POD
@@ -196,9 +196,9 @@ class LeftMakers:
                 if not page.resource_version:
                     raise ApiError(200, "NotAList", f"no list of {resource.plural}")
                 found += [
-                    _deployed(resource, item)
+                    _deployed(resource, item, labels)
                     for item in page.items
-                    if appwrapper.uid in _labels_of_pods(item)
+                    if (labels := _labels_of_pods(item, appwrapper.uid)) is not None
                 ]
         except NotFound as error:
             if not error.of_resource or await self._unserved.obstacle(resource.gvk):
@@ -206,19 +206,25 @@ class LeftMakers:
         return found
 
 
-def _deployed(resource: Resource, item: JsonObject) -> Deployed:
+def _deployed(resource: Resource, item: JsonObject, labels: JsonObject) -> Deployed:
     metadata = item["metadata"]
-    return Deployed(resource, metadata["name"], metadata["uid"], "deletionTimestamp" in metadata)
+    name, uid, deleting = metadata["name"], metadata["uid"], "deletionTimestamp" in metadata
+    return Deployed(resource, name, uid, deleting, attempt=labels.get(LABEL_ATTEMPT, ""))
 
 
-def _labels_of_pods(item: JsonObject) -> Iterable[str]:
-    """Yield the UIDs of the AppWrappers whose pods it creates: names are not unique over time."""
+def _labels_of_pods(item: JsonObject, uid: str) -> JsonObject | None:
+    """Return the labels of the pods that it creates for the AppWrapper of that UID; None if none.
+
+    Names are not unique over time.
+    """
     spec = item.get("spec") or {}
     holders = [spec, spec.get("headGroupSpec") or {}, *(spec.get("workerGroupSpecs") or ())]
     for holder in holders:
-        labels = ((holder.get("template") or {}).get("metadata") or {}).get("labels") or {}
-        if uid := labels.get(LABEL_UID):
-            yield uid
+        metadata = (holder.get("template") or {}).get("metadata") or {}
+        labels: JsonObject = metadata.get("labels") or {}
+        if labels.get(LABEL_UID) == uid:
+            return labels
+    return None
 
 
 # The search for what blocks a long deletion, by live reads.

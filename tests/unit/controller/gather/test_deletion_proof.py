@@ -59,7 +59,7 @@ async def test_what_a_watch_no_longer_shows_is_read_once_and_only_for_the_proof(
 async def test_of_what_is_not_watched_only_a_live_read_says_that_it_is_there() -> None:
     bench = Bench(appwrapper("Suspending", *DELETING), get=[job()])
     bench.watches.watched = False
-    assert (await bench.observe()).deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert (await bench.observe()).deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
     assert bench.methods() == ["get"]
 
 
@@ -72,7 +72,7 @@ async def test_a_component_that_only_a_live_read_finds_is_deployed(attempt: str)
     )
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt=attempt),)
 
 
 async def test_a_pod_of_any_attempt_that_only_a_live_list_finds() -> None:
@@ -156,7 +156,7 @@ async def test_what_was_refused_is_looked_for_where_that_is_allowed() -> None:
     bench = Bench(item, get=[job()], lists=[[listed(9)]])
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
 
 
 @pytest.mark.parametrize("status", ["Unknown", "True"])

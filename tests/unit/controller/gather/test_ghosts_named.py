@@ -38,7 +38,7 @@ def decided(snapshot: Snapshot) -> Actions:
 
 async def test_it_is_told_of_once_and_forced_for_as_long_as_it_is_there() -> None:
     bench = running(ghost(nodeName="n7"), get=[{"metadata": {}}])
-    old = Deployed(PODS, "old", "old", True, node="n7", leaves=LONG_AGO)
+    old = Deployed(PODS, "old", "old", True, attempt="1", node="n7", leaves=LONG_AGO)
     first = await bench.observe()
     assert (first.ghosts, first.snapshot.ghosts) == ((old,), Ghosts("old on n7"))
     assert decided(first.snapshot) == (

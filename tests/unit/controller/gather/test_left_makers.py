@@ -111,6 +111,15 @@ async def test_those_that_make_our_pods_and_no_others() -> None:
     )
 
 
+async def test_they_are_of_the_attempt_of_the_pods_that_they_create() -> None:
+    pods = template("u1")
+    pods["template"]["metadata"]["labels"]["workload.codeflare.dev/attempt"] = "2"
+    bench = Bench([listed(9, maker("a", pods))])
+    assert await bench.find(DEPLOYMENT) == (
+        Deployed(REPLICA_SETS, "a", "uid-a", False, attempt="2"),
+    )
+
+
 async def test_a_ray_cluster_makes_pods_of_several_templates() -> None:
     head = maker("a", {"headGroupSpec": template("u1")})
     workers = maker("b", {"headGroupSpec": template("u2"), "workerGroupSpecs": [template("u1")]})

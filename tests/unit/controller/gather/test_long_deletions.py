@@ -96,7 +96,7 @@ async def test_what_a_delete_did_not_find_is_no_proof() -> None:
     bench.deletions.find_absent("u1", "j1")
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
 
 
 async def test_it_is_looked_into_again_after_a_while_and_meanwhile_the_same_is_said() -> None:
@@ -131,7 +131,9 @@ async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
     lists = [[listed(9, *items)], *([] if pods else [[listed(9)]])]
     bench = Bench(deleting(PATIENCE, grace=grace), known=facts(), get=answers, lists=lists)
     observation = await bench.observe()
-    assert observation.empty == ((Deployed(JOBS, "train", "j1", True),) if empty else ())
+    assert observation.empty == (
+        (Deployed(JOBS, "train", "j1", True, attempt="1"),) if empty else ()
+    )
     assert observation.snapshot.forced_off == (
         ("Pod a on node n7, which no longer exists",) if forced else ()
     )
@@ -236,7 +238,7 @@ async def test_pods_are_deployed_as_pods() -> None:
     bench = Bench(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
     observation = await bench.observe()
     leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
-    assert observation.pods == (Deployed(PODS, "a", "a", True, leaves=leaves),)
+    assert observation.pods == (Deployed(PODS, "a", "a", True, attempt="1", leaves=leaves),)
     assert observation.snapshot.blockers == (
         "Pod a is still terminating although its grace period is over: its node has not stopped it",
     )

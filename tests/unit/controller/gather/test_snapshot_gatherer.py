@@ -89,10 +89,10 @@ async def test_everything_from_caches() -> None:
         labelled_pods=2,
         retries=1,
     )
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.pods == (
-        Deployed(PODS, "a", "a", False),
-        Deployed(PODS, "b", "b", False),
+        Deployed(PODS, "a", "a", False, attempt="1"),
+        Deployed(PODS, "b", "b", False, attempt="1"),
     )
     assert bench.methods() == []
 
@@ -310,8 +310,8 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
     bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[live]])
     observation = await bench.observe()
-    assert observation.stragglers == (Deployed(PODS, "b", "b", False),)
-    assert observation.outlived == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.stragglers == (Deployed(PODS, "b", "b", False, attempt="1"),)
+    assert observation.outlived == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.helpers == ()
 
 
@@ -323,7 +323,8 @@ async def test_helpers_are_marked_by_their_annotation() -> None:
     )
     observation = await bench.observe()
     assert observation.snapshot.components[0].helper
-    assert observation.helpers == observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    job = Deployed(JOBS, "train", "j1", False, attempt="1")
+    assert observation.helpers == observation.deployed == (job,)
 
 
 async def test_timers_of_another_moment_are_missing() -> None:

@@ -121,7 +121,7 @@ async def test_what_a_refused_watch_once_showed_is_read_live() -> None:
     assert (component.presence, component.unreadable) == (Presence.PRESENT, SAID)
     assert observation.look_again == LOOK_AT_UNWATCHED
     # Enough to ask for its deletion.
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
     (component,) = (await bench.observe()).snapshot.components
     assert (component.terminal, component.unreadable) == ("Succeeded", "")
 
@@ -160,7 +160,7 @@ async def test_once_it_can_be_read_all_goes_on() -> None:
     await bench.observe()
     observation = await bench.observe()
     assert observation.snapshot.blockers == ()
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
 
 
 async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> None:
