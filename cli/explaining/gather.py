@@ -241,7 +241,7 @@ class Gatherer:
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", kind)
         what = f"{kind} {name}"
         try:
-            resource = await self.cluster.discovery.resource_for(gvk)
+            resource = await self.cluster.discovery.in_any_version(gvk)
         except UnknownKind as error:
             return Unread(what, str(error))
         outline = not says_something(gvk.group_kind)

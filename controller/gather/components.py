@@ -278,7 +278,7 @@ class ComponentLocator:
     async def _resource(self, recorded: JsonObject, since: int | None) -> Resource | None:
         gvk = kind_of(recorded)
         try:
-            return await self._discovery.resource_for(gvk, since=since)
+            return await self._discovery.in_any_version(gvk, since=since)
         except UnknownKind:
             self._watches.not_served(gvk)
             return None

@@ -32,6 +32,7 @@ from shared.api.names import (
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, is_label_value
 from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
+from shared.kube.discovery import Discovery
 
 # Live reads of an AppWrapper's pods, because a cache proves nothing.
 
@@ -77,6 +78,7 @@ class DeletionProof:
     def __init__(
         self,
         client: KubeClient,
+        discovery: Discovery,
         locator: ComponentLocator,
         unserved: UnservedKinds,
         owners: OwnerChains,
@@ -87,8 +89,8 @@ class DeletionProof:
         self._unserved = unserved
         self._owners = owners
         self._deletions = deletions
-        self._makers = LeftMakers(client, unserved)
-        self._search = BlockerSearch(client, unserved, deletions)
+        self._makers = LeftMakers(client, discovery, unserved)
+        self._search = BlockerSearch(client, discovery, unserved, deletions)
 
     async def look(
         self, context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]

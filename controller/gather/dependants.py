@@ -18,9 +18,9 @@ from controller.facts.blockers import (
     forced_off,
 )
 from controller.facts.components import Located
-from controller.facts.observe import Deployed, GatherContext
+from controller.facts.observe import Deployed, GatherContext, kind_of
 from controller.gather.components import concerns_all
-from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
+from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_UID
@@ -30,6 +30,7 @@ from shared.kinds.pod import POD
 from shared.kinds.scaled import REPLICA_SETS
 from shared.kinds.table import BY_GROUP_KIND, KINDS
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
+from shared.kube.discovery import Discovery, UnknownKind
 
 # Nodes whose kubelets cannot stop pods: the node is gone, or its kubelet does not report.
 #
@@ -113,8 +114,9 @@ class Dependants:
 class DependantSearch:
     """Lists the metadata of owned objects in the component's namespace."""
 
-    def __init__(self, client: KubeClient, unserved: UnservedKinds) -> None:
+    def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:
         self._client = client
+        self._discovery = discovery
         self._unserved = unserved
 
     async def of(self, resource: Resource, namespace: str, uid: str) -> Dependants:
@@ -123,10 +125,12 @@ class DependantSearch:
         unproved: list[str] = []
         for kind in owned_by(resource.gvk.group_kind):
             try:
-                names += [f"{kind.kind} {name}" for name in await self._owned(kind, namespace, uid)]
+                resource = await self._discovery.in_any_version(kind.gvk)
+                owned = await self._owned(resource, namespace, uid)
+                names += [f"{kind.kind} {name}" for name in owned]
             except Forbidden:
                 unproved.append(f"{kind.plural} may not be listed")
-            except NotFound:
+            except UnknownKind:
                 if obstacle := await self._unserved.obstacle(kind.gvk):
                     unproved.append(f"{kind.kind}: {obstacle}")
             except ApiError as error:
@@ -135,13 +139,17 @@ class DependantSearch:
                 unproved.append(f"{kind.plural} cannot be listed: {error}")
         return Dependants(tuple(names), tuple(unproved))
 
-    async def _owned(self, kind: Resource, namespace: str, uid: str) -> list[str]:
-        pages = self._client.pages(kind, namespace, metadata_only=True)
+    async def _owned(self, resource: Resource, namespace: str, uid: str) -> list[str]:
+        pages = self._client.pages(resource, namespace, metadata_only=True)
+        try:
+            items = [item["metadata"] async for page in pages for item in page.items]
+        except NotFound:  # its version may be served no longer
+            self._discovery.forget(resource.gvk)
+            raise
         return [
-            item["metadata"]["name"]
-            async for page in pages
-            for item in page.items
-            if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ())
+            each["name"]
+            for each in items
+            if any(owner["uid"] == uid for owner in each.get("ownerReferences") or ())
         ]
 
 
@@ -154,8 +162,9 @@ class DependantSearch:
 class LeftMakers:
     """Lists orphaned owners live, by label."""
 
-    def __init__(self, client: KubeClient, unserved: UnservedKinds) -> None:
+    def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:
         self._client = client
+        self._discovery = discovery
         self._unserved = unserved
 
     async def find(
@@ -169,13 +178,17 @@ class LeftMakers:
         unproved: dict[str, None] = {}
         for index, each in enumerate(located):
             if each.facts is None and each.component.name and not each.component.unreadable:
-                kind = BY_GROUP_KIND.get(recorded_kind(appwrapper, index).group_kind)
+                kind = BY_GROUP_KIND.get(kind_of(appwrapper.component_statuses[index]).group_kind)
                 for maker in () if kind is None else kind.makers:
                     name = each.component.name
                     value = appwrapper.uid if maker.label == LABEL_UID else name
                     selector = f"{maker.label}={value}"
                     try:
                         listed = await self._listed(appwrapper, maker.resource, selector, value)
+                    except UnknownKind:
+                        if obstacle := await self._unserved.obstacle(maker.resource.gvk):
+                            unproved[f"{maker.resource.kind}: {obstacle}"] = None
+                        continue
                     except ApiError as error:
                         if concerns_all(error):
                             raise
@@ -185,10 +198,11 @@ class LeftMakers:
         return tuple(found.values()), tuple(unproved)
 
     async def _listed(
-        self, appwrapper: AppWrapper, resource: Resource, selector: str, value: str
+        self, appwrapper: AppWrapper, maker: Resource, selector: str, value: str
     ) -> list[Deployed]:
         if not is_label_value(value):
             return []
+        resource = await self._discovery.in_any_version(maker.gvk)
         pages = self._client.pages(resource, appwrapper.namespace, label_selector=selector)
         found: list[Deployed] = []
         try:
@@ -200,9 +214,9 @@ class LeftMakers:
                     for item in page.items
                     if (labels := _labels_of_pods(item, appwrapper.uid)) is not None
                 ]
-        except NotFound as error:
-            if not error.of_resource or await self._unserved.obstacle(resource.gvk):
-                raise
+        except NotFound:  # its version may be served no longer
+            self._discovery.forget(resource.gvk)
+            raise
         return found
 
 
@@ -248,11 +262,17 @@ class Findings:
 class BlockerSearch:
     """Finds what blocks deletions; shared by all AppWrappers to limit concurrent searches."""
 
-    def __init__(self, client: KubeClient, unserved: UnservedKinds, deletions: Deletions) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        discovery: Discovery,
+        unserved: UnservedKinds,
+        deletions: Deletions,
+    ) -> None:
         self._client = client
         self._unserved = unserved
         self._deletions = deletions
-        self._dependants = DependantSearch(client, unserved)
+        self._dependants = DependantSearch(client, discovery, unserved)
         self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
 
     async def look(
@@ -299,9 +319,9 @@ class BlockerSearch:
             LeftComponent(
                 name=each.component.name,
                 kind=each.component.kind,
-                obstacle=await self._unserved.obstacle(recorded_kind(context.appwrapper, index)),
+                obstacle=await self._unserved.obstacle(kind_of(recorded)),
             )
-            for index, each in enumerate(located)
+            for each, recorded in zip(located, context.appwrapper.component_statuses, strict=False)
             if each.component.presence is Presence.UNKNOWN and not each.component.unreadable
         ][:MOST_COMPONENTS]
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from controller.facts.components import Located
-from controller.facts.observe import membership_of
+from controller.facts.observe import kind_of, membership_of
 from controller.facts.pods import Pod
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import owned_by
-from controller.gather.unserved_kinds import recorded_kind
 from controller.memory import Memory
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, JsonObject, Owner, controller_of
@@ -59,8 +58,8 @@ class OwnerChains:
         known = self._memory.of(appwrapper.uid).owners
         made = {
             resource.gvk.group_kind
-            for index in range(len(located))
-            for resource in owned_by(recorded_kind(appwrapper, index).group_kind)
+            for recorded in appwrapper.component_statuses
+            for resource in owned_by(kind_of(recorded).group_kind)
         }
         slots = asyncio.Semaphore(READ_AT_ONCE)
 
@@ -101,7 +100,7 @@ class OwnerChains:
         return _COUNTS
 
     async def _read(self, namespace: str, owner: Owner) -> JsonObject:
-        resource = await self._discovery.resource_for(_kind_of(owner))
+        resource = await self._discovery.in_any_version(_kind_of(owner))
         if not resource.namespaced or resource.gvk.group_kind in UNWATCHED:
             raise UnknownKind(resource.gvk, ": it creates no pods of an AppWrapper")
         return await self._client.get(resource, namespace, owner.name, metadata_only=True)

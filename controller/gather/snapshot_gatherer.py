@@ -85,7 +85,9 @@ class SnapshotGatherer:
         self._locator = locator
         self._unserved = unserved
         self._owners = OwnerChains(client, discovery, memory)
-        self._proof = DeletionProof(client, locator, unserved, self._owners, memory.deletions)
+        self._proof = DeletionProof(
+            client, discovery, locator, unserved, self._owners, memory.deletions
+        )
         self._deletions = memory.deletions
         self._creations = memory.creations
         self._sightings = memory.sightings

@@ -1,7 +1,7 @@
-"""Check whether objects of a Kind can exist although the API server does not serve the Kind.
+"""Check whether objects of a Kind can exist although the API server serves no version of the Kind.
 
 An unserved Kind proves nothing by itself: its CRD may be changing. If no CRD defines the Kind and
-no other API server serves its group, no object of it can exist.
+no other API server serves its group, no object of it can exist: a CRD's objects are deleted first.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from controller.facts.components import Located
+from controller.facts.observe import kind_of
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
@@ -69,17 +70,13 @@ class UnservedKinds:
     async def _settle(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
         if located.component.presence is not Presence.UNKNOWN or located.component.unreadable:
             return located
-        if await self.obstacle(recorded_kind(appwrapper, index)):
+        if await self.obstacle(kind_of(appwrapper.component_statuses[index])):
             return located
         return replace(located, component=replace(located.component, presence=Presence.GONE))
 
     async def _look(self, gvk: GroupVersionKind) -> str:
         try:
-            return (
-                await self._definition(gvk)
-                or await self._other_server(gvk)
-                or await self._other_version(gvk)
-            )
+            return await self._definition(gvk) or await self._other_server(gvk)
         except Forbidden as error:
             return f"whether its CustomResourceDefinition exists cannot be read: {error.message}"
 
@@ -99,7 +96,7 @@ class UnservedKinds:
             except NotFound:
                 continue
             if definition["spec"]["names"]["kind"] == gvk.kind:
-                return f"CustomResourceDefinition {name} {_state(definition, gvk.version)}"
+                return f"CustomResourceDefinition {name} {_state(definition)}"
         return ""
 
     async def _other_server(self, gvk: GroupVersionKind) -> str:
@@ -117,42 +114,11 @@ class UnservedKinds:
             return f"APIService {name} names an API server that does not serve the Kind"
         return ""
 
-    async def _other_version(self, gvk: GroupVersionKind) -> str:
-        """Report another version that serves the Kind; empty without one."""
-        try:
-            group = await self._client.get_path(f"/apis/{gvk.group}" if gvk.group else "/api")
-        except NotFound:
-            return ""
-        for version in _versions(group):
-            prefix = f"/apis/{gvk.group}" if gvk.group else "/api"
-            try:
-                served = await self._client.get_path(f"{prefix}/{version}")
-            except NotFound:
-                continue
-            if any(entry["kind"] == gvk.kind for entry in served.get("resources") or ()):
-                return f"the API server serves it in version {version}"
-        return ""
 
-
-def recorded_kind(appwrapper: AppWrapper, index: int) -> GroupVersionKind:
-    """Return the Kind of a component as recorded in status."""
-    recorded = appwrapper.component_statuses[index]
-    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
-
-
-def _state(definition: JsonObject, version: str) -> str:
+def _state(definition: JsonObject) -> str:
     """Return why a Kind with a CRD is not served, as the end of a sentence."""
     if "deletionTimestamp" in definition["metadata"]:
         return "is being deleted"
-    served = [each["name"] for each in definition["spec"]["versions"] if each["served"]]
-    if version not in served:
-        return f"serves {', '.join(served)} only" if served else "serves no version"
-    return "is not served yet"
-
-
-def _versions(group: JsonObject) -> list[str]:
-    """Return the version names of an APIGroup, or of the core group's APIVersions."""
-    return [
-        each if isinstance(each, str) else str(each["version"])
-        for each in group.get("versions") or ()
-    ]
+    if any(each["served"] for each in definition["spec"]["versions"]):
+        return "is not served yet"
+    return "serves no version"

@@ -4,12 +4,16 @@ Positive answers are kept: a Kind's resource does not change while the server se
 answers are kept for a few seconds. "There is no such group" is never kept: its CRD may be a second
 old, and its user should not wait for this cache. Pass `since` before acting finally on a negative
 answer: nothing may fail because of an old one.
+
+All served versions of a Kind show the same objects. So objects that were created in a version that
+is no longer served are found in another.
 """
 
 import asyncio
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound
@@ -92,6 +96,20 @@ class Discovery:
             return resource
         raise UnknownKind(gvk, "")
 
+    async def in_any_version(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
+        """Return the resource of a group and Kind, in the version of `gvk` if that is served.
+
+        Otherwise in the version that the API server prefers, or in the next one. Raise as
+        `resource_for` does. UnknownKind means that no version is served.
+        """
+        try:
+            return await self.resource_for(gvk, since=since)
+        except UnknownKind:
+            for version in await self._versions(gvk.group):
+                with suppress(UnknownKind):
+                    return await self.resource_for(replace(gvk, version=version), since=since)
+            raise
+
     def forget(self, gvk: GroupVersionKind) -> None:
         """Forget the version after a request to its resource met a 404 of the resource itself."""
         self._answers.pop((gvk.group, gvk.version), None)
@@ -108,6 +126,19 @@ class Discovery:
         if since is not None:
             return answer.number > since
         return self._clock.monotonic() - answer.read_at < self._negative_seconds
+
+    async def _versions(self, group: str) -> Sequence[str]:
+        """Return the served versions of a group, the preferred one first."""
+        if not group:
+            return ("v1",)
+        if not _NAME.fullmatch(group):
+            return ()
+        try:
+            found = await self._client.get_path(f"/apis/{group}")
+        except NotFound:
+            return ()
+        preferred = found["preferredVersion"]["version"]
+        return sorted((each["version"] for each in found["versions"]), key=preferred.__ne__)
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         key = (gvk.group, gvk.version)

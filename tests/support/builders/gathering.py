@@ -15,8 +15,9 @@ from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem, Presence
-from shared.api.objects import CONFIGMAPS, NODES, GroupVersionKind, Resource
+from shared.api.objects import CONFIGMAPS, NODES, PODS, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
+from shared.kinds.scaled import REPLICA_SETS
 from shared.kube.client import NotFound
 from shared.kube.discovery import UnknownKind
 from tests.support.cluster.resources import JOBS
@@ -36,15 +37,16 @@ class Served:
         self.forgotten: list[GroupVersionKind] = []
         self.asked_anew: list[GroupVersionKind] = []
         self.more: tuple[Resource, ...] = ()
+        self.hidden: set[str] = set()  # groups and Kinds that are not served
 
     def moment(self) -> int:
         return 0
 
-    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
+    async def in_any_version(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
         if since is not None:
             self.asked_anew.append(gvk)
-        for resource in (JOBS, CONFIGMAPS, NODES, *self.more):
-            if gvk == resource.gvk:
+        for resource in (JOBS, CONFIGMAPS, NODES, PODS, REPLICA_SETS, *self.more):
+            if gvk.group_kind == resource.gvk.group_kind and gvk.group_kind not in self.hidden:
                 return resource
         raise UnknownKind(gvk, "")
 
@@ -216,6 +218,7 @@ class Bench:
         problem: CreateProblem | None = None,
         lists: list[Any] | None = None,
         obstacle: str = "its CRD is changing",
+        unserved: tuple[str, ...] = (),
         nodes: NodeTags = UNWATCHED_NODES,
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
@@ -233,6 +236,7 @@ class Bench:
             creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
         self.served = Served()
+        self.served.hidden.update(unserved)
         served: Any = self.served
         watches: Any = self.watches
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))

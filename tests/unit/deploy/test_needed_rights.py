@@ -92,8 +92,7 @@ VARIABLES = {
     ("controller.gather.dependants", "left.resource"): WRAPPED | MAKERS,
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.components", "resource"): WRAPPED,
-    ("controller.gather.dependants", "kind"): DEPENDANTS,
-    ("controller.gather.dependants", "resource"): MAKERS,
+    ("controller.gather.dependants", "resource"): DEPENDANTS | MAKERS,
     # Of what it may not read it knows nothing, and the pods count.
     ("controller.fleet.slack_keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.fleet.slack_keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},

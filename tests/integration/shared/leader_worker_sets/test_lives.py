@@ -56,6 +56,14 @@ async def groups_are_served(lives: Lives) -> AsyncIterator[None]:
         yield
 
 
+async def serve_in_another_version(lives: Lives) -> None:
+    """As an operator's release does that drops a version: objects of the old one can be read."""
+    definition = await lives.client.get(CRDS, None, DEFINITION)
+    another = {**definition["spec"]["versions"][0], "name": "v2", "served": True, "storage": False}
+    patch = [{"op": "add", "path": "/spec/versions/-", "value": another}]
+    await lives.client.patch(CRDS, None, DEFINITION, patch, PatchType.JSON)
+
+
 async def set_served(lives: Lives, served: bool) -> None:
     patch = [{"op": "replace", "path": "/spec/versions/0/served", "value": served}]
     await lives.client.patch(CRDS, None, DEFINITION, patch, PatchType.JSON)
@@ -106,11 +114,11 @@ async def test_a_kind_that_is_taken_away_while_it_runs_is_a_component_that_someb
 
 @pytest.mark.long
 @pytest.mark.usefixtures("groups_are_served")
-@pytest.mark.parametrize("comes_back", [True, False])
-async def test_a_kind_that_is_not_served_is_named_until_it_is_again_or_is_defined_no_more(
-    lives: Lives, comes_back: bool
+@pytest.mark.parametrize("then", ["again", "anew", "undefined"])
+async def test_a_kind_that_is_not_served_is_named_until_any_version_is_or_it_is_defined_no_more(
+    lives: Lives, then: str
 ) -> None:
-    name = f"unserved-{comes_back}".lower()
+    name = f"unserved-{then}"
     life = await lives.begin(appwrapper(name, leader_worker_set(name), annotations=SOON))
     await life.until_phase("Running")
     await set_served(lives, False)
@@ -120,8 +128,10 @@ async def test_a_kind_that_is_not_served_is_named_until_it_is_again_or_is_define
         f"LeaderWorkerSet {name} may exist although its Kind is not served:"
         f" CustomResourceDefinition {DEFINITION} serves no version",
     )
-    if comes_back:
+    if then == "again":
         await set_served(lives, True)
+    elif then == "anew":
+        await serve_in_another_version(lives)
     else:
         await undefined(lives.client, DEFINITION)
     await life.until_deleted()

@@ -19,7 +19,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import NotFound
-from tests.support.builders.gathering import NOW, Unserved, appwrapper
+from tests.support.builders.gathering import NOW, Served, Unserved, appwrapper
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
@@ -43,7 +43,8 @@ def going(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def search(client: Any) -> BlockerSearch:
-    return BlockerSearch(client, Unserved(client, FakeClock(), ""), Memory().deletions)
+    served: Any = Served()
+    return BlockerSearch(client, served, Unserved(client, FakeClock(), ""), Memory().deletions)
 
 
 async def findings(

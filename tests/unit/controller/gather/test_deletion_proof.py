@@ -15,7 +15,6 @@ from tests.support.builders.gathering import (
     appwrapper,
     facts,
     job,
-    of_kind,
     raw_pod,
 )
 from tests.support.cluster.resources import JOBS
@@ -173,7 +172,7 @@ async def test_a_denial_is_no_proof(status: str) -> None:
 @pytest.mark.parametrize("created", [True, False])
 async def test_a_kind_that_is_not_served_is_no_proof_once_it_was_made(created: bool) -> None:
     item = appwrapper("Terminating", *DELETING, created=created)
-    bench = Bench(of_kind(item, apiVersion="batch/v9"), lists=[[listed(9)]])
+    bench = Bench(item, unserved=("batch/Job",), lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert snapshot.gone is not created
     assert bench.methods() == ([] if created else ["pages"])

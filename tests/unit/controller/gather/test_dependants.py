@@ -5,7 +5,7 @@ import pytest
 from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
 from shared.api.objects import PODS, Resource
 from shared.kube.client import Forbidden, NotFound, Unreachable
-from tests.support.builders.gathering import Unserved
+from tests.support.builders.gathering import Served, Unserved
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS, PYTORCH_JOBS, SERVICES
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
@@ -21,7 +21,10 @@ class Bench:
     def __init__(self, *lists: Any, obstacle: str = "") -> None:
         self.kube = FakeKube(lists=list(lists))
         kube: Any = self.kube
-        self.search = DependantSearch(kube, Unserved(kube, FakeClock(), obstacle))
+        self.served = Served()
+        self.served.more = _ANYTHING
+        served: Any = self.served
+        self.search = DependantSearch(kube, served, Unserved(kube, FakeClock(), obstacle))
 
     async def of(self, resource: Resource) -> Dependants:
         return await self.search.of(resource, "team1", "u1")
@@ -69,11 +72,28 @@ async def test_what_may_not_be_listed_is_not_proved_gone() -> None:
 async def test_a_kind_that_is_not_served_has_none_only_if_there_can_be_none(
     obstacle: str, gone: bool
 ) -> None:
-    not_served = NotFound(404, "Unknown", "not a Status")
-    bench = Bench([listed(9)], [listed(9)], not_served, obstacle=obstacle)
+    bench = Bench([listed(9)], [listed(9)], obstacle=obstacle)
+    bench.served.hidden = {"scheduling.x-k8s.io/PodGroup"}
     found = await bench.of(PYTORCH_JOBS)
     assert found.are_gone is gone
     assert found.unproved == (() if gone else ("PodGroup: its CRD is changing",))
+
+
+async def test_a_list_of_a_version_that_is_served_no_longer_is_no_proof() -> None:
+    """The next search finds the version that is served."""
+    bench = Bench(NotFound(404, "Unknown", "not a Status"), [listed(9)])
+    unproved = ("pods cannot be listed: 404 Unknown: not a Status",)
+    assert await bench.of(JOBS) == Dependants((), unproved)
+    assert bench.served.forgotten == [PODS.gvk]
+    assert (await bench.of(JOBS)).are_gone
+
+
+async def test_owned_objects_are_listed_in_the_version_that_is_served() -> None:
+    newer = Resource("scheduling.x-k8s.io", "v1", "podgroups", "PodGroup")
+    bench = Bench([listed(9)], [listed(9)], [listed(9, owned("a", "u1"))])
+    bench.served.more = (newer, SERVICES)
+    assert await bench.of(PYTORCH_JOBS) == Dependants(("PodGroup a",))
+    assert bench.kube.called("pages")[2].args == (newer, "team1")
 
 
 @pytest.mark.parametrize("broken", [Unreachable("away"), [listed(9), Unreachable("midway")]])

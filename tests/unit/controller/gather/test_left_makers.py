@@ -21,7 +21,7 @@ from shared.kube.client import (
     Unauthorized,
     Unreachable,
 )
-from tests.support.builders.gathering import Unserved, facts
+from tests.support.builders.gathering import Served, Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -51,7 +51,10 @@ class Bench:
     def __init__(self, *lists: Any, obstacle: str = "") -> None:
         self.kube = FakeKube(lists=list(lists))
         kube: Any = self.kube
-        self.makers = LeftMakers(kube, Unserved(kube, FakeClock(), obstacle))
+        self.served = Served()
+        self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
+        served: Any = self.served
+        self.makers = LeftMakers(kube, served, Unserved(kube, FakeClock(), obstacle))
 
     async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
         found, unproved = await self.look(*kinds, **fields)
@@ -141,8 +144,23 @@ async def test_nobody_is_left_of_what_is_there_or_never_had_a_name() -> None:
 NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
 
 
-async def test_of_a_kind_that_nothing_defines_none_is_left() -> None:
-    assert await Bench(NOT_SERVED, [listed(9)]).find(RAY_JOB) == ()
+@pytest.mark.parametrize(
+    ("obstacle", "unproved"),
+    [("", ()), ("its CRD is changing", ("RayCluster: its CRD is changing",))],
+)
+async def test_makers_of_an_unserved_kind_are_gone_only_if_there_can_be_none(
+    obstacle: str, unproved: tuple[str, ...]
+) -> None:
+    bench = Bench([listed(9)], obstacle=obstacle)
+    bench.served.hidden = {"ray.io/RayCluster"}
+    assert await bench.look(RAY_JOB) == ((), unproved)
+
+
+async def test_makers_are_listed_in_the_version_that_is_served() -> None:
+    older = Resource("ray.io", "v1alpha1", "rayclusters", "RayCluster")
+    bench = Bench([listed(9, maker("a", {"headGroupSpec": template("u1")}))], [listed(9)])
+    bench.served.more = (older,)
+    assert await bench.find(RAY_JOB) == (Deployed(older, "a", "uid-a", False),)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +188,7 @@ async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) ->
 async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None:
     bench = Bench(answer, obstacle="it is changing")
     assert await bench.look(DEPLOYMENT) == ((), (f"replicasets cannot be listed: {why}",))
+    assert bench.served.forgotten == ([REPLICA_SETS.gvk] if answer is NOT_SERVED else [])
 
 
 async def test_of_what_cannot_be_read_itself_none_is_looked_for() -> None:

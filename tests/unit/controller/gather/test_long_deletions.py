@@ -20,7 +20,6 @@ from tests.support.builders.gathering import (
     appwrapper,
     facts,
     job,
-    of_kind,
     raw_pod,
 )
 from tests.support.cluster.resources import JOBS
@@ -181,8 +180,7 @@ async def test_an_object_of_that_name_of_somebody_else_is_not_in_the_way() -> No
 
 
 async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() -> None:
-    item = of_kind(deleting(PATIENCE), apiVersion="batch/v9")
-    bench = Bench(item, lists=[[listed(9)]])
+    bench = Bench(deleting(PATIENCE), unserved=("batch/Job",), lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (
         False,
@@ -191,8 +189,8 @@ async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() 
 
 
 async def test_once_none_can_exist_it_is_gone() -> None:
-    item = of_kind(deleting(SECOND), apiVersion="batch/v9")
-    bench = Bench(item, lists=[[listed(9)]], obstacle="")
+    item = deleting(SECOND)
+    bench = Bench(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle="")
     assert (await bench.observe()).snapshot.gone
 
 
@@ -201,10 +199,10 @@ async def test_what_may_have_been_made_of_a_kind_that_is_not_served_must_be_prov
     obstacle: str, gone: bool
 ) -> None:
     """The process may have died between the create and its record."""
-    item = of_kind(deleting(SECOND), apiVersion="batch/v9")
+    item = deleting(SECOND)
     announced = [{"type": "ResourcesDeployed", "status": "Unknown"}]
     item["status"]["componentStatus"][0]["conditions"] = announced
-    bench = Bench(item, lists=[[listed(9)]], obstacle=obstacle)
+    bench = Bench(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle=obstacle)
     assert (await bench.observe()).snapshot.gone is gone
 
 

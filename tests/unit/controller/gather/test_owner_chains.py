@@ -79,6 +79,14 @@ async def test_what_somebody_elses_job_made_is_not_counted() -> None:
     }
 
 
+async def test_an_owner_of_a_version_that_is_not_served_is_read_in_another() -> None:
+    older = THEIRS | {"apiVersion": "kubeflow.org/v1beta1"}
+    one = bench(copied("theirs-0", older), get=[owner_of("p9")])
+    assert (await one.observe()).snapshot.pods.failed == 0
+    (call,) = one.kube.called("get")
+    assert call.args == (PYTORCH_JOBS, "team1", "theirs")
+
+
 async def test_nor_does_it_count_once_it_ended_well_and_is_gone() -> None:
     """The job it had is read all the same, though none of its pods is there."""
     page = listed(9, raw_pod("a", "Running"))

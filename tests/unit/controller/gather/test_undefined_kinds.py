@@ -17,7 +17,6 @@ from tests.support.fakes.fake_kube import FakeKube, listed
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 NAME = "widgets.example.com"
-NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
 
 
 def named(name: str) -> dict[str, Any]:
@@ -42,13 +41,11 @@ class Bench:
         *,
         crds: list[Any] | None = None,
         services: tuple[Any, ...] = (),
-        paths: tuple[Any, ...] = (NOT_SERVED,),
         get: tuple[Any, ...] = (),
         times: int = 1,
     ) -> None:
         lists: list[Any] = [crds or [listed(9)], [listed(9, *services)]] * times
-        answers: dict[str, list[Any]] = {"get_path": list(paths) * times, "get": list(get)}
-        self.kube = FakeKube(lists=lists, answers=answers)
+        self.kube = FakeKube(lists=lists, answers={"get": list(get)})
         self.clock = FakeClock()
         client: Any = self.kube
         self.kinds = UnservedKinds(client, self.clock)
@@ -72,9 +69,8 @@ async def test_without_a_definition_and_another_server_there_is_nothing() -> Non
     ("found", "state"),
     [
         (definition("v1", deletionTimestamp="now"), "is being deleted"),
-        (definition("v2"), "serves v2 only"),
         (definition(), "serves no version"),
-        (definition("v1", "v2"), "is not served yet"),
+        (definition("v2"), "is not served yet"),
     ],
 )
 async def test_while_its_definition_is_there_so_may_its_objects_be(found: Any, state: str) -> None:
@@ -92,24 +88,6 @@ async def test_an_api_server_of_its_own_may_be_away() -> None:
     assert await Bench(services=services).obstacle() == (
         "APIService v1.example.com names an API server that does not serve the Kind"
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("Job", "the API server serves it in version v1"), ("Widget", "")]
-)
-async def test_a_built_in_kind_may_be_served_in_another_version(kind: str, expected: str) -> None:
-    group = {"versions": [{"version": "v0"}, {"version": "v1"}]}
-    served = {"resources": [{"kind": "Job", "name": "jobs"}]}
-    bench = Bench(paths=(group, NOT_SERVED, served))
-    assert await bench.obstacle(GroupVersionKind("batch", "v9", kind)) == expected
-    paths = [call.args[0] for call in bench.kube.called("get_path")]
-    assert paths == ["/apis/batch", "/apis/batch/v0", "/apis/batch/v1"]
-
-
-async def test_the_core_group_has_paths_of_its_own() -> None:
-    bench = Bench(paths=({"versions": ["v1"]}, {"resources": []}))
-    assert await bench.obstacle(GroupVersionKind("", "v2", "Pod")) == ""
-    assert [call.args[0] for call in bench.kube.called("get_path")] == ["/api", "/api/v1"]
 
 
 @pytest.mark.parametrize("which", [0, 1])

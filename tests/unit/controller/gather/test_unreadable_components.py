@@ -14,6 +14,7 @@ from controller.phases.actions import MoveTo
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Presence
 from shared.api.times import format_precise_time
+from shared.kinds.ray import RAY_CLUSTERS
 from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unauthorized, Unreachable
 from tests.support.builders.gathering import NOW, RUNNING_PODS, Bench, appwrapper, facts, job
 from tests.support.cluster.resources import JOBS
@@ -99,10 +100,10 @@ async def test_a_kind_that_cannot_be_looked_up_is_no_better() -> None:
     bench = unwatched(appwrapper("Running", *HELD))
     served: Any = bench.served
 
-    async def resource_for(*_: Any, **__: Any) -> Any:
+    async def in_any_version(*_: Any, **__: Any) -> Any:
         raise ApiError(503, "ServiceUnavailable", "its API server is away")
 
-    served.resource_for = resource_for
+    served.in_any_version = in_any_version
     (component,) = (await bench.observe()).snapshot.components
     assert component.presence is Presence.UNKNOWN
     assert component.unreadable == "503 ServiceUnavailable: its API server is away"
@@ -169,7 +170,10 @@ async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> Non
     item["status"]["componentStatus"][0].update(deployment)
     template = {"metadata": {"name": "train"}, **deployment}
     item["spec"]["components"] = [{"template": template}]
-    bench = Bench(item, obstacle="", lists=[NO, [listed(9)], [listed(9)]])
+    bench = Bench(
+        item, obstacle="", unserved=("ray.io/RayJob",), lists=[NO, [listed(9)], [listed(9)]]
+    )
+    bench.served.more = (RAY_CLUSTERS,)
     snapshot = (await bench.observe()).snapshot
     assert not snapshot.gone
     assert snapshot.blockers == (f"rayclusters cannot be listed: {SAID}",)

@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 
+from controller.facts.observe import Deployed
 from controller.phases.snapshot import Presence
 from shared.api.conditions import Terminal
 from shared.kube.client import NotFound
 from tests.support.builders.gathering import (
     COMPLETE,
+    NOT_FOUND,
     RUNNING_PODS,
     Bench,
     appwrapper,
     facts,
+    job,
     of_kind,
 )
 from tests.support.cluster.resources import JOBS
@@ -29,8 +32,8 @@ async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
     created: bool, expected: Presence
 ) -> None:
     """Its CRD may be changing; only what was never made is certainly not there."""
-    item = of_kind(appwrapper("Running", created=created), apiVersion="batch/v9")
-    bench = Bench(item, pods=RUNNING_PODS)
+    item = appwrapper("Running", created=created)
+    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     observation = await bench.observe()
     (component,) = observation.snapshot.components
     assert (component.presence, component.reports) == (expected, True)
@@ -45,24 +48,24 @@ async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_miss
     obstacle: str, presence: Presence
 ) -> None:
     """The object may have lost its label. How it ended counts all the same."""
-    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
     ending: list[Any] = [] if obstacle else [{"metadata": {}}]
     bench = Bench(
-        item, last=facts(**COMPLETE), pods=RUNNING_PODS, obstacle=obstacle, get=ending,
-        lists=[[listed(9)]],
+        appwrapper("Running"), unserved=("batch/Job",), obstacle=obstacle, get=ending,
+        last=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[listed(9)]],
     )  # fmt: skip
     component = (await bench.observe()).snapshot.components[0]
     assert (component.presence, component.terminal) == (presence, Terminal.SUCCEEDED)
 
 
 @pytest.mark.parametrize(
-    ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v9", "Job"), False)]
+    ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)]
 )
 async def test_the_record_of_its_kind_says_whether_what_it_made_outlives_it(
     kind: tuple[str, str], outlived: bool
 ) -> None:
     version, name = kind
-    bench = Bench(of_kind(appwrapper("Running"), apiVersion=version, kind=name), pods=RUNNING_PODS)
+    item = of_kind(appwrapper("Running"), apiVersion=version, kind=name)
+    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     (component,) = (await bench.observe()).snapshot.components
     assert (component.kind, component.outlived) == (name, outlived)
 
@@ -86,10 +89,35 @@ async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
 async def test_of_a_kind_that_nothing_defines_any_more_the_component_was_deleted_by_others() -> (
     None
 ):
-    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
-    bench = Bench(item, pods=RUNNING_PODS, get=[{"metadata": {}}], obstacle="")
+    bench = Bench(
+        appwrapper("Running"), unserved=("batch/Job",), obstacle="",
+        pods=RUNNING_PODS, get=[{"metadata": {}}],
+    )  # fmt: skip
     assert await bench.presence() is Presence.GONE
-    assert [gvk.api_version for gvk in bench.unserved.asked] == ["batch/v9"]
+    assert bench.unserved.asked == [JOBS.gvk]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Terminating"])
+async def test_a_component_of_a_version_that_is_not_served_is_read_in_another(phase: str) -> None:
+    item = of_kind(appwrapper(phase), apiVersion="batch/v9")
+    bench = Bench(item, get=[job(), job()], lists=[[listed(9)]] * 2)
+    bench.watches.watched = False
+    observation = await bench.observe()
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.snapshot.components[0].presence is Presence.PRESENT
+    assert {call.args for call in bench.kube.called("get")} == {(JOBS, "team1", "train")}
+    assert bench.unserved.asked == []
+
+
+async def test_a_component_of_a_version_that_is_not_served_is_gone_once_another_shows_none() -> (
+    None
+):
+    deleting = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
+    item = of_kind(appwrapper("Terminating", *deleting), apiVersion="batch/v9")
+    bench = Bench(item, get=[NOT_FOUND], lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone
+    assert bench.methods() == ["get", "pages"]
+    assert bench.unserved.asked == []
 
 
 async def test_a_kind_without_namespaces_has_no_component() -> None:
@@ -104,11 +132,11 @@ async def test_whether_a_kind_is_served_is_asked_anew_before_an_attempts_number_
     None
 ):
     """What it deployed carries the number. Elsewhere nothing ends by a remembered "no"."""
-    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
-    bench = Bench(item, pods=RUNNING_PODS)
+    item = appwrapper("Running")
+    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     await bench.observe()
     assert bench.served.asked_anew == []
     del item["status"]["attempt"]
-    lost = Bench(item, pods=RUNNING_PODS)
+    lost = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     await lost.observe()
-    assert [gvk.api_version for gvk in lost.served.asked_anew] == ["batch/v9"]
+    assert lost.served.asked_anew == [JOBS.gvk]

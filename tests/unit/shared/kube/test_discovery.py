@@ -238,6 +238,90 @@ async def test_what_cannot_be_a_kind_reaches_no_server(gvk: GroupVersionKind) ->
         await Discovery(kube(), FakeClock()).resource_for(gvk)
 
 
+def group(*versions: str, preferred: str) -> dict[str, Any]:
+    return {
+        "versions": [{"groupVersion": f"batch/{each}", "version": each} for each in versions],
+        "preferredVersion": {"groupVersion": f"batch/{preferred}", "version": preferred},
+    }
+
+
+ABSENT = resources(("others", "Other", True))
+
+
+async def test_a_served_version_is_found_without_asking_for_others() -> None:
+    client = kube(BATCH)
+    discovery = Discovery(client, FakeClock())
+    for _ in range(2):
+        assert await discovery.in_any_version(JOB) == Resource("batch", "v1", "jobs", "Job")
+    assert paths(client) == ["/apis/batch/v1"]
+
+
+@pytest.mark.parametrize(
+    ("preferred", "answers", "found", "asked"),
+    [
+        ("v2", [BATCH], "v2", ["v2"]),
+        ("v3", [BATCH], "v3", ["v3"]),
+        ("v3", [ABSENT, BATCH], "v2", ["v3", "v2"]),
+        ("v3", [MISSING, BATCH], "v2", ["v3", "v2"]),
+    ],
+)
+async def test_a_kind_whose_version_is_not_served_is_found_in_the_preferred_or_the_next_version(
+    preferred: str, answers: list[Any], found: str, asked: list[str]
+) -> None:
+    client = kube(MISSING, group("v2", "v3", preferred=preferred), *answers)
+    resource = await Discovery(client, FakeClock()).in_any_version(JOB)
+    assert resource == Resource("batch", found, "jobs", "Job")
+    assert paths(client) == ["/apis/batch/v1", "/apis/batch", *(f"/apis/batch/{x}" for x in asked)]
+
+
+async def test_a_kind_that_is_dropped_from_a_served_version_is_found_in_another() -> None:
+    client = kube(BOTH, BATCH, group("v1", "v2", preferred="v1"), BOTH)
+    discovery = Discovery(client, FakeClock(), negative_seconds=60)
+    assert (await discovery.in_any_version(CRON_JOB)).version == "v1"
+    discovery.forget(CRON_JOB)
+    assert (await discovery.in_any_version(CRON_JOB)).version == "v2"
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        ([MISSING, MISSING], ["/apis/batch/v1", "/apis/batch"]),
+        (
+            [MISSING, group("v2", preferred="v2"), ABSENT],
+            ["/apis/batch/v1", "/apis/batch", "/apis/batch/v2"],
+        ),
+    ],
+)
+async def test_a_kind_that_no_version_serves_is_unknown(
+    answers: list[Any], asked: list[str]
+) -> None:
+    client = kube(*answers)
+    with pytest.raises(UnknownKind, match='no matches for kind "Job" in version "batch/v1"'):
+        await Discovery(client, FakeClock()).in_any_version(JOB)
+    assert paths(client) == asked
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+async def test_a_discovery_that_fails_never_means_that_no_version_is_served(failing: int) -> None:
+    away = ApiError(503, "ServiceUnavailable", "the aggregated API server is away")
+    answers: list[Any] = [MISSING, group("v2", preferred="v2"), BATCH]
+    answers[failing] = away
+    with pytest.raises(ApiError, match="is away"):
+        await Discovery(kube(*answers), FakeClock()).in_any_version(JOB)
+
+
+async def test_the_core_group_has_one_version() -> None:
+    client = kube(MISSING, CORE)
+    found = await Discovery(client, FakeClock()).in_any_version(GroupVersionKind("", "v2", "Node"))
+    assert found == Resource("", "v1", "nodes", "Node", namespaced=False)
+    assert paths(client) == ["/api/v2", "/api/v1"]
+
+
+async def test_what_cannot_be_a_group_reaches_no_server_in_any_version() -> None:
+    with pytest.raises(UnknownKind, match="that is no kind of any API"):
+        await Discovery(kube(), FakeClock()).in_any_version(GroupVersionKind("../x", "v1", "Pod"))
+
+
 async def test_an_answer_that_was_overtaken_changes_nothing() -> None:
     """What was asked before a CRD came, or while its version was away, and is answered late."""
     calls: list[asyncio.Future[dict[str, Any]]] = []
