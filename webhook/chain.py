@@ -44,6 +44,11 @@ from webhook.rules.names import (
     warn_of_large_object,
 )
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
+from webhook.rules.placement import (
+    check_direct_node_names,
+    check_elastic_jobs,
+    check_node_names,
+)
 from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
 from webhook.rules.pod_templates import (
     check_direct_pod_labels,
@@ -138,6 +143,8 @@ VALIDATE_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "uncounted_resources": check_uncounted_resources,
     "pod_labels": check_pod_labels,
     "priority_classes": check_priority_classes,
+    "node_names": check_node_names,
+    "elastic_jobs": check_elastic_jobs,
     "pod_set_count": check_pod_set_count,
     "pod_set_infos": check_pod_set_infos,
     "queue_name": check_queue_name,
@@ -184,6 +191,7 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
     "direct_endings": check_direct_endings,
     "direct_pod_labels": check_direct_pod_labels,
     "direct_priority_classes": check_direct_priority_classes,
+    "direct_node_names": check_direct_node_names,
 }
 
 # The API server forwards this many in full: it keeps 4096 characters of all, 256 of each.

@@ -1,0 +1,91 @@
+"""Keep the pods of team namespaces under the scheduler and under Kueue's control."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Final
+
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import JsonObject
+from shared.kinds.kind import ROOT, PodSetError, value_or_none
+from shared.kinds.table import BY_GROUP_KIND
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.submission import (
+    Component,
+    Facts,
+    Submission,
+    direct_kind,
+    direct_pod_templates,
+    in_object,
+    other_pod_templates,
+    pod_templates,
+)
+
+# The reasons for one object: no user reads more.
+_MOST_REASONS: Final = 20
+
+
+def check_node_names(submission: Submission) -> Iterator[FieldError]:
+    """Reject `spec.nodeName` in the pod templates of team namespaces.
+
+    In every pod template. Such a pod skips the scheduler, and so runs on a cordoned node, or on one
+    that Autopilot or the controller keeps it from.
+    """
+    if not submission.facts.is_team_namespace:
+        return
+    for component in submission.components:
+        for path, template in chain(pod_templates(component), other_pod_templates(component)):
+            yield from _bound(path, template)
+
+
+def check_direct_node_names(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """Reject `spec.nodeName` in the pod templates of directly created objects."""
+    if (kind := direct_kind(request, facts)) is None:
+        return
+    templates = direct_pod_templates(kind, request.object)
+    errors = (error for path, template in templates for error in _bound(in_object(path), template))
+    yield from map(str, islice(errors, _MOST_REASONS))
+
+
+def _bound(path: str, pod_template: JsonObject) -> Iterator[FieldError]:
+    spec = pod_template.get("spec")
+    if isinstance(spec, dict) and spec.get("nodeName"):
+        yield FieldError(
+            f"{path}.spec.nodeName",
+            FieldErrorKind.FORBIDDEN,
+            "the pod would skip the scheduler, and so run on a cordoned or broken node: remove "
+            "this field (a nodeSelector can name the node)",
+        )
+
+
+_ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
+
+
+def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
+    """Reject Kueue's annotation for elastic jobs on the components of team namespaces.
+
+    On the component, and on the Jobs that it makes. Kueue gates the pods of such a Job, and removes
+    the gates only for a Workload of the Job's own. In an AppWrapper the pods would hold quota and
+    wait until their deletion.
+    """
+    if not submission.facts.is_team_namespace:
+        return
+    for component in submission.components:
+        for path in dict.fromkeys((ROOT, *_jobs_of(component))):
+            found = value_or_none(component.template, f"{path}.metadata.annotations")
+            if isinstance(found, dict) and _ELASTIC in found:
+                yield FieldError(
+                    f"{component.path}.{path}.metadata.annotations[{_ELASTIC}]",
+                    FieldErrorKind.FORBIDDEN,
+                    "Kueue would never start the component's pods, which would hold quota: an "
+                    "AppWrapper cannot be elastic: remove this annotation",
+                )
+
+
+def _jobs_of(component: Component) -> list[str]:
+    """Return the paths of its Jobs; none if unreadable: another rule rejects that."""
+    kind = BY_GROUP_KIND.get(component.group_kind)
+    try:
+        specs = list(kind.job_specs(component.template)) if kind is not None else []
+    except PodSetError:
+        return []
+    return [spec.removesuffix(".spec") for spec in specs]
