@@ -52,7 +52,6 @@ class Facts:
 # Versions and Kinds are DNS labels of RFC 1035, but Kinds have capitals.
 _NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _LONGEST_SHOWN: Final = 253
-_MOST_ERRORS: Final = 100  # no user reads more, and a body can hold a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,6 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
             components.append(parsed)
         else:
             errors.append(parsed)
-            if len(errors) == _MOST_ERRORS:
-                break
     return components, errors
 
 
