@@ -19,6 +19,7 @@ from tests.support.builders.failed_pods import (
     terminated,
 )
 from worker.record import ErrorRecord
+from worker.termination_message import encode
 
 DELETED_AT_5 = {"deletionTimestamp": clock(35), "deletionGracePeriodSeconds": 30}
 
@@ -191,6 +192,14 @@ def test_the_end_of_a_long_text_is_kept_in_whole_characters(character: str) -> N
     assert set(kept) <= set(character + "end")
 
 
+@pytest.mark.parametrize(("longer", "read"), [(0, True), (1, False)])
+def test_a_text_longer_than_any_kubelets_is_cut_before_it_is_read(longer: int, read: bool) -> None:
+    """Any client may write a status. The limit is 8192 characters."""
+    text = encode(record(message="x" * 10_000), 8192 + longer).decode()
+    assert len(text) == 8192 + longer
+    assert (only(failed_pod("w0", 1, 10, text)).record is not None) is read
+
+
 def test_a_lost_peer_is_noticed_once() -> None:
     assert only(failed_pod("w0", 1, 10, "x\nConnection reset by peer")).peer_loss
     assert not only(failed_pod("w0", 1, 10, "x\nValueError")).peer_loss
@@ -228,8 +237,16 @@ def test_times_of_the_builders_agree() -> None:
         "rendezvous" * 204,
         "\x1b[0;" * 2000,
         'AWERR1 {"msg":"\\x' * 20_000,
+        "Connection closed by peer" + "\n" * 2000 + "y",
     ],
-    ids=["blank lines", "blanks", "one word again and again", "colours", "broken records"],
+    ids=[
+        "blank lines",
+        "blanks",
+        "one word again and again",
+        "colours",
+        "broken records",
+        "a lost peer and blank lines",
+    ],
 )
 def test_no_log_makes_a_look_at_it_costly(text: str) -> None:
     """Every pass looks at every failed pod, and users write what they like."""

@@ -249,7 +249,7 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
                 SPARING,
                 LOOK_AGAIN,
             ),
-            id="suspended meanwhile: the deletion goes on with its deadline",
+            id="suspended meanwhile: the deletion goes on",
         ),
     ],
 )
