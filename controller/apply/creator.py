@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from controller.apply.component_body import Additions, component_body
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
-from controller.facts.components import is_kept
+from controller.facts.components import fixed_name, is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem, FaultTolerance
@@ -48,7 +48,7 @@ class CannotCreate(Exception):
     """Why a component cannot be created. `fatal`: a retry cannot help.
 
     `refused`: the component certainly was not created. Either no request was sent, or the API
-    server rejected it.
+    server rejected it. `taken`: the name from generateName that another object has.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class CannotCreate(Exception):
         fatal: bool,
         refused: bool = True,
         retry_after: float | None = None,
+        taken: str = "",
     ) -> None:
         super().__init__(message)
         self.fatal = fatal
         self.refused = refused
         self.retry_after = retry_after
+        self.taken = taken
 
 
 class ComponentCreator:
@@ -129,11 +131,10 @@ class ComponentCreator:
         """Return the UID of the created or existing object. Raises CannotCreate."""
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
-            raise CannotCreate(
-                f"{entry['kind']} {entry['name']} is also spec.components[{twin}]: "
-                "give each component its own name",
-                fatal=True,
-            )
+            told = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
+            if not fixed_name(appwrapper.components[index]):
+                raise CannotCreate(told, fatal=False, refused=False, taken=entry["name"])
+            raise CannotCreate(f"{told}: give each component its own name", fatal=True)
         resource = await self._resource(entry)
         await self._observer.ensure(resource)
         kept = await self._kept(appwrapper, resource, index, entry["name"])
@@ -229,11 +230,12 @@ class ComponentCreator:
         metadata = item["metadata"]
         going = "deletionTimestamp" in metadata
         owner = controller_of(item)
+        generated = not fixed_name(appwrapper.components[index])
         if owner is None or owner.uid != appwrapper.uid:
-            if going:
+            if going and not generated:
                 raise _just_going(resource, name)
             whose = f"is owned by {owner.kind} {owner.name}" if owner else "has no owner"
-            raise _taken(resource, name, whose)
+            raise _taken(resource, name, whose, generated=generated)
         labels = metadata.get("labels") or {}
         attempt = labels.get(LABEL_ATTEMPT, "")
         if is_later(attempt, appwrapper):
@@ -252,7 +254,8 @@ class ComponentCreator:
             text = f"{resource.kind} {name} is left over from attempt {attempt}"
             raise CannotCreate(text, fatal=False, refused=False)
         elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
-            raise _taken(resource, name, f"is spec.components[{labels[LABEL_COMPONENT]}]")
+            whose = f"is spec.components[{labels[LABEL_COMPONENT]}]"
+            raise _taken(resource, name, whose, generated=generated)
         self._observer.assume(resource, item)
         return str(metadata["uid"])
 
@@ -262,6 +265,8 @@ class ComponentCreator:
         uid, attempt = appwrapper.uid, appwrapper.attempt
         failures = self._creations.failures(uid, attempt)
         pause = min(timedelta(seconds=2 ** min(failures, 10)), _LONGEST_PAUSE)
+        if problem.taken and not failures:
+            pause = timedelta(0)
         if problem.retry_after is not None:
             pause = max(pause, timedelta(seconds=problem.retry_after))
         retry_at = None if problem.fatal else now + pause
@@ -279,6 +284,7 @@ class ComponentCreator:
                 message=message,
                 retry_at=retry_at,
                 refused=index if problem.refused else None,
+                taken=(index, problem.taken) if problem.taken else None,
             ),
         )
 
@@ -304,6 +310,7 @@ def _just_going(resource: Resource, name: str) -> CannotCreate:
     return CannotCreate(text, fatal=False, refused=False)
 
 
-def _taken(resource: Resource, name: str, whose: str) -> CannotCreate:
+def _taken(resource: Resource, name: str, whose: str, *, generated: bool) -> CannotCreate:
+    """Return the problem of a name that another object has; another generated name helps."""
     text = f"{resource.kind} {name} exists already and {whose}"
-    return CannotCreate(text, fatal=True, refused=False)
+    return CannotCreate(text, fatal=not generated, refused=False, taken=name if generated else "")

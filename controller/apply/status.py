@@ -5,12 +5,19 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Final
 
-from controller.facts.components import fixed_name, is_kept, named, recorded_pod_sets
+from controller.facts.components import (
+    fixed_name,
+    is_kept,
+    named,
+    recorded_pod_sets,
+    with_another_name,
+)
 from controller.facts.root_cause_status import decode, encode, history_with
 from controller.facts.suspects import with_suspect
 from controller.phases.actions import (
     Action,
     Actions,
+    ChooseAnotherName,
     MoveTo,
     PlanDeployment,
     Reason,
@@ -80,6 +87,8 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
         case RecordRefusal(index, message):
             _mark_refused(status, index, message, now)
+        case ChooseAnotherName(index):
+            _rename(appwrapper, status, index)
         case _:
             _remember(appwrapper, status, action, now)
 
@@ -151,6 +160,13 @@ def _named(
     if stays and entry.get("name") and not fixed_name(component):
         return new | {"name": entry["name"]}
     return new
+
+
+def _rename(appwrapper: AppWrapper, status: JsonObject, index: int) -> None:
+    uid, attempt, component = appwrapper.uid, appwrapper.attempt, appwrapper.components[index]
+    entries = list(status.get("componentStatus") or [])
+    entries[index] = with_another_name(entries[index], component, uid, attempt, index)
+    status["componentStatus"] = entries
 
 
 def _kept(appwrapper: AppWrapper) -> set[int]:

@@ -91,6 +91,14 @@ def named(
     }
 
 
+def with_another_name(
+    entry: JsonObject, component: JsonObject, uid: str, attempt: int, index: int
+) -> JsonObject:
+    """Return the entry with another name from generateName: another object has the present one."""
+    name = _generated(component["template"], uid, attempt, index, entry.get("name") or "")
+    return entry | {"name": name}
+
+
 def fixed_name(component: JsonObject) -> str:
     """Return the name in the template; it may be empty."""
     return str(_metadata(component["template"]).get("name") or "")
@@ -150,9 +158,9 @@ def _fits(entry: JsonObject, component: JsonObject) -> bool:
     )
 
 
-def _generated(template: JsonObject, uid: str, attempt: int, index: int) -> str:
+def _generated(template: JsonObject, uid: str, attempt: int, index: int, taken: str = "") -> str:
     base = str(_metadata(template).get("generateName") or "")
-    return generated_name(base, uid, attempt, index)
+    return generated_name(base, uid, attempt, index, taken)
 
 
 def _metadata(template: JsonObject) -> JsonObject:

@@ -106,6 +106,13 @@ class RecordRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseAnotherName:
+    """Record another name for the component of this index: another object has its generated one."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecordEnds:
     """Mark the components of these indices as succeeded: their objects may disappear."""
 
@@ -221,6 +228,7 @@ Action = (
     | RecordDeployment
     | RecordRemoval
     | RecordRefusal
+    | ChooseAnotherName
     | RecordEnds
     | RecordFailures
     | RecordSuspect

@@ -191,12 +191,14 @@ class CreateProblem:
 
     `refused`: the index of a component that certainly does not exist, because no create was sent or
     the API server rejected it. None if the outcome is unknown, or if another object has the name.
+    `taken`: the component and its name from generateName, which another object has.
     """
 
     fatal: bool
     message: str
     retry_at: datetime | None = None  # not before then; None when fatal
     refused: int | None = None
+    taken: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from controller.phases.actions import (
     Action,
     Actions,
     AddFinalizer,
+    ChooseAnotherName,
     CreateComponents,
     MoveTo,
     PlanDeployment,
@@ -184,9 +185,21 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
             *report_readiness(snapshot, now, config),
             WakeAfter(ZERO),
         )
-    if problem := snapshot.create_problem:
-        return _try_again(snapshot, problem, now, config)
-    return (CreateComponents(), WakeAfter(ZERO))
+    if (problem := snapshot.create_problem) is None:
+        return (CreateComponents(), WakeAfter(ZERO))
+    return _choose_another_name(snapshot, problem, now) or _try_again(
+        snapshot, problem, now, config
+    )
+
+
+def _choose_another_name(snapshot: Snapshot, problem: CreateProblem, now: datetime) -> Actions:
+    """Record another name before the create if another object has the recorded, generated one."""
+    if problem.taken is None or (problem.retry_at is not None and now < problem.retry_at):
+        return ()
+    index, name = problem.taken
+    if snapshot.components[index].name != name:  # chosen already, and not tried yet
+        return ()
+    return (ChooseAnotherName(index), CreateComponents(), WakeAfter(ZERO))
 
 
 def _hopeless(snapshot: Snapshot) -> Finding | None:

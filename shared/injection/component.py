@@ -31,9 +31,13 @@ _SUFFIX_LENGTH: Final = 5
 _LONGEST_BASE: Final = 63 - _SUFFIX_LENGTH
 
 
-def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
-    """Return `base` and five characters from the AppWrapper's UID, attempt and component."""
-    seed = f"{uid}/{attempt}/{index}".encode()
+def generated_name(base: str, uid: str, attempt: int, index: int, taken: str = "") -> str:
+    """Return `base` and five characters from the AppWrapper's UID, attempt and component.
+
+    `taken`: the name that was returned before, and that another object has. The next name follows
+    from it.
+    """
+    seed = f"{uid}/{attempt}/{index}{taken}".encode()
     number = int.from_bytes(hashlib.sha256(seed).digest()[:8])
     suffix = ""
     for _ in range(_SUFFIX_LENGTH):
