@@ -9,6 +9,7 @@ from controller.apply.component_body import Additions, component_body
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
 from controller.facts.components import fixed_name, is_kept
 from controller.facts.recorder_environment import recording_of
+from controller.facts.refusals import is_definite
 from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
@@ -25,8 +26,6 @@ from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
-# Status codes of a create that no retry changes: malformed, too large, invalid.
-_HOPELESS: Final = frozenset({400, 413, 422})
 # 4xx status codes after which the object may exist: a timeout, a conflict, too many requests.
 _INDEFINITE: Final = frozenset({408, 409, 429})
 _LONGEST_PAUSE: Final = timedelta(seconds=15)
@@ -154,7 +153,7 @@ class ComponentCreator:
                 self._discovery.forget(resource.gvk)
             raise CannotCreate(
                 str(error),
-                fatal=error.status in _HOPELESS,
+                fatal=is_definite(error.status, error.message),
                 refused=400 <= error.status < 500 and error.status not in _INDEFINITE,
                 retry_after=error.retry_after,
             ) from error

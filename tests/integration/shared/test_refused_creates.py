@@ -8,7 +8,8 @@ from localcluster.access.running import RunningCluster
 from shared.api.objects import CONFIGMAPS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import appwrapper, true_conditions
-from tests.support.builders.jobs import job
+from tests.support.builders.jobs import job, pytorch_job
+from tests.support.builders.pods import pod_template
 from tests.support.cluster.followed import followed, said, until_said
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.resources import JOBS
@@ -75,6 +76,24 @@ async def test_one_that_never_allows_it_ends_it_after_the_admission_period(
         assert 2 <= asked.times <= 3
         await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
     assert not await exists(client, JOBS, NAMESPACE, "banned")
+
+
+async def test_a_field_that_an_operators_webhook_refuses_ends_it_at_once(
+    client: KubeClient,
+) -> None:
+    """The Training Operator's own webhook: no retry changes the component."""
+    body = appwrapper("misnamed", pytorch_job("misnamed", Master=pod_template(container="main")))
+    async with followed(client, NAMESPACE, body) as life:
+        failed = await life.until_phase("Failed")
+        assert said(failed, "Unhealthy") == (
+            "True",
+            "CreateFailed",
+            "spec.components[0]: 403 Forbidden: admission webhook "
+            '"validator.pytorchjob.training-operator.kubeflow.org" denied the request: '
+            "spec.pytorchReplicaSpecs[Master].template.spec.containers: Required value: must have "
+            "at least one container with name pytorch",
+        )
+    assert life.phases() == ["", "Suspended", "Resuming", "Failed", "Terminating"]
 
 
 async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path: Path) -> None:

@@ -53,8 +53,6 @@ class Served:
 
 
 class Watches:
-    """Hears what was created."""
-
     def __init__(self) -> None:
         self.ensured: list[Resource] = []
         self.observed: list[str] = []
@@ -322,6 +320,7 @@ async def test_a_name_that_becomes_free_is_tried_again() -> None:
     ("error", "fatal", "refused"),
     [
         (Forbidden(403, "Forbidden", "exceeded quota"), False, 0),
+        (Forbidden(403, "Forbidden", 'violates PodSecurity "baseline:latest"'), True, 0),
         (Unreachable("timed out"), False, None),
         (ApiError(500, "InternalError", "webhook"), False, None),
         (ApiError(408, "Timeout", "perhaps"), False, None),
