@@ -14,13 +14,14 @@ import orjson
 
 from localcluster.access.apply import Applier
 from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.clients import connect_patiently
 from localcluster.access.identities import Identities
 from localcluster.access.kubeconfig import Access
 from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner
-from shared.kube.http_client import HttpKubeClient, connect
+from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
 
 _FILE = "attach.json"
@@ -71,7 +72,7 @@ class AttachedCluster(RunningCluster):
             _pair(content["admin"]),
             self.kubeconfig,
         )
-        self._http: HttpKubeClient = await connect(str(self.kubeconfig), user_agent="localcluster")
+        self._http: HttpKubeClient = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = Applier(self.client)
         self._identities = Identities(self._scratch / "kubeconfigs", self.access, self.client)

@@ -18,6 +18,7 @@ from typing import Self
 from localcluster import pod_words, realnode, team
 from localcluster.access.apply import Applier
 from localcluster.access.certificates import Authority
+from localcluster.access.clients import connect_patiently
 from localcluster.access.identities import Identities
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster
@@ -40,7 +41,7 @@ from localcluster.programs.catalogue import KUEUE_VERSIONS, component
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.state import ClusterState, ProcessState, write_state
-from shared.kube.http_client import HttpKubeClient, connect
+from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
 
 _CONTROL_PLANE = ("etcd", "kubernetes")
@@ -160,7 +161,7 @@ class LocalCluster(OwnedCluster):
         self.processes.on_change(self._write_state)
         async with step(self.reporter, "start etcd and the API server"):
             await self._control_plane.start_api()
-        self._http = await connect(str(self.kubeconfig), user_agent="localcluster")
+        self._http = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = Applier(self.client)
         self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)

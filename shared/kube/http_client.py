@@ -227,6 +227,7 @@ async def connect(
     context: str | None = None,
     impersonation: Impersonation | None = None,
     on_warning: Callable[[str], None] | None = None,
+    timeouts: Timeouts | None = None,
 ) -> HttpKubeClient:
     """Return a client with the identity that `load_credentials` finds. The caller closes it.
 
@@ -235,4 +236,10 @@ async def connect(
     # In a thread: the call reads files and may start a program.
     credentials = await asyncio.to_thread(load_credentials, kubeconfig, context=context)
     credentials = replace(credentials, impersonation=impersonation)
-    return HttpKubeClient(credentials, SystemClock(), user_agent=user_agent, on_warning=on_warning)
+    return HttpKubeClient(
+        credentials,
+        SystemClock(),
+        user_agent=user_agent,
+        on_warning=on_warning,
+        timeouts=timeouts,
+    )

@@ -1,37 +1,35 @@
 """AppWrappers that come, are changed and go at a steady pace, over several connections."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from localcluster.access.clients import connect_patiently
 from shared.api.names import LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, KubeError, PatchType, Propagation
-from shared.kube.http_client import connect
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.kubectl import UNANSWERED
+from tests.support.cluster.senders import send_steadily
+from tests.support.patience import comes_to
 
 CONNECTIONS = 4
 # Every so-manieth AppWrapper goes through its whole life, on a simulated node; nobody runs the
 # others, of which every second one is deleted again.
 WHOLE_LIFE = 20
+RUNNERS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request. Times are of time.monotonic(), in seconds; `error` is None where it was served.
-
-    `due` is when it should have begun.
-    """
+    """One request. Times are seconds of time.monotonic(); `error` is None where it was served."""
 
     verb: str
     name: str
-    due: float
     began: float
     ended: float
     error: str | None
@@ -41,45 +39,46 @@ class Answer:
 class Load:
     """`rate` creates a second in `namespace`, each followed by an update, some by a delete.
 
-    No request is sent twice. On a machine that is too busy for that rate a create waits until fewer
-    than `at_once` AppWrappers are under way: else they pile up, and the API server has no answer
-    for the webhook within its time, which is no refusal by an update.
+    No request is sent twice. There are fewer on a busy machine: else they pile up, and the API
+    server has no answer for the webhook within its time, which is no refusal by an update.
     """
 
     clients: Sequence[KubeClient]
     namespace: str
     rate: float
-    at_once: int = 8
     answers: list[Answer] = field(default_factory=list)
     stored: dict[str, JsonObject] = field(default_factory=dict)
-    _pending: set[asyncio.Task[None]] = field(default_factory=set)
     _running: asyncio.Task[None] | None = None
 
     def begin(self, until: asyncio.Event) -> asyncio.Task[None]:
         """Done once all is answered that was begun before `until` was set."""
-        self._running = asyncio.create_task(self._run(until))
+        work = send_steadily(
+            self._one,
+            rate=self.rate,
+            senders=len(self.clients),
+            goes_on=lambda _: not until.is_set(),
+        )
+        self._running = asyncio.create_task(work)
         return self._running
 
     async def stop(self) -> None:
         """Ends it where the test did not come to that."""
-        tasks = [*self._pending, *([self._running] if self._running else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
 
-    async def _run(self, until: asyncio.Event) -> None:
-        start = time.monotonic()
-        for index in itertools.count():
-            due = start + index / self.rate
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            while len(self._pending) >= self.at_once:
-                await asyncio.wait(self._pending, return_when=asyncio.FIRST_COMPLETED)
-            if until.is_set():
-                break
-            task = asyncio.create_task(self._one(index, due))
-            self._pending.add(task)
-            task.add_done_callback(self._pending.discard)
-        await asyncio.gather(*self._pending)
+    async def more(self, answers: int) -> None:
+        """Return after so many more answers."""
+        before = len(self.answers)
+
+        async def are_there() -> bool:
+            return len(self.answers) >= before + answers
+
+        await comes_to(are_there, True)
+
+    async def has_runners(self) -> bool:
+        """True once enough of them go through their whole life."""
+        return len(self.runners) >= RUNNERS
 
     @property
     def failed(self) -> list[Answer]:
@@ -115,33 +114,32 @@ class Load:
             verbs[each.verb] += 1
         creates = sorted(each.began for each in self.answers if each.verb == "create")
         pace = (len(creates) - 1) / (creates[-1] - creates[0])
-        latest = max(each.began - each.due for each in self.answers if each.verb == "create")
         slowest = max(each.ended - each.began for each in self.answers)
         return (
-            f"{verbs}; {pace:.1f} creates a second instead of {self.rate:g}; the latest began"
-            f" {latest:.2f} s late; the slowest answer took {slowest:.2f} s"
+            f"{verbs}; {pace:.1f} creates a second, at most {self.rate:g}; the slowest answer took"
+            f" {slowest:.2f} s"
         )
 
-    async def _one(self, index: int, due: float) -> None:
+    async def _one(self, index: int) -> None:
         client, name = self.clients[index % len(self.clients)], f"load-{index}"
-        created = await self._ask("create", client, name, due, _body(index, name))
+        created = await self._ask("create", client, name, _body(index, name))
         if created is None:
             return
         self.stored[name] = created
-        await self._ask("update", client, name, time.monotonic(), None)
+        await self._ask("update", client, name)
         if not _runs(index) and index % 2:
-            await self._ask("delete", client, name, time.monotonic(), None)
+            await self._ask("delete", client, name)
             del self.stored[name]
 
     async def _ask(
-        self, verb: str, client: KubeClient, name: str, due: float, body: JsonObject | None
+        self, verb: str, client: KubeClient, name: str, body: JsonObject | None = None
     ) -> JsonObject | None:
         began, error, answer = time.monotonic(), None, None
         try:
             answer = await self._send(verb, client, name, body)
         except KubeError as failure:
             error = f"{type(failure).__name__}: {failure}"
-        self.answers.append(Answer(verb, name, due, began, time.monotonic(), error))
+        self.answers.append(Answer(verb, name, began, time.monotonic(), error))
         return answer
 
     async def _send(
@@ -164,7 +162,7 @@ async def loading(kubeconfig: Path, namespace: str, rate: float) -> AsyncGenerat
     async with AsyncExitStack() as stack:
         clients = []
         for _ in range(CONNECTIONS):
-            client = await connect(str(kubeconfig), user_agent="load")
+            client = await connect_patiently(kubeconfig, "load")
             stack.push_async_callback(client.close)
             clients.append(client)
         load = Load(clients, namespace, rate)

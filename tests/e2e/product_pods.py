@@ -11,7 +11,7 @@ from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
-from tests.support.patience import KUBECTL_PATIENCE, comes_to
+from tests.support.patience import KUBECTL_PATIENCE, PATIENCE_SECONDS, comes_to
 
 SYSTEM = "appwrapper-system"
 COMPONENTS = ("webhook", "controller")
@@ -41,7 +41,7 @@ def process_of(pod: JsonObject) -> NodeProcess:
 
 async def metrics_of(pod: JsonObject) -> str:
     """What a Prometheus of this cluster would scrape."""
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as http:
         answer = await http.get(f"http://{pod['status']['podIP']}:{METRICS_PORT}/metrics")
     assert answer.status_code == 200, answer.text
     return answer.text

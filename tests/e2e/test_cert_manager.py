@@ -12,6 +12,7 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -186,11 +187,17 @@ async def test_cert_manager_issues_and_renews_under_load_and_nobody_is_refused(
     running = load.begin(enough)
     async with shaking_hands(node_cluster) as handshakes:
         site = Site(node_cluster, admin, reader, handshakes)
+        seen = [(len(load.answers), handshakes.count)]
         served = [await the_first_certificate(site)]
         between = identities(await pods_of(node_cluster, "webhook"))
-        served.append(await a_renewal_by_schedule(site))
-        served.append(await a_renewed_ca_keeps_its_key(site))
-        served.append(await the_ca_of_a_leaked_key_is_replaced(site))
+        for renews in (
+            a_renewal_by_schedule,
+            a_renewed_ca_keeps_its_key,
+            the_ca_of_a_leaked_key_is_replaced,
+        ):
+            seen.append((len(load.answers), handshakes.count))
+            served.append(await renews(site))
+        seen.append((len(load.answers), handshakes.count))
         assert await complaints(node_cluster, admin) == []
         # No replica was restarted for a renewal.
         assert identities(await pods_of(node_cluster, "webhook")) == between
@@ -202,8 +209,10 @@ async def test_cert_manager_issues_and_renews_under_load_and_nobody_is_refused(
     assert load.failed == [], figures
     assert load.unlabelled == []
     assert handshakes.refused == [], figures
-    assert len(load.answers) > 400, figures
-    assert handshakes.count > 100, figures
+    # Both went on during each step. How many a second there were is the machine's matter.
+    for (answers, hands), (more_answers, more_hands) in pairwise(seen):
+        assert more_answers > answers, (seen, figures)
+        assert more_hands > hands, (seen, figures)
     assert not before & between
     assert not between & identities(await pods_of(node_cluster, "webhook"))
     serials = [one.serial_number for one in served]

@@ -8,12 +8,13 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
+from localcluster.machine.slowness import stretched
 from shared.api.objects import PODS, JsonObject
 from tests.e2e.containers import pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import container_of, ended
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.patience import KUBECTL_PATIENCE, comes_to
+from tests.support.patience import KUBECTL_PATIENCE, PATIENCE_SECONDS, comes_to
 
 pytestmark = pytest.mark.long
 
@@ -96,7 +97,7 @@ async def server(cluster: LocalCluster, name: str) -> tuple[JsonObject, str]:
 async def said(url: str) -> str:
     """What this machine gets there; or why it gets nothing."""
     try:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as http:
             return (await http.get(url)).text
     except httpx.HTTPError as failure:
         return repr(failure)
@@ -135,7 +136,8 @@ async def test_a_service_is_reached_from_this_machine_from_other_pods_and_from_i
         return await said(f"http://{address}/")
 
     await comes_to(from_here, "it is me\n")  # kube-proxy hears of the pod a moment later
-    call = f"import urllib.request as r; print(r.urlopen('http://{address}', timeout=20).read())"
+    limit = f"timeout={stretched(20.0)}"
+    call = f"import urllib.request as r; print(r.urlopen('http://{address}', {limit}).read())"
     for caller in ("calls", "serves"):
         output = await admin("exec", "-n", NAMESPACE, caller, "--", "python3", "-c", call)
         assert output == "b'it is me\\n'\n", caller

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pytest
 import pytest_asyncio
@@ -25,7 +26,7 @@ from tests.support.cluster.people import person
 from tests.support.patience import comes_to
 
 NAMESPACE = "load"
-# Creates a second. A machine that others slow down answered 1.8, and fell behind by minutes at 8.
+# Creates a second, at most.
 RATE = 5.0
 
 
@@ -46,27 +47,34 @@ async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_de
     await until_whole(node_cluster)
     enough = asyncio.Event()
     running = load.begin(enough)
-    replicas = [identities(await pods_of(node_cluster, "webhook"))]
+    await load.more(20)
+    replicas, answers = [identities(await pods_of(node_cluster, "webhook"))], [len(load.answers)]
     for _ in range(2):
         await roll(admin, "webhook", "controller")
         replicas.append(identities(await pods_of(node_cluster, "webhook")))
+        answers.append(len(load.answers))
     first, _ = await pods_of(node_cluster, "webhook")
     await admin("delete", "pod", "-n", "appwrapper-system", first["metadata"]["name"])
     await until_whole(node_cluster)
     replicas.append(identities(await pods_of(node_cluster, "webhook")))
+    answers.append(len(load.answers))
+    # The last replica has its share, too.
+    await comes_to(load.has_runners, True)
+    await load.more(20)
     enough.set()
     await running
 
     assert load.failed == [], load.summary()
     assert load.unlabelled == []
-    assert len(load.answers) > 200, load.summary()
+    # There was a load during each step. How many answers a second came is the machine's matter.
+    during = [after - before for before, after in pairwise(answers)]
+    assert min(during) >= 10, (during, load.summary())
     # What is claimed did happen: no replica of one round was there in the next, but one at the end.
     before, between, after, last = replicas
     assert not before & between
     assert not between & after
     assert len(after & last) == 1
     # All that the controller was to run came to its end, whatever it was in the middle of.
-    assert len(load.runners) > 5
     await asyncio.gather(
         *(ends_well(node_cluster.client, NAMESPACE, name) for name in load.runners)
     )
@@ -81,14 +89,10 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     enough = asyncio.Event()
     running = load.begin(enough)
 
-    async def a_hundred_more(than: int = 0) -> bool:
-        return len(load.answers) >= than + 100
-
-    await comes_to(a_hundred_more, True)
+    await load.more(100)
     victim, _ = await pods_of(node_cluster, "webhook")
     killed = time.monotonic()
     os.kill(process_of(victim).pid, signal.SIGKILL)
-    served = len(load.answers)
 
     async def is_back() -> bool:
         return any(
@@ -101,7 +105,7 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     await comes_to(is_back, True)
     back = time.monotonic()
     # How soon its node starts it again is not ours to say.
-    await comes_to(lambda: a_hundred_more(served), True)
+    await load.more(100)
     enough.set()
     await running
 

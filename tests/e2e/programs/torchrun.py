@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 _NONE = "<N/A>"
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from tests.support.cluster.life import Life
 from tests.support.cluster.program_in_a_pod import Pod, pod, why_no_pods
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
 from tests.support.mounted_volume import MountedVolume
-from tests.support.patience import comes_to
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE as TEAM
 
 pytestmark = pytest.mark.long
@@ -112,7 +112,7 @@ async def delete_secret(cluster: LocalCluster, name: str) -> None:
 
 async def status_with(cluster: LocalCluster, token: str) -> int:
     tls = ssl.create_default_context(cafile=str(cluster.access.authority))
-    async with httpx.AsyncClient(verify=tls) as http:
+    async with httpx.AsyncClient(verify=tls, timeout=PATIENCE_SECONDS) as http:
         answer = await http.get(
             f"{cluster.access.server}/version", headers={"Authorization": f"Bearer {token}"}
         )
@@ -230,9 +230,8 @@ async def judged(cluster: LocalCluster, port: int) -> Any:
     labels = {"kueue.x-k8s.io/queue-name": "default-queue"}
     body = review(submitted(labels=labels), userInfo=ADMIN)
     async with await trusting(cluster, port) as http:
-        answer = await http.post(
-            "/validate", json=body, extensions={"sni_hostname": SERVED_NAME}, timeout=30
-        )
+        extensions = {"sni_hostname": SERVED_NAME}
+        answer = await http.post("/validate", json=body, extensions=extensions)
         return answer.json()["response"]
 
 
@@ -241,7 +240,9 @@ async def trusting(cluster: LocalCluster, port: int) -> httpx.AsyncClient:
     secret = await cluster.client.get(SECRETS, NAMESPACE, SERVER_SECRET)
     authority = base64.b64decode(secret["data"]["ca.crt"]).decode()
     return httpx.AsyncClient(
-        base_url=f"https://127.0.0.1:{port}", verify=ssl.create_default_context(cadata=authority)
+        base_url=f"https://127.0.0.1:{port}",
+        verify=ssl.create_default_context(cadata=authority),
+        timeout=PATIENCE_SECONDS,
     )
 
 

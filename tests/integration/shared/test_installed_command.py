@@ -19,6 +19,7 @@ import pytest_asyncio
 from localcluster.access.running import RunningCluster
 from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.walkthrough import Person, blocks_of
 
 pytestmark = pytest.mark.long
@@ -110,7 +111,7 @@ async def test_a_person_does_what_the_page_says_with_the_installed_command(
     for words, proposed in ((("",), "team"), (("team", ""), "create"), (("team", "sh"), "show")):
         asked = (str(cluster.kubectl), "__complete", "appwrapper", *words)
         code, output = await asyncio.wait_for(
-            captured(asked, environment=everything, folder=tmp_path), 60
+            captured(asked, environment=everything, folder=tmp_path), PATIENCE_SECONDS
         )
         assert code == 0, output
         assert proposed in output.splitlines()

@@ -353,7 +353,7 @@ async def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path, kubecon
                 await http.post("/validate", json=body)
             assert (await http.get("/metrics")).status_code == 404
         metrics = await _metrics_port(webhook)
-        async with httpx.AsyncClient() as plain:
+        async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as plain:
             page = (await plain.get(f"http://127.0.0.1:{metrics}/metrics")).text.splitlines()
     assert 'controller_runtime_webhook_requests_total{code="200",webhook="/validate"} 2.0' in page
     assert 'appwrapper_webhook_denials_total{rule="pod_set_count",webhook="/validate"} 1.0' in page
