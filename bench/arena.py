@@ -20,6 +20,7 @@ from bench.peer import Peer
 from bench.results import Contender
 from localcluster.cluster import LocalCluster
 from localcluster.installers import training_operator
+from localcluster.machine.slowness import stretched
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
@@ -42,7 +43,7 @@ _CONFIGURATIONS = {
 }
 _OURS = "app.kubernetes.io/name=appwrapper"
 _WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-_PATIENCE = 60.0
+_PATIENCE = stretched(60.0)
 _PROBE_SECONDS = 0.05
 
 

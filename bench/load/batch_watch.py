@@ -8,10 +8,11 @@ from typing import Self
 
 from bench.errors import BenchError
 from bench.objects import BATCH_LABEL, NAMESPACE
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEventType
 
-_PATIENCE = 90.0
+_PATIENCE = stretched(90.0)
 _QUIET_SECONDS = 0.5
 
 Take = Callable[[WatchEventType, JsonObject], None]

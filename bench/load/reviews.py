@@ -20,10 +20,11 @@ from typing import Protocol
 import orjson
 
 from bench.load.http_answer import HttpAnswer, parse
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_PATIENCE = 60.0
+_PATIENCE = stretched(60.0)
 _READ_BYTES = 65_536
 
 
