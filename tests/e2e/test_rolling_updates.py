@@ -68,7 +68,7 @@ async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_de
     assert load.unlabelled == []
     # There was a load during each step. How many answers a second came is the machine's matter.
     during = [after - before for before, after in pairwise(answers)]
-    assert min(during) >= 10, (during, load.summary())
+    assert min(during) > 0, (during, load.summary())
     # What is claimed did happen: no replica of one round was there in the next, but one at the end.
     before, between, after, last = replicas
     assert not before & between
