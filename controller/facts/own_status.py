@@ -236,9 +236,11 @@ def _told_by_conditions(
         return transition_time(conditions, kind) if right else None
 
     deletion = {"forceful_deletion": since(CONDITION_DELETING_RESOURCES, "True")}
+    deployed = since(CONDITION_RESOURCES_DEPLOYED, "True")
     match phase:
+        case Phase.RESUMING:
+            return {"admission": deployed, "warmup": deployed}
         case Phase.RUNNING:
-            deployed = since(CONDITION_RESOURCES_DEPLOYED, "True")
             unready = since(CONDITION_PODS_READY, "False")
             # If pods were lost since, the periods begin then. While pods are ready none runs.
             begins = max(deployed, unready) if deployed and unready else None
@@ -254,7 +256,9 @@ def _told_by_conditions(
             begins = max(paused, failed) if paused and failed else paused
             return {**deletion, "deletion_on_failure": begins}
         case Phase.SUCCEEDED:
-            return {**deletion, "success": since(CONDITION_RESOURCES_DEPLOYED, "True")}
+            # The quota was released at the success. The Go operator counts from the deployment.
+            released = since(CONDITION_QUOTA_RESERVED, "False", Reason.SUCCEEDED)
+            return {**deletion, "success": released or deployed}
         case Phase.SUSPENDING | Phase.TERMINATING:
             return {**deletion}
     return {}

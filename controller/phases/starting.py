@@ -176,7 +176,8 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if unread and not snapshot.planned:  # components of another operator may exist already
         return (*tell_unreadable(snapshot), WakeAfter(LOOK_AGAIN))
     if not snapshot.planned:  # another operator began this, and recorded names after creating
-        return (PlanDeployment(), *BEGIN, CreateComponents(), WakeAfter(ZERO))
+        begin = BEGIN if snapshot.timers.admission is None else ()
+        return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),

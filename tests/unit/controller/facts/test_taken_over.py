@@ -1,13 +1,16 @@
 """Periods that another operator began: its conditions say since when."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from controller.apply.status import status_after
 from controller.facts.own_status import read_status
+from controller.phases import decide
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Timers
+from controller.phases.snapshot import Component, CreateProblem, FaultTolerance, Presence, Timers
 from controller.phases.timers import CLOCK_SKEW, Stamp, encode_timers
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
@@ -17,6 +20,7 @@ EARLY, LATE = NOW - timedelta(hours=2), NOW - timedelta(minutes=3)
 
 DEPLOYED, READY = "ResourcesDeployed", "PodsReady"
 UNHEALTHY, DELETING = "Unhealthy", "DeletingResources"
+QUOTA = "QuotaReserved"
 
 
 def said(kind: str, status: str, since: datetime, reason: str = "X") -> dict[str, Any]:
@@ -90,7 +94,30 @@ FAILED_PODS = said(UNHEALTHY, "True", EARLY, "FoundFailedPods")
             [said(DEPLOYED, "True", EARLY), said(DELETING, "True", LATE)],
             Timers(success=EARLY, forceful_deletion=LATE),
         ),
-        ("Resuming", [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)], Timers()),
+        # It succeeded later than it was deployed.
+        (
+            "Succeeded",
+            [said(DEPLOYED, "True", EARLY), said(QUOTA, "False", LATE, "Succeeded")],
+            Timers(success=LATE),
+        ),
+        (
+            "Succeeded",
+            [said(DEPLOYED, "True", EARLY), said(QUOTA, "True", LATE, "Succeeded")],
+            Timers(success=EARLY),
+        ),
+        (
+            "Succeeded",
+            [said(DEPLOYED, "True", EARLY), said(QUOTA, "False", LATE, "Suspended")],
+            Timers(success=EARLY),
+        ),
+        ("Succeeded", [said(QUOTA, "False", LATE, "Succeeded")], Timers(success=LATE)),
+        # The other one writes PodsReady only once: it may be of an earlier start.
+        (
+            "Resuming",
+            [said(DEPLOYED, "True", LATE), said(READY, "False", EARLY)],
+            Timers(admission=LATE, warmup=LATE),
+        ),
+        ("Resuming", [said(DEPLOYED, "False", EARLY)], Timers()),
         ("Suspended", [said(DEPLOYED, "False", EARLY)], Timers()),
         ("Running", [{"type": UNHEALTHY, "status": "True", "reason": "FoundFailedPods"}], Timers()),
     ],
@@ -123,3 +150,38 @@ def test_a_start_in_the_future_is_none() -> None:
     nearly = NOW + CLOCK_SKEW
     expected = Timers(forceful_deletion=nearly)
     assert timers_of("Suspending", said(DELETING, "True", nearly)) == expected
+
+
+def test_the_admission_period_of_one_taken_over_in_resuming_ends_when_its_own_would() -> None:
+    """The Go operator began it at 0 s; this one sees it at 21 s, and no create succeeds."""
+    start = NOW
+    config = FaultTolerance(admission_grace=timedelta(seconds=120))
+    component = {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}}
+    conditions = [said(DEPLOYED, "True", start), said(READY, "False", start)]
+    raw = {
+        "metadata": {"namespace": "n", "name": "a", "uid": "u"},
+        "spec": {"components": [component]},
+        "status": {"phase": "Resuming", "conditions": conditions},
+    }
+    problem = CreateProblem(fatal=False, message="403 Forbidden: exceeded quota", retry_at=start)
+    planned = Component(name="p", kind="Pod", presence=Presence.PLANNED, expected_pods=1)
+    phases: dict[int, str] = {}
+    for second in (21, 22, 119, 120):
+        now = start + timedelta(seconds=second)
+        appwrapper = AppWrapper(raw)
+        seen = read_status(appwrapper, now)
+        seen = replace(
+            seen, components=(planned,), create_problem=problem if seen.planned else None
+        )
+        status = status_after(appwrapper, seen.timers, decide(seen, now, config), now)
+        raw = {**raw, "status": status}
+        phases[second] = status["phase"]
+    assert phases == {21: "Resuming", 22: "Resuming", 119: "Resuming", 120: "Resetting"}
+
+
+def test_periods_of_ours_that_are_stored_do_not_follow_the_conditions() -> None:
+    """A stored timer outlives a crash, and the condition is older."""
+    ours = Timers(admission=LATE, warmup=LATE)
+    stored = encode_timers(ours, Stamp(Phase.RESUMING.value, attempt=1, retries=0))
+    deployed = said(DEPLOYED, "True", EARLY)
+    assert timers_of("Resuming", deployed, attempt=1, timers=stored) == ours

@@ -193,8 +193,13 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"planned": False},
+            (PlanDeployment(), CreateComponents(), AT_ONCE),
+            id="begun by another operator at a known time: its periods go on",
+        ),
+        pytest.param(
+            {"planned": False, "timers": Timers()},
             (PlanDeployment(), *BOTH_BEGIN, CreateComponents(), AT_ONCE),
-            id="begun by another operator",
+            id="begun by another operator at an unknown time: its periods begin now",
         ),
         pytest.param(
             {"suspend": True},
