@@ -80,6 +80,7 @@ from webhook.rules.restore import (
 )
 from webhook.rules.submission import Facts, Submission, components_of
 from webhook.rules.uncounted import (
+    check_readable_directly,
     check_uncounted_directly,
     check_uncounted_pods,
     check_uncounted_resources,
@@ -187,6 +188,7 @@ MUTATE_DIRECT_KIND: Final[dict[str, _MutationRule]] = {
 VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
     "direct_kinds": check_direct_kind,
     "direct_owner": check_direct_owner,
+    "direct_readable": check_readable_directly,
     "direct_uncounted": check_uncounted_directly,
     "direct_endings": check_direct_endings,
     "direct_pod_labels": check_direct_pod_labels,

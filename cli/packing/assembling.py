@@ -18,7 +18,7 @@ from shared.api.objects import (
     metadata,
 )
 from shared.kinds.kind import PodSet, PodSetError
-from shared.kinds.table import BY_GROUP_KIND, known_versions, pod_sets_to_declare
+from shared.kinds.table import BY_GROUP_KIND, pod_sets_to_declare
 from webhook.rules.kinds import is_listed
 
 if TYPE_CHECKING:
@@ -185,16 +185,13 @@ def _is_unknown(manifest: Manifest, allowed: "AllowedKinds") -> bool:
     """True if the object may be wrapped but the operator does not know its pods."""
     if not is_listed(manifest.group_kind, allowed.wrapped):
         return False
-    if manifest.group_kind not in BY_GROUP_KIND:
-        return manifest.group_kind != f"{APPWRAPPERS.group}/{APPWRAPPERS.kind}"
-    return bool(known_versions(manifest.value))
+    known = {*BY_GROUP_KIND, f"{APPWRAPPERS.group}/{APPWRAPPERS.kind}"}
+    return manifest.group_kind not in known
 
 
 def _needs_pod_sets(manifest: Manifest) -> CommandError:
-    versions = known_versions(manifest.value)
-    known = f" (they are known in {' and '.join(versions)})" if versions else ""
     return CommandError(
-        f"{manifest.located()}: the number of pods of a {manifest.group_kind} is unknown{known}."
+        f"{manifest.located()}: the number of pods of a {manifest.group_kind} is unknown."
         f" Give the path of its pod template and the number of pods:"
         f" --podset {manifest}:template.spec.template=4."
         f" If it makes no pods: --podset {manifest}:none",

@@ -25,10 +25,10 @@ from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_UID
 from shared.api.objects import NODES, PODS, JsonObject, Resource, is_label_value
-from shared.kinds.kind import CLAIMS, POD_GROUPS, SERVICES
 from shared.kinds.pod import POD
 from shared.kinds.scaled import REPLICA_SETS
 from shared.kinds.table import BY_GROUP_KIND, KINDS
+from shared.kinds.without_pods import CLAIMS, POD_GROUPS, SERVICES
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from shared.api.conditions import ComponentReport, Progress, from_conditions, number
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, lenient_count_at
+from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, count_at
 
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 BACKOFF_LIMIT: Final = 6  # the default of a Job
@@ -25,8 +25,8 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 def pods_at_once(template: JsonObject, spec: str) -> int:
     """Return the parallelism, limited to completions. Completions alone give 1."""
-    parallelism = lenient_count_at(template, f"{spec}.parallelism", default=1)
-    return min(parallelism, lenient_count_at(template, f"{spec}.completions", default=parallelism))
+    parallelism = count_at(template, f"{spec}.parallelism")
+    return min(parallelism, count_at(template, f"{spec}.completions", default=parallelism))
 
 
 def job_specs(_template: JsonObject) -> Iterator[str]:

@@ -8,18 +8,17 @@ from shared.api.conditions import ComponentReport, Progress, from_conditions, nu
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import COMPLETION_INDEX, JOBS, pods_at_once
 from shared.kinds.kind import (
-    SERVICES,
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,
     Kind,
     Maker,
     PodSet,
-    exists,
+    count_at,
     length_at,
-    lenient_count_at,
     value_or_none,
 )
+from shared.kinds.without_pods import SERVICES
 
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 
@@ -29,9 +28,7 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     found = []
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         job = f"template.spec.replicatedJobs[{index}]"
-        if not exists(template, f"{job}.template"):
-            continue
-        replicas = lenient_count_at(template, f"{job}.replicas", default=1)
+        replicas = count_at(template, f"{job}.replicas")
         found.append(
             PodSet(
                 f"{job}.template.spec.template",
@@ -140,7 +137,7 @@ def _jobs(item: JsonObject) -> Iterator[_Jobs]:
         name = template.get("name") or ""
         yield _Jobs(
             name,
-            lenient_count_at(item, f"{path}.replicas", default=1),
+            count_at(item, f"{path}.replicas"),
             pods_at_once(item, f"{path}.template.spec"),
             template.get("dependsOn") or [],
             known.get(name) or {},

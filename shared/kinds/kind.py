@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from shared.api.conditions import ComponentReport, Progress
-from shared.api.objects import CONFIGMAPS, SECRETS, JsonObject, JsonValue, Resource, type_of
+from shared.api.objects import JsonObject, JsonValue, Resource, type_of
 from shared.kinds.uncounted import Counter, LeftPods, Uncounted
 
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
@@ -32,6 +32,10 @@ class PodSetError(ValueError):
 
 class PodSetPathError(PodSetError):
     """Raised if a path leads to no pod template."""
+
+
+class AbsentPathError(PodSetPathError):
+    """Raised if an object on the path lacks the next field, or is null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,10 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
             walked += f"[{element}]"
         else:
             if not isinstance(value, dict):
-                raise PodSetPathError(f"{_cut(walked)} is {type_of(value)}, not an object")
+                error = AbsentPathError if value is None else PodSetPathError
+                raise error(f"{_cut(walked)} is {type_of(value)}, not an object")
             if element not in value:
-                raise PodSetPathError(f"{_cut(walked)} has no field {_cut(element)!r}")
+                raise AbsentPathError(f"{_cut(walked)} has no field {_cut(element)!r}")
             value = value[element]
             walked += f".{element}"
     return value
@@ -181,44 +186,61 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-# Counts of pods in an object, read as Kueue reads them: some fields strictly, some not.
+# The fields of an object that decide about its pods. A value of another form is refused, never
+# counted as nothing: the Kind's operator may read it in another way.
+
+
+def optional_at(template: JsonObject, path: str) -> JsonValue:
+    """Return the value at `path`; None if it, or an object on the path, is absent or null.
+
+    Raise PodSetPathError if something else than an object is on the path.
+    """
+    try:
+        return value_at(template, path)
+    except AbsentPathError:
+        return None
 
 
 def count_at(template: JsonObject, path: str, *, default: int = 1) -> int:
     """Return the number at `path`; `default` if absent or null. Raise PodSetError otherwise."""
-    value = value_or_none(template, path)
+    value = optional_at(template, path)
     if value is None:
         return default
     if type(value) is not int:  # bool is an int in Python, not in Kubernetes
         raise PodSetError(f"{path} must be an integer")
+    if not 0 <= value <= MAXIMUM_REPLICAS:
+        raise PodSetError(f"{path} is {value}: it must be from 0 to {MAXIMUM_REPLICAS}")
     return value
 
 
-def lenient_count_at(template: JsonObject, path: str, *, default: int) -> int:
-    """Return the integer at `path`; `default` for any other value (as in Kueue)."""
-    value = value_or_none(template, path)
-    return value if type(value) is int else default
-
-
 def length_at(template: JsonObject, path: str) -> int:
-    """Return the length of the array at `path`; 0 for any other value.
+    """Return the length of the array at `path`; 0 if absent or null.
 
-    Raise PodSetError if it has more elements than there can be pod sets.
+    Raise PodSetError for any other value, and for more elements than there can be pod sets.
     """
-    value = value_or_none(template, path)
-    length = len(value) if isinstance(value, list) else 0
-    if length > MOST_POD_SETS:
-        raise PodSetError(f"{path} has {length} elements, but at most {MOST_POD_SETS} are read")
-    return length
+    value = optional_at(template, path)
+    if value is None:
+        return 0
+    if not isinstance(value, list):
+        raise PodSetError(f"{path} is {type_of(value)}, not an array")
+    if len(value) > MOST_POD_SETS:
+        raise PodSetError(f"{path} has {len(value)} elements, but at most {MOST_POD_SETS} are read")
+    return len(value)
 
 
-def exists(template: JsonObject, path: str) -> bool:
-    """True if there is a value at `path`, also if it is null."""
-    try:
-        value_at(template, path)
-    except PodSetPathError:
-        return False
-    return True
+def fields_at(template: JsonObject, path: str) -> JsonObject:
+    """Return the object at `path`; {} if absent or null.
+
+    Raise PodSetError for any other value, and for more fields than there can be pod sets.
+    """
+    value = optional_at(template, path)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise PodSetError(f"{path} is {type_of(value)}, not an object")
+    if len(value) > MOST_POD_SETS:
+        raise PodSetError(f"{path} has {len(value)} fields, but at most {MOST_POD_SETS} are read")
+    return value
 
 
 def value_or_none(template: JsonObject, path: str) -> JsonValue:
@@ -237,6 +259,12 @@ def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet,
         except PodSetPathError as error:
             needed = "spec" if pod_set.path == ROOT else pod_set.path.removeprefix(f"{ROOT}.")
             raise PodSetPathError(f"the {template.get('kind')} needs {needed}: {error}") from error
+    return bounded(pod_sets)
+
+
+def bounded(pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
+    """Return the same pod sets. Raise PodSetError for a count that no operator could hold."""
+    for pod_set in pod_sets:
         if not 0 <= pod_set.replicas <= MAXIMUM_REPLICAS:
             raise PodSetError(
                 f"{pod_set.path} would have {pod_set.replicas} replicas: "
@@ -358,32 +386,3 @@ class Kind:
     def group_kind(self) -> str:
         """Return `group/Kind`, or `Kind` in the core group."""
         return self.resource.gvk.group_kind
-
-
-# Kinds that hold no pods and make none: their quota is never released early.
-
-SERVICES: Final = Resource("", "v1", "services", "Service")
-CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-
-_GRANTED: Final = (
-    "Wrapped resources of the core group. Watched so that an external deletion is noticed."
-)
-
-SERVICE = Kind(resource=SERVICES, granted=_GRANTED)
-CONFIG_MAP = Kind(resource=CONFIGMAPS, granted=_GRANTED)
-SECRET = Kind(
-    resource=SECRETS,
-    granted="Wrapped Secrets, each looked up by its own name. No list and no watch: the controller "
-    "never sees a Secret that it did not create.",
-    listed=False,
-)
-CLAIM = Kind(resource=CLAIMS, granted=_GRANTED)
-SERVICE_ACCOUNT = Kind(
-    resource=Resource("", "v1", "serviceaccounts", "ServiceAccount"), granted=_GRANTED
-)
-POD_GROUP = Kind(
-    resource=POD_GROUPS,
-    granted="Gang scheduling: the PodGroup that Coscheduling waits for is wrapped beside the "
-    "workload.",
-)

@@ -12,8 +12,9 @@ from shared.api.conditions import (
     number,
 )
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError, count_at, value_or_none
+from shared.kinds.kind import Kind, Maker, PodSet, PodSetError, count_at, optional_at
 from shared.kinds.scaled import STATEFUL_SETS
+from shared.kinds.without_pods import SERVICES
 
 _GROUP: Final = "template.spec.leaderWorkerTemplate"
 
@@ -27,7 +28,7 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     if size < 1:
         raise PodSetError(f"{_GROUP}.size is {size}, but a group has at least its leader")
     leader, worker = f"{_GROUP}.leaderTemplate", f"{_GROUP}.workerTemplate"
-    if value_or_none(template, leader) is None:
+    if optional_at(template, leader) is None:
         return (PodSet(worker, groups * size),)
     if size == 1:
         return (PodSet(leader, groups),)

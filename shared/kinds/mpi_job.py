@@ -12,8 +12,9 @@ from shared.api.conditions import (
 )
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import BACKOFF_LIMIT, JOBS
-from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles, count_at, exists
+from shared.kinds.kind import Kind, Maker, PodSet, Roles, count_at, fields_at
 from shared.kinds.uncounted import CLEAN_POD_POLICY
+from shared.kinds.without_pods import POD_GROUPS, SERVICES
 
 _MPI_OPERATOR: Final = "kubeflow.org/v2beta1"
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
@@ -23,13 +24,14 @@ _ROLES: Final = {"Launcher": 1, "Worker": 0}
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     """Return Launcher, then Worker."""
+    specs = fields_at(template, _SPECS)
     return tuple(
         PodSet(
             f"{_SPECS}.{role}.template",
             count_at(template, f"{_SPECS}.{role}.replicas", default=default),
         )
         for role, default in _ROLES.items()
-        if exists(template, f"{_SPECS}.{role}.template")
+        if role in specs
     )
 
 

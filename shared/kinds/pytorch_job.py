@@ -6,19 +6,17 @@ from typing import Final
 from shared.api.conditions import ComponentReport, from_conditions, succeeded_replicas
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import (
-    POD_GROUPS,
-    SERVICES,
     TAS_POD_INDEX_LABEL,
     IndexLabel,
     Kind,
     PodSet,
     Roles,
     count_at,
-    exists,
-    lenient_count_at,
-    value_or_none,
+    fields_at,
+    optional_at,
 )
 from shared.kinds.uncounted import CLEAN_POD_POLICY, Counter, Uncounted, resources_used
+from shared.kinds.without_pods import POD_GROUPS, SERVICES
 
 _SPECS: Final = "template.spec.pytorchReplicaSpecs"
 _ELASTIC: Final = "template.spec.elasticPolicy"
@@ -28,6 +26,7 @@ _ROLES: Final = ("Master", "Worker")
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     """Return Master, then Worker, in any order of the object."""
+    specs = fields_at(template, _SPECS)
     return tuple(
         PodSet(
             f"{_SPECS}.{role}.template",
@@ -35,7 +34,7 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
             {TAS_POD_INDEX_LABEL: _REPLICA_INDEX},
         )
         for role in _ROLES
-        if exists(template, f"{_SPECS}.{role}.template")
+        if role in specs
     )
 
 
@@ -56,15 +55,15 @@ def uncounted(template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
     Neither counter follows the autoscaler: the Workload keeps its first number while more workers
     run.
     """
-    if not value_or_none(template, f"{_ELASTIC}.metrics"):
+    if not optional_at(template, f"{_ELASTIC}.metrics"):
         return
-    counted = lenient_count_at(template, f"{_SPECS}.Worker.replicas", default=1)
-    at_least = lenient_count_at(template, f"{_ELASTIC}.minReplicas", default=counted)
-    if lenient_count_at(template, f"{_ELASTIC}.maxReplicas", default=at_least) > counted:
+    counted = count_at(template, f"{_SPECS}.Worker.replicas")
+    at_least = count_at(template, f"{_ELASTIC}.minReplicas", default=counted)
+    if count_at(template, f"{_ELASTIC}.maxReplicas", default=at_least) > counted:
         yield Uncounted(
             path=f"{_ELASTIC}.metrics",
             what="workers beyond replicas; write maxReplicas equal to replicas",
-            uses=resources_used(value_or_none(template, f"{_SPECS}.Worker.template")),
+            uses=resources_used(optional_at(template, f"{_SPECS}.Worker.template")),
         )
 
 

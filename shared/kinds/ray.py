@@ -19,18 +19,15 @@ from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
 from shared.kinds.kind import (
     MAXIMUM_REPLICAS,
-    SERVICES,
     Kind,
     Maker,
     PodSet,
-    PodSetError,
     count_at,
-    exists,
     length_at,
-    lenient_count_at,
-    value_or_none,
+    optional_at,
 )
 from shared.kinds.uncounted import Counter, Uncounted, resources_asked, resources_used
+from shared.kinds.without_pods import SERVICES
 
 RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 _OF_CLUSTER: Final = "template.spec"
@@ -63,8 +60,7 @@ def _pod_sets(template: JsonObject, spec: str) -> tuple[PodSet, ...]:
     found = [PodSet(f"{spec}.headGroupSpec.template")]
     for index in range(length_at(template, f"{spec}.workerGroupSpecs")):
         group = f"{spec}.workerGroupSpecs[{index}]"
-        if exists(template, f"{group}.template"):
-            found.append(PodSet(f"{group}.template", count_at(template, f"{group}.replicas")))
+        found.append(PodSet(f"{group}.template", count_at(template, f"{group}.replicas")))
     return tuple(found)
 
 
@@ -83,19 +79,15 @@ class WorkerGroup:
 
 
 def worker_groups(template: JsonObject, cluster: str) -> Iterator[WorkerGroup]:
-    """Yield the groups of the cluster whose spec is at `cluster`; none if there are too many."""
-    try:
-        groups = length_at(template, f"{cluster}.workerGroupSpecs")
-    except PodSetError:
-        return
-    for index in range(groups):
+    """Yield the groups of the cluster whose spec is at `cluster`. Raise PodSetError."""
+    for index in range(length_at(template, f"{cluster}.workerGroupSpecs")):
         path = f"{cluster}.workerGroupSpecs[{index}]"
         yield WorkerGroup(
             path,
-            lenient_count_at(template, f"{path}.replicas", default=1),
-            lenient_count_at(template, f"{path}.minReplicas", default=0),
-            lenient_count_at(template, f"{path}.maxReplicas", default=MAXIMUM_REPLICAS),
-            lenient_count_at(template, f"{path}.numOfHosts", default=1),
+            count_at(template, f"{path}.replicas"),
+            count_at(template, f"{path}.minReplicas", default=0),
+            count_at(template, f"{path}.maxReplicas", default=MAXIMUM_REPLICAS),
+            count_at(template, f"{path}.numOfHosts"),
         )
 
 
@@ -111,11 +103,11 @@ def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncount
     (clusterSelector). Only one mode of submission reads the template.
     """
     yield from _uncounted(template, _OF_JOB, counter)
-    if value_or_none(template, "template.spec.submissionMode") in _WITHOUT_SUBMITTER:
+    if optional_at(template, "template.spec.submissionMode") in _WITHOUT_SUBMITTER:
         return
-    if counter is Counter.DIRECT and not value_or_none(template, "template.spec.clusterSelector"):
+    if counter is Counter.DIRECT and not optional_at(template, "template.spec.clusterSelector"):
         return
-    if uses := resources_used(value_or_none(template, _SUBMITTER)):
+    if uses := resources_used(optional_at(template, _SUBMITTER)):
         yield Uncounted(
             path=_SUBMITTER,
             what="Kueue does not see the pod that submits the job",
@@ -151,7 +143,7 @@ def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator
                 instead="write numOfHosts 1, or create it without wrapping it",
                 uses=_used_by(template, group),
             )
-    if value_or_none(template, f"{cluster}.enableInTreeAutoscaling"):
+    if optional_at(template, f"{cluster}.enableInTreeAutoscaling"):
         yield from _autoscaling(template, cluster, counter, groups)
 
 
@@ -167,7 +159,7 @@ def _autoscaling(
             uses=frozenset().union(*(_used_by(template, group) for group in growing)),
         )
     own = f"{cluster}.autoscalerOptions.resources"
-    if uses := resources_asked(value_or_none(template, own)):
+    if uses := resources_asked(optional_at(template, own)):
         yield Uncounted(
             path=own,
             what="not every Kueue sees the autoscaler's container",
@@ -177,7 +169,7 @@ def _autoscaling(
 
 
 def _used_by(template: JsonObject, group: WorkerGroup) -> frozenset[str]:
-    return resources_used(value_or_none(template, f"{group.path}.template"))
+    return resources_used(optional_at(template, f"{group.path}.template"))
 
 
 def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
@@ -187,10 +179,10 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
     that replace them never delete the cluster of a job that missed its deadline. Kueue itself
     suspends the Job that submits (measured).
     """
-    head = resources_used(value_or_none(template, f"{_OF_JOB}.headGroupSpec.template"))
+    head = resources_used(optional_at(template, f"{_OF_JOB}.headGroupSpec.template"))
     workers = (_used_by(template, group) for group in worker_groups(template, _OF_JOB))
     uses = head.union(*workers)
-    if value_or_none(template, _SHUTDOWN) is not True:
+    if optional_at(template, _SHUTDOWN) is not True:
         yield Uncounted(
             path=_SHUTDOWN,
             what="the cluster keeps running after the job has ended",
@@ -199,7 +191,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
             kind=FieldErrorKind.REQUIRED,
         )
     most = int(longest.total_seconds())
-    stays = value_or_none(template, _TTL)
+    stays = optional_at(template, _TTL)
     if isinstance(stays, int) and stays > most:
         yield Uncounted(
             path=_TTL,
@@ -210,7 +202,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
             value=str(stays),
         )
     for path in _OTHER_ENDS:
-        if value_or_none(template, path) is not None:
+        if optional_at(template, path) is not None:
             yield Uncounted(
                 path=path,
                 what="KubeRay then keeps the cluster of a job that misses its deadline",

@@ -18,18 +18,16 @@ from shared.api.conditions import (
 )
 from shared.api.names import LABEL_UID
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import CLAIMS, IndexLabel, Kind, Maker, PodSet, count_at, exists
+from shared.kinds.kind import IndexLabel, Kind, Maker, PodSet, count_at
+from shared.kinds.without_pods import CLAIMS
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return one pod set; none without a pod template, as in Kueue."""
-    path = "template.spec.template"
-    if not exists(template, path):
-        return ()
-    return (PodSet(path, count_at(template, "template.spec.replicas")),)
+    """Return one pod set."""
+    return (PodSet("template.spec.template", count_at(template, "template.spec.replicas")),)
 
 
 def deployment_report(item: JsonObject) -> ComponentReport:

@@ -8,29 +8,25 @@ writes them into the spec at creation.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from shared.api.conditions import NO_PROGRESS, UNFINISHED, ComponentReport, Progress
-from shared.api.findings import FieldErrorKind, quoted
-from shared.api.objects import JsonObject, JsonValue
+from shared.api.findings import FieldError, FieldErrorKind, quoted
+from shared.api.objects import JsonObject, type_of
 from shared.kinds.job import JOB
 from shared.kinds.job_set import JOB_SET
 from shared.kinds.kind import (
-    CLAIM,
-    CONFIG_MAP,
-    MOST_POD_SETS,
-    POD_GROUP,
-    SECRET,
-    SERVICE,
-    SERVICE_ACCOUNT,
+    ROOT,
     Kind,
     PodSet,
     PodSetError,
     Roles,
+    bounded,
     checked,
     declared_pod_sets,
-    value_or_none,
+    fields_at,
+    optional_at,
+    template_at,
 )
 from shared.kinds.leader_worker_set import LEADER_WORKER_SET
 from shared.kinds.mpi_job import MPI_JOB
@@ -39,6 +35,7 @@ from shared.kinds.pytorch_job import PYTORCH_JOB
 from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
 from shared.kinds.uncounted import Counter, Uncounted, resources_used
+from shared.kinds.without_pods import CLAIM, CONFIG_MAP, POD_GROUP, SECRET, SERVICE, SERVICE_ACCOUNT
 
 KINDS: Final = (
     PYTORCH_JOB,
@@ -161,26 +158,40 @@ def known_versions(template: JsonObject) -> list[str]:
     return [] if version in known else known
 
 
-def pod_sets_in_known_version(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return the pod sets that the object would have in a known version.
+def unreadable(template: JsonObject, counter: Counter) -> FieldError | None:
+    """Return why the record of a known Kind cannot read the object; None if there is no reason.
 
-    () if there is none, or if the object does not have that version's form.
+    Such an object is refused: pods that no record can read would run uncounted.
     """
-    for version in known_versions(template):
-        other = {**template, "apiVersion": version}
-        try:
-            if found := inferred_pod_sets(other) or pod_sets_to_declare(other):
-                return found
-        except PodSetError:
-            continue
-    return ()
+    if versions := known_versions(template):
+        version, _kind = _version_and_kind(template)
+        detail = f"use {' or '.join(versions)}"
+        return FieldError(f"{ROOT}.apiVersion", FieldErrorKind.UNSUPPORTED, detail, quoted(version))
+    kind = known_kind(template)
+    try:
+        for _read in _readings(kind, template, counter) if kind is not None else ():
+            pass
+    except PodSetError as error:
+        return FieldError(ROOT, FieldErrorKind.INVALID, str(error))
+    return None
+
+
+def _readings(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[object]:
+    """Read everything that decides about the object's pods. Raise PodSetError.
+
+    A directly created object may lack pod templates: a RayJob on an existing cluster has none.
+    """
+    if counter is Counter.WRAPPED:
+        yield from _pod_sets(kind, template)
+    yield from every_pod_template(kind, template)
+    yield from uncounted(kind, template, counter)
 
 
 def uncounted(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
     """Yield what runs, or may run, for `template` although `counter` does not count it."""
     if kind.roles is not None:
         # Operators that accept role names in any case also make the pods of uncounted roles.
-        for role, path, pod_template in islice(_roles(kind.roles, template), MOST_POD_SETS):
+        for role, path, pod_template in _roles(kind.roles, template):
             if role not in kind.roles.counted:
                 yield Uncounted(
                     path=kind.roles.path,
@@ -203,23 +214,20 @@ def _unknown_role(role: str, counted: tuple[str, ...]) -> str:
 
 
 def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the pod templates of `template`, each with its path, counted or not.
+    """Yield the pod templates that `template` has, each with its path, counted or not.
 
-    Raise PodSetError if there are too many.
+    Raise PodSetError.
     """
-    found: list[tuple[str, JsonValue]] = []
+    paths = list(kind.more_templates)
+    if kind.pod_sets is not None:
+        found = bounded(kind.pod_sets(template))
+        paths += [each.path for each in found] if kind.roles is None else []
     if kind.roles is not None:
-        roles = list(islice(_roles(kind.roles, template), MOST_POD_SETS + 1))
-        if len(roles) > MOST_POD_SETS:
-            raise PodSetError(f"{kind.roles.path} has more than {MOST_POD_SETS} roles")
-        found = [(path, each) for _role, path, each in roles]
-    elif kind.pod_sets is not None:
-        paths = [pod_set.path for pod_set in kind.pod_sets(template)]
-        found = [(path, value_or_none(template, path)) for path in paths]
-    found += [(path, value_or_none(template, path)) for path in kind.more_templates]
-    for path, pod_template in found:
-        if isinstance(pod_template, dict):
+        for _role, path, pod_template in _roles(kind.roles, template):
             yield path, pod_template
+    for path in paths:
+        if optional_at(template, path) is not None:
+            yield path, template_at(template, path)
 
 
 def has_more_templates(kind: Kind, template: JsonObject) -> bool:
@@ -228,16 +236,17 @@ def has_more_templates(kind: Kind, template: JsonObject) -> bool:
         return True
     if kind.roles is None:
         return False
-    specs = value_or_none(template, kind.roles.path)
-    return isinstance(specs, dict) and any(role not in kind.roles.counted for role in specs)
+    return any(role not in kind.roles.counted for role in fields_at(template, kind.roles.path))
 
 
-def _roles(roles: Roles, template: JsonObject) -> Iterator[tuple[str, str, JsonValue]]:
-    """Yield each role, the path of its pod template, and the template."""
-    specs = value_or_none(template, roles.path)
-    for role, spec in specs.items() if isinstance(specs, dict) else ():
+def _roles(roles: Roles, template: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield each role, the path of its pod template, and the template. Raise PodSetError."""
+    for role, spec in fields_at(template, roles.path).items():
         path = f"{roles.path}.{role}.template"
-        yield role, path, spec.get("template") if isinstance(spec, dict) else None
+        found = spec.get("template") if isinstance(spec, dict) else spec
+        if not isinstance(found, dict | None):
+            raise PodSetError(f"{path} is {type_of(found)}, not a pod template")
+        yield role, path, found or {}
 
 
 def _pod_sets(kind: Kind, template: JsonObject) -> tuple[PodSet, ...]:

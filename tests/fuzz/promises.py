@@ -124,6 +124,54 @@ def _check_admitted(target: Any) -> None:
         assert template["kind"] != "AppWrapper"
         assert (template.get("metadata") or {}).get("namespace") in (None, "", "team1")
         assert not component.get("podSetInfos"), "quota that nobody granted"
+        _check_counted(template)
+
+
+_LARGEST_COUNT = 2**31 - 1
+_MOST_GROUPS = 100
+# Kinds with pods, and the versions in which they are counted.
+_VERSIONS = {
+    ("", "Pod"): ("v1", "/v1"),
+    ("batch", "Job"): ("batch/v1",),
+    ("apps", "Deployment"): ("apps/v1",),
+    ("apps", "StatefulSet"): ("apps/v1",),
+    ("jobset.x-k8s.io", "JobSet"): ("jobset.x-k8s.io/v1alpha2",),
+    ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1",),
+    ("kubeflow.org", "MPIJob"): ("kubeflow.org/v1", "kubeflow.org/v2beta1"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("leaderworkerset.x-k8s.io/v1",),
+    ("ray.io", "RayCluster"): ("ray.io/v1",),
+    ("ray.io", "RayJob"): ("ray.io/v1",),
+}
+
+
+def _check_counted(template: Any) -> None:
+    """Neither an unknown version nor an impossible count hides pods."""
+    group = template["apiVersion"].rpartition("/")[0]
+    versions = _VERSIONS.get((group, template["kind"]))
+    if versions is None:
+        return
+    assert template["apiVersion"] in versions, "pods that nobody counts"
+    spec = template.get("spec") or {}
+    for groups in _groups_of_pods(template["kind"], spec):
+        assert len(groups) <= _MOST_GROUPS, "groups that nobody counts"
+        for each in groups:
+            replicas = each.get("replicas")
+            assert replicas is None or type(replicas) is int, "a count of another type"
+            assert 0 <= (replicas or 0) <= _LARGEST_COUNT, "an impossible count"
+
+
+def _groups_of_pods(kind: str, spec: Any) -> Iterator[list[Any]]:
+    """Each part of a spec that says how many pods there are."""
+    cluster = (spec.get("rayClusterSpec") if kind == "RayJob" else spec) or {}
+    if kind in ("RayCluster", "RayJob"):
+        yield cluster.get("workerGroupSpecs") or []
+    elif kind == "JobSet":
+        yield spec.get("replicatedJobs") or []
+    elif kind in ("PyTorchJob", "MPIJob"):
+        roles = spec.get(f"{kind.removesuffix('Job').lower()}ReplicaSpecs") or {}
+        yield list(roles.values())
+    elif kind not in ("Pod", "Job"):
+        yield [spec]
 
 
 def _has_too_many(target: Any) -> bool:

@@ -305,9 +305,9 @@ def _warn_of_restarts(
             shown = policy if written else f"absent means {policy}, which"
             restarts = f"restarts a failed {_RESTARTING[policy]} first"
             yield AdmissionWarning(f"{path}: {shown} {restarts}, {late} Never")
-        if kind is None:
+        if component.record is None:
             continue
-        for path, limit, default, again in _retries(component, kind):
+        for path, limit, default, again in _retries(component, component.record):
             shown = f"absent means {default}, which" if limit is None else f"{limit}"
             yield AdmissionWarning(f"{path}: {shown} {again} first, {late} 0")
 
@@ -337,12 +337,7 @@ def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None
     """
     template = component.template
     by_job, by_kind = "lets the Job replace failed pods", f"lets the {component.kind} retry"
-    try:
-        found = [
-            (f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)
-        ]
-    except PodSetError:
-        return  # another rule reports it
+    found = [(f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)]
     found += [(path, default, by_kind) for path, default in kind.retries(template)]
     for path, default, again in found:
         holder = value_or_none(template, path.rpartition(".")[0])

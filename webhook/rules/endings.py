@@ -14,10 +14,11 @@ from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, qu
 from shared.api.objects import JsonObject
 from shared.injection.pod_template import long_grace_periods
 from shared.kinds.kind import Kind, elements_of, value_or_none
+from shared.kinds.table import every_pod_template
 from shared.kinds.uncounted import LeftPods, Uncounted, resources_used
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
-from webhook.rules.submission import Facts, direct_kind, direct_pod_templates, in_object
+from webhook.rules.submission import Facts, direct_kind, in_object
 from webhook.rules.uncounted import counted_among
 
 # The reasons for one object: no user reads more.
@@ -88,7 +89,7 @@ def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> I
 
 def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
     """Yield grace periods above `longest`: a deleted pod that ignores SIGTERM runs that long."""
-    for path, template in direct_pod_templates(kind, target):
+    for path, template in every_pod_template(kind, target):
         for each in long_grace_periods(template, longest):
             yield Uncounted(
                 path=f"{path}.{each.path}",
@@ -103,5 +104,5 @@ def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator
 def _used(kind: Kind, target: JsonObject) -> frozenset[str]:
     """Return the resources that any of its pods uses."""
     return frozenset().union(
-        *(resources_used(each) for _path, each in direct_pod_templates(kind, target))
+        *(resources_used(each) for _path, each in every_pod_template(kind, target))
     )

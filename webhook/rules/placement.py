@@ -6,15 +6,14 @@ from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject
-from shared.kinds.kind import ROOT, PodSetError, value_or_none
-from shared.kinds.table import BY_GROUP_KIND
+from shared.kinds.kind import ROOT, value_or_none
+from shared.kinds.table import every_pod_template
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
     Component,
     Facts,
     Submission,
     direct_kind,
-    direct_pod_templates,
     in_object,
     other_pod_templates,
     pod_templates,
@@ -41,7 +40,7 @@ def check_direct_node_names(request: AdmissionRequest, facts: Facts) -> Iterator
     """Reject `spec.nodeName` in the pod templates of directly created objects."""
     if (kind := direct_kind(request, facts)) is None:
         return
-    templates = direct_pod_templates(kind, request.object)
+    templates = every_pod_template(kind, request.object)
     errors = (error for path, template in templates for error in _bound(in_object(path), template))
     yield from map(str, islice(errors, _MOST_REASONS))
 
@@ -82,10 +81,7 @@ def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
 
 
 def _jobs_of(component: Component) -> list[str]:
-    """Return the paths of its Jobs; none if unreadable: another rule rejects that."""
-    kind = BY_GROUP_KIND.get(component.group_kind)
-    try:
-        specs = list(kind.job_specs(component.template)) if kind is not None else []
-    except PodSetError:
-        return []
+    """Return the paths of its Jobs."""
+    kind = component.record
+    specs = kind.job_specs(component.template) if kind is not None else ()
     return [spec.removesuffix(".spec") for spec in specs]

@@ -17,8 +17,6 @@ from shared.kinds.table import (
     BY_GROUP_KIND,
     has_more_templates,
     inferred_pod_sets,
-    known_versions,
-    pod_sets_in_known_version,
     pod_sets_once_admitted,
     pod_sets_to_declare,
 )
@@ -105,16 +103,15 @@ def _check_inferred(
 ) -> Iterator[FieldError | AdmissionWarning]:
     """Reject declared pod sets that differ from those that Kueue infers.
 
-    For Kinds that Kueue does not infer, compare them with the real ones if `facts` are given.
+    For Kinds that Kueue does not infer, compare them with the real ones if `facts` are given. The
+    pod sets of an unreadable template are unknown: `components_of` rejects it.
     """
-    try:
-        inferred = inferred_pod_sets(component.template)
-        if inferred is None:
-            yield from _check_not_inferred(component, declared, facts)
-    except PodSetError as error:
-        yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, str(error))
+    if component.record is None:
         return
-    if declared and inferred is not None and _counts(declared) != _counts(inferred):
+    inferred = inferred_pod_sets(component.template)
+    if inferred is None:
+        yield from _check_not_inferred(component, declared, facts)
+    elif declared and _counts(declared) != _counts(inferred):
         yield FieldError(
             f"{component.path}.podSets",
             FieldErrorKind.INVALID,
@@ -126,54 +123,14 @@ def _check_inferred(
 def _check_not_inferred(
     component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """Compare declared pod sets with the real ones. Undeclared pods would run without quota.
-
-    Raise PodSetError if none is declared and the real ones cannot be determined.
-    """
+    """Compare declared pod sets with the real ones. Undeclared pods would run without quota."""
+    expected = pod_sets_to_declare(component.template) or ()
     if declared:
-        yield from _check_other_version(component, declared, facts)
-        yield from _compare(component, declared, facts)
-    elif expected := pod_sets_to_declare(component.template):
+        yield from _differing(component, declared, expected, facts)
+    elif expected:
         # Mutation has written them; another webhook must have removed them.
         detail = f"Kueue does not infer those of a {component.kind}: {_described(expected)}"
         yield FieldError(f"{component.path}.podSets", FieldErrorKind.REQUIRED, detail)
-    elif versions := known_versions(component.template):
-        detail = (
-            f"the webhook knows the pod sets of a {component.kind} only in "
-            f"{' and '.join(versions)}; use that version, or declare podSets"
-        )
-        shown = quoted(component.api_version)
-        path = f"{component.path}.template.apiVersion"
-        yield FieldError(path, FieldErrorKind.UNSUPPORTED, detail, shown)
-
-
-def _check_other_version(
-    component: Component, declared: _PodSets, facts: Facts | None
-) -> Iterator[FieldError | AdmissionWarning]:
-    """Compare a Kind of an unknown version with the known version.
-
-    Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`. Without this check
-    a user could declare too few pods and run the others without quota.
-    """
-    expected = pod_sets_in_known_version(component.template)
-    if expected and not BY_GROUP_KIND[component.group_kind].inferred:
-        yield from _differing(component, declared, expected, facts)
-    elif expected and _counts(declared) != _counts(expected):
-        yield FieldError(
-            f"{component.path}.podSets",
-            FieldErrorKind.INVALID,
-            f"a {component.kind} has other pod sets: {_described(expected)}; declare these",
-        )
-
-
-def _compare(
-    component: Component, declared: _PodSets, facts: Facts | None
-) -> Iterator[FieldError | AdmissionWarning]:
-    try:
-        expected = pod_sets_to_declare(component.template)
-    except PodSetError:
-        return  # Kueue counts the declared ones; the object's own API validates the object
-    yield from _differing(component, declared, expected or (), facts)
 
 
 def _differing(
@@ -234,9 +191,7 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     if count > most:
         detail = f"all components together may have at most {most} pod sets: {_shares(counts)}"
         yield FieldError("spec.components", FieldErrorKind.TOO_MANY, detail, str(count))
-    if count or not certain:
-        return
-    if not any(known_versions(component.template) for component in submission.components):
+    if certain and not count:
         yield FieldError("spec.components", FieldErrorKind.REQUIRED, _without_pods(submission))
 
 
@@ -253,7 +208,7 @@ def _shares(counts: list[tuple[int, Component]]) -> str:
 
 def _has_other_roles(component: Component) -> bool:
     """True if it has replica types that Kueue does not count: `uncounted_pods` rejects these."""
-    kind = BY_GROUP_KIND.get(component.group_kind)
+    kind = component.record
     return kind is not None and has_more_templates(kind, component.template)
 
 

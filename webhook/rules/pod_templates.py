@@ -28,6 +28,7 @@ from shared.kinds.kind import (
 )
 from shared.kinds.table import (
     BY_GROUP_KIND,
+    every_pod_template,
     inferred_pod_sets,
     pod_sets_once_admitted,
 )
@@ -39,7 +40,6 @@ from webhook.rules.submission import (
     Facts,
     Submission,
     direct_kind,
-    direct_pod_templates,
     in_object,
     other_pod_templates,
     pod_templates,
@@ -185,7 +185,7 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
     for component in submission.components:
         for path, template in other_pod_templates(component):
             yield from _claimed(f"{path}.metadata.labels", metadata(template).get("labels"))
-        if (kind := BY_GROUP_KIND.get(component.group_kind)) is not None:
+        if (kind := component.record) is not None:
             for path in kind.pod_labels(component.template):
                 found = value_or_none(component.template, path)
                 yield from _claimed(f"{component.path}.{path}", found)
@@ -197,7 +197,7 @@ def check_direct_pod_labels(request: AdmissionRequest, facts: Facts) -> Iterator
         return
     labels = [
         (f"{path}.metadata.labels", metadata(template).get("labels"))
-        for path, template in direct_pod_templates(kind, request.object)
+        for path, template in every_pod_template(kind, request.object)
     ]
     labels += [
         (path, value_or_none(request.object, path)) for path in kind.pod_labels(request.object)
@@ -239,7 +239,7 @@ def check_direct_priority_classes(request: AdmissionRequest, facts: Facts) -> It
         return
     classes = [
         (f"{path}.spec.priorityClassName", _priority_class(template))
-        for path, template in direct_pod_templates(kind, request.object)
+        for path, template in every_pod_template(kind, request.object)
     ]
     classes += [(path, value_or_none(request.object, path)) for path in kind.priority_classes]
     errors = (error for path, found in classes for error in _as_system(in_object(path), found))

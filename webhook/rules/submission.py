@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import FieldError, FieldErrorKind
@@ -13,7 +13,9 @@ from shared.kinds.table import (
     component_pod_sets,
     every_pod_template,
     has_more_templates,
+    unreadable,
 )
+from shared.kinds.uncounted import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
@@ -58,7 +60,8 @@ _LONGEST_SHOWN: Final = 253
 class Component:
     """One element of spec.components whose template is an object with apiVersion and kind.
 
-    `path` is the element's path in messages; `raw` is the whole element.
+    `path` is the element's path in messages; `raw` is the whole element. `record` is that of its
+    Kind; None also if the record cannot read the template, for which `components_of` rejects it.
     """
 
     path: str
@@ -66,6 +69,7 @@ class Component:
     template: JsonObject
     group: str
     kind: str
+    record: Kind | None
 
     @property
     def api_version(self) -> str:
@@ -80,9 +84,10 @@ class Component:
 
 
 def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
-    """Reject malformed components; read the others once for all rules.
+    """Reject malformed components, and those that the record of their Kind cannot read.
 
-    Return the components that rules can check, and the errors of the malformed ones.
+    Read the others once for all rules. Return the components that rules can check, and the errors.
+    An unreadable component is among both: other rules still check the rest of it.
 
     The CRD's schema rejects most malformed components too; the webhook does not rely on that.
     """
@@ -94,35 +99,40 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
         return [], [FieldError(path, FieldErrorKind.REQUIRED, detail)]
     if not isinstance(elements, list):
         return [], [FieldError(path, FieldErrorKind.INVALID, "must be an array")]
-    components, errors = [], []
+    components: list[Component] = []
+    errors: list[FieldError] = []
     for index, element in enumerate(elements):
-        parsed = _component(f"{path}[{index}]", element)
-        if isinstance(parsed, Component):
-            components.append(parsed)
-        else:
-            errors.append(parsed)
+        parsed, error = _component(f"{path}[{index}]", element)
+        components += [parsed] if parsed else []
+        errors += [error] if error else []
     return components, errors
 
 
-def _component(path: str, element: JsonValue) -> Component | FieldError:
+def _component(path: str, element: JsonValue) -> tuple[Component | None, FieldError | None]:
+    if error := _malformed(path, element):
+        return None, error
+    template: JsonObject = element["template"]
+    group = template["apiVersion"].rpartition("/")[0]
+    error = unreadable(template, Counter.WRAPPED)
+    component = Component(path, element, template, group, template["kind"], None)
+    if error:
+        return component, replace(error, path=f"{path}.{error.path}")
+    return replace(component, record=BY_GROUP_KIND.get(component.group_kind)), None
+
+
+def _malformed(path: str, element: JsonValue) -> FieldError | None:
     if not isinstance(element, dict):
         return FieldError(path, FieldErrorKind.INVALID, "must be an object")
     if not isinstance(element.get("annotations"), dict | None):
         return FieldError(f"{path}.annotations", FieldErrorKind.INVALID, "must be an object")
-    template, own, path = element.get("template"), path, f"{path}.template"
+    template, path = element.get("template"), f"{path}.template"
     if template is None:
         return FieldError(path, FieldErrorKind.REQUIRED, "the resource to create")
     if not isinstance(template, dict):
         return FieldError(path, FieldErrorKind.INVALID, "must be an object")
     if not isinstance(template.get("metadata"), dict | None):
         return FieldError(f"{path}.metadata", FieldErrorKind.INVALID, "must be an object")
-    return _wrong_kind(path, template) or Component(
-        own,
-        element,
-        template,
-        template["apiVersion"].rpartition("/")[0],
-        template["kind"],
-    )
+    return _wrong_kind(path, template)
 
 
 def _wrong_kind(path: str, template: JsonObject) -> FieldError | None:
@@ -192,16 +202,13 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
 
 def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
     """Yield the pod templates that no pod set covers although pods may use them."""
-    kind = BY_GROUP_KIND.get(component.group_kind)
+    kind = component.record
     if kind is None or (kind.inferred and not has_more_templates(kind, component.template)):
         return
     counted = {path for path, _template in pod_templates(component)}
-    try:
-        for path, template in every_pod_template(kind, component.template):
-            if f"{component.path}.{path}" not in counted:
-                yield f"{component.path}.{path}", template
-    except PodSetError:
-        return
+    for path, template in every_pod_template(kind, component.template):
+        if f"{component.path}.{path}" not in counted:
+            yield f"{component.path}.{path}", template
 
 
 def has_pods(component: JsonObject) -> bool:
@@ -218,21 +225,18 @@ def has_pods(component: JsonObject) -> bool:
 def direct_kind(request: AdmissionRequest, facts: Facts) -> Kind | None:
     """Return the record of an allowed Kind that a team's user creates directly; None otherwise.
 
-    Allowed Kinds without a record are not checked.
+    Allowed Kinds without a record are not checked. None also if the record cannot read the object:
+    `check_readable_directly` rejects it.
     """
-    if facts.is_platform or not facts.is_team_namespace:
-        return None
-    if request.group_kind not in facts.config.allowed_kinds.direct:
+    if not is_checked_directly(request, facts) or unreadable(request.object, Counter.DIRECT):
         return None
     return BY_GROUP_KIND.get(request.group_kind)
 
 
-def direct_pod_templates(kind: Kind, target: JsonObject) -> list[tuple[str, JsonObject]]:
-    """Return all pod templates, counted or not; none if unreadable: another rule rejects that."""
-    try:
-        return list(every_pod_template(kind, target))
-    except PodSetError:
-        return []
+def is_checked_directly(request: AdmissionRequest, facts: Facts) -> bool:
+    """True if a team's user creates an object of an allowed Kind directly."""
+    allowed = facts.config.allowed_kinds.direct
+    return facts.is_team_namespace and not facts.is_platform and request.group_kind in allowed
 
 
 def in_object(path: str) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.kinds.kind import PodSetError
-from shared.kinds.table import BY_GROUP_KIND, component_pod_sets, every_pod_template, uncounted
+from shared.kinds.kind import ROOT, PodSetError
+from shared.kinds.table import component_pod_sets, every_pod_template, uncounted, unreadable
 from shared.kinds.uncounted import Counter, Uncounted, beyond_the_copy, is_extended, resources_used
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
@@ -21,6 +21,7 @@ from webhook.rules.submission import (
     Submission,
     direct_kind,
     in_object,
+    is_checked_directly,
     other_pod_templates,
     pod_templates,
 )
@@ -37,10 +38,9 @@ def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | Admiss
     write the component so that Kueue and the Kind's operator count the same.
     """
     for component in submission.components:
-        kind = BY_GROUP_KIND.get(component.group_kind)
-        if kind is None:
+        if component.record is None:
             continue
-        for found in uncounted(kind, component.template, Counter.WRAPPED):
+        for found in uncounted(component.record, component.template, Counter.WRAPPED):
             if found.template not in _declared(component):
                 yield _told(found, component.path, submission.facts, refused=found.certain)
 
@@ -75,6 +75,20 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
                 yield _claimed(f"{path}.spec.resourceClaims", what, submission.facts)
 
 
+def check_readable_directly(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """Reject directly created objects that the record of their Kind cannot read.
+
+    Yield why the object may not be created as it is, and what to write instead.
+
+    An unknown version of a known Kind, or a shape beyond the record's bounds: its pods would be
+    counted as nothing.
+    """
+    if not is_checked_directly(request, facts):
+        return
+    if error := unreadable(request.object, Counter.DIRECT):
+        yield in_object(error.detail if error.path == ROOT else str(error))
+
+
 def check_uncounted_directly(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[str | AdmissionWarning]:
@@ -85,14 +99,9 @@ def check_uncounted_directly(
     kind = direct_kind(request, facts)
     if kind is None:
         return
-    try:
-        templates = list(every_pod_template(kind, request.object))
-    except PodSetError as error:
-        yield in_object(str(error))
-        return
     for found in islice(uncounted(kind, request.object, Counter.DIRECT), _MOST_REASONS):
         yield _said(_told(replace(found, path=in_object(found.path)), "", facts))
-    for path, template in templates[:_MOST_REASONS]:
+    for path, template in islice(every_pod_template(kind, request.object), _MOST_REASONS):
         if _claims(template):
             what = "not every Kueue counts resource claims"
             yield _said(_claimed(in_object(f"{path}.spec.resourceClaims"), what, facts))

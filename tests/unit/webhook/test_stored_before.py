@@ -59,6 +59,12 @@ MPI_JOB: dict[str, Any] = {
     "metadata": {"name": "m"},
     "spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2, "template": JOB["spec"]["template"]}}},
 }
+OLD_RAY: dict[str, Any] = {
+    "apiVersion": "ray.io/v1alpha1",
+    "kind": "RayCluster",
+    "metadata": {"name": "r"},
+    "spec": {"headGroupSpec": {"template": JOB["spec"]["template"]}},
+}
 
 
 def admitted(body: dict[str, Any], known: Facts, name: str = "job") -> dict[str, Any]:
@@ -107,6 +113,9 @@ STORED = {
     "annotations that are refused": with_refused_annotations(),
     "a Kind that is not allowed": appwrapper(
         component({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}), suspend=True
+    ),
+    "a version that is not known": appwrapper(
+        component(OLD_RAY, podSets=[{"path": "template.spec.headGroupSpec.template"}]), suspend=True
     ),
 }
 

@@ -70,3 +70,12 @@ def test_pod_sets_that_kueue_infers_otherwise(folder: Path) -> None:
         "--podset Job/train: error: spec.components[0].podSets: Invalid value: Kueue infers other"
         " pod sets for a Job: template.spec.template x 1; leave podSets out\n"
     )
+
+
+def test_an_unknown_version_of_a_known_kind_is_refused_with_the_version_to_write() -> None:
+    old = JOB.replace("batch/v1", "batch/v1beta1")
+    for option in ((), ("--podset", "template.spec.template=4")):
+        assert refused(*option, stdin=old) == (
+            "standard input:2:1: error: spec.components[0].template.apiVersion: Unsupported value: "
+            '"batch/v1beta1": use batch/v1\n'
+        )

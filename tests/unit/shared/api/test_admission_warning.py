@@ -20,8 +20,8 @@ PODS: dict[str, Any] = {
         "initContainers": [{"name": "i", "image": "i"}] * 10 + [SIDECAR],
     },
 }
-GROUPS = [*[{"replicas": 1}] * 10, {"template": PODS}]
 HEAD = {"template": {"spec": POD["spec"]}}
+GROUPS = [*[HEAD] * 10, {"template": PODS}]
 RAY_JOB: dict[str, Any] = {
     "apiVersion": "ray.io/v1",
     "kind": "RayJob",

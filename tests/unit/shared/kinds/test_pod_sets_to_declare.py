@@ -73,7 +73,6 @@ def test_a_leader_worker_set_is_groups_of_size_pods(
             id="the operators' defaults",
         ),
         pytest.param({"Launcher": role()}, [(f"{MPI}.Launcher.template", 1)], id="no workers"),
-        pytest.param({"Worker": {"replicas": 3}}, [], id="no pod template"),
         pytest.param({}, [], id="no roles"),
     ],
 )
@@ -102,7 +101,7 @@ def test_an_mpi_job_is_its_launcher_and_its_workers(
         ),
         (
             leader_worker_set(replicas=-1),
-            f"{WORKER} would have -1 replicas: the count must be from 0 to 2147483647",
+            "template.spec.replicas is -1: it must be from 0 to 2147483647",
         ),
         (
             leader_worker_set(leader={}),
@@ -113,6 +112,11 @@ def test_an_mpi_job_is_its_launcher_and_its_workers(
             {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"},
             f"the LeaderWorkerSet needs {WORKER.removeprefix('template.')}: template has no field "
             "'spec'",
+        ),
+        (
+            mpi_job(Worker={"replicas": 3}),
+            f"the MPIJob needs {MPI.removeprefix('template.')}.Worker.template: "
+            f"{MPI}.Worker has no field 'template'",
         ),
         (mpi_job(Worker=role(replicas=1.0)), f"{MPI}.Worker.replicas must be an integer"),
         (

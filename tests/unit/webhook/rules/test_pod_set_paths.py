@@ -299,11 +299,6 @@ def test_beside_an_error_nobody_is_warned() -> None:
     assert [text for text in warnings_of(submitted) if "podSets" in text] == []
 
 
-def test_declared_pod_sets_stand_where_nothing_can_be_told() -> None:
-    wrapped = component(leader_worker_set(size="3"), podSets=[{"path": WORKERS}])
-    assert errors_of(appwrapper(wrapped)) == []
-
-
 def test_without_them_the_pods_would_run_without_quota() -> None:
     """Mutation declares them, so something between it and validation has removed them."""
     assert errors_of(appwrapper(component(), component(leader_worker_set()))) == [
@@ -314,26 +309,3 @@ def test_without_them_the_pods_would_run_without_quota() -> None:
         "spec.components[0].template: Invalid value: "
         "template.spec.leaderWorkerTemplate.size must be an integer"
     ]
-
-
-@pytest.mark.parametrize(
-    ("api_version", "kind", "known"),
-    [
-        ("ray.io/v1alpha1", "RayCluster", "ray.io/v1"),
-        ("kubeflow.org/v1alpha2", "MPIJob", "kubeflow.org/v1 and kubeflow.org/v2beta1"),
-    ],
-)
-def test_a_kind_in_a_version_whose_pods_nobody_knows_must_declare_them(
-    api_version: str, kind: str, known: str
-) -> None:
-    """Beside a component with pods it would otherwise run, and its pods without quota."""
-    template = {"apiVersion": api_version, "kind": kind, "spec": {"head": POD_TEMPLATE}}
-    error = (
-        f'template.apiVersion: Unsupported value: "{api_version}": the webhook knows the pod sets '
-        f"of a {kind} only in {known}; use that version, or declare podSets"
-    )
-    assert errors_of(appwrapper(component(template))) == [f"spec.components[0].{error}"]
-    beside = appwrapper(component(), component(template))
-    assert errors_of(beside) == [f"spec.components[1].{error}"]
-    declared = [{"path": "template.spec.head"}]
-    assert errors_of(appwrapper(component(template, podSets=declared))) == []

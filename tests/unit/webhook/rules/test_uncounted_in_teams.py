@@ -214,14 +214,15 @@ def test_more_roles_than_can_be_read_are_refused() -> None:
     """However many that want cpu alone stand before the one that wants GPUs."""
     roles = {f"r{index}": {"template": template()} for index in range(100)}
     body = made("PyTorchJob", pytorchReplicaSpecs={**roles, "worker": WORKERS})
-    assert direct(body)[0] == ["spec.pytorchReplicaSpecs has more than 100 roles"]
-    assert len(wrapped(body)) == 100
+    problem = "spec.pytorchReplicaSpecs has 101 fields, but at most 100 are read"
+    assert direct(body) == ([problem], [])
+    assert wrapped(body) == [f"spec.components[0].template: Invalid value: template.{problem}"]
 
 
-def lws(version: str = "v1", *, amounts: Any = GPU, **fields: Any) -> dict[str, Any]:
+def lws(*, amounts: Any = GPU, **fields: Any) -> dict[str, Any]:
     groups = {"workerTemplate": template(amounts), "size": 4}
     return {
-        "apiVersion": f"leaderworkerset.x-k8s.io/{version}",
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "l"},
         "spec": {"replicas": 2, "leaderWorkerTemplate": groups, **fields},
@@ -242,16 +243,15 @@ MPI_PATH = "template.spec.mpiReplicaSpecs"
     ("body", "declared", "says"),
     [
         (lws(), {LWS_PATH: 1}, f"LeaderWorkerSet makes more pods ({LWS_PATH} x 8)"),
-        (lws("v2"), {LWS_PATH: 7}, f"LeaderWorkerSet makes more pods ({LWS_PATH} x 8)"),
+        (lws(), {LWS_PATH: 7}, f"LeaderWorkerSet makes more pods ({LWS_PATH} x 8)"),
         (mpi(), {f"{MPI_PATH}.Launcher.template": 1},
          f"MPIJob makes more pods ({MPI_PATH}.Launcher.template x 1, "
          f"{MPI_PATH}.Worker.template x 8)"),
-        (mpi("v3"), {f"{MPI_PATH}.Worker.template": 7},
+        (mpi("v2beta1"), {f"{MPI_PATH}.Worker.template": 7},
          f"MPIJob makes more pods ({MPI_PATH}.Launcher.template x 1, "
          f"{MPI_PATH}.Worker.template x 8)"),
         (lws(), {LWS_PATH: 8}, ""),
         (lws(), {LWS_PATH: 9}, ""),
-        (lws("v2"), {LWS_PATH: 8}, ""),
         (lws(amounts=CPU), {LWS_PATH: 1}, ""),
         (mpi(), {f"{MPI_PATH}.Worker.template": 8}, ""),  # the launcher wants cpu alone
     ],

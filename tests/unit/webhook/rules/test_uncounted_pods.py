@@ -93,21 +93,10 @@ def test_both_roles_are_counted() -> None:
     assert errors_of(appwrapper(component(roles("PyTorchJob", "Worker", "Master")))) == []
 
 
-def test_what_is_no_map_of_roles_is_left_to_its_own_api() -> None:
+def test_roles_that_are_no_object_are_refused() -> None:
     odd = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}
     wrapped = component({**odd, "spec": {"pytorchReplicaSpecs": ["worker"]}})
-    assert errors_of(appwrapper(component(), wrapped)) == []
-
-
-def test_another_version_cannot_declare_fewer_pods_than_its_operator_makes() -> None:
-    """KubeRay runs `ray.io/v1alpha1` like `ray.io/v1`, which is the one that Kueue infers."""
-    old = ray("RayCluster", {"replicas": 4}, "ray.io/v1alpha1")
-    head = {"path": "template.spec.headGroupSpec.template"}
-    workers = {"path": f"{GROUP}.template", "replicas": 4}
-    error = (
-        "spec.components[0].podSets: Invalid value: a RayCluster has other pod sets: "
-        f"{head['path']} x 1, {workers['path']} x 4; declare these"
-    )
-    for declared in ([head], [head, {**workers, "replicas": 3}]):
-        assert errors_of(appwrapper(component(old, podSets=declared))) == [error]
-    assert errors_of(appwrapper(component(old, podSets=[head, workers]))) == []
+    assert errors_of(appwrapper(component(), wrapped)) == [
+        "spec.components[1].template: Invalid value: template.spec.pytorchReplicaSpecs is an "
+        "array, not an object"
+    ]
