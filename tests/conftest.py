@@ -1,6 +1,5 @@
 """Sets time limits per kind of test, reports times, runs workers side by side, ends in order."""
 
-import os
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -12,6 +11,7 @@ pytest.register_assert_rewrite("tests.support", "tests.e2e", "tests.fuzz")
 
 from localcluster.machine.slowness import stretched  # noqa: E402
 from tests.support import orderly_end, side_by_side  # noqa: E402
+from tests.support.cpu_clock import CpuClock  # noqa: E402
 from tests.support.team import WORKER  # noqa: E402
 
 # Seconds. A unit test needs nothing and waits for nothing. But on a busy machine one with many
@@ -45,23 +45,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limit = found or pytest.mark.timeout(TIME_LIMITS[kind_of(item.path)]).mark
         seconds, kwargs = stretched(limit.args[0]), limit.kwargs
         item.add_marker(pytest.mark.timeout(seconds, **kwargs), append=False)
-
-
-class CpuClock:
-    """Gives each report the CPU time since the report before it, in seconds.
-
-    This includes this process and its started programs that have ended. A running cluster's
-    programs are not included.
-    """
-
-    def __init__(self) -> None:
-        self._before = 0.0
-
-    def since_last(self) -> float:
-        """Return the CPU time since the last call."""
-        now = sum(os.times()[:4])
-        spent, self._before = now - self._before, now
-        return spent
 
 
 _CLOCK = CpuClock()
