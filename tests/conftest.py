@@ -78,3 +78,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             by_clock, of_cpu = (sum(times[file] for file in files) for times in (wall, cpu))
             what = f"all {len(files)} files of tests/{part}"
             terminalreporter.write_line(f"{by_clock:8.1f} {of_cpu:8.1f}  {what}")
+    terminalreporter.write_line(f"CPU time by program: {_CLOCK.by_program() or 'below 1 s'}")

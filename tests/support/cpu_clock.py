@@ -1,11 +1,13 @@
 """Measures the CPU time of this process and all processes below it, running or ended."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
+_SHOWN_SECONDS = 1.0
 
 
 class CpuClock:
@@ -18,14 +20,31 @@ class CpuClock:
     def __init__(self, pid: int | None = None, proc: Path = _PROC) -> None:
         self._pid = os.getpid() if pid is None else pid
         self._proc = proc
-        self._before = 0.0
+        self._total = 0.0
+        self._last_seen: dict[tuple[int, str], float] = {}
 
     def since_last(self) -> float:
         """Return the CPU time since the last call; the first call returns all since the start."""
-        now = sum(_used(self._proc / str(pid)) for pid in self._processes(self._pid))
-        spent, self._before = now - self._before, now
+        total = 0.0
+        for pid in self._processes(self._pid):
+            name, own, ended_children = _read(self._proc / str(pid))
+            self._last_seen[pid, name] = own
+            total += own + ended_children
+        spent, self._total = total - self._total, total
         # A process that ended but is not waited for yet, or that lost its parent, is missing.
         return max(spent, 0.0)
+
+    def by_program(self) -> str:
+        """Return the programs that used a second or more, until the last call: `etcd 12 s, …`.
+
+        The rest are programs that began and ended between two calls.
+        """
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for (_, name), own in self._last_seen.items():
+            seconds[name] += own
+        seconds["others"] = self._total - sum(seconds.values())
+        ordered = sorted(seconds.items(), key=lambda item: -item[1])
+        return ", ".join(f"{name} {used:.0f} s" for name, used in ordered if used >= _SHOWN_SECONDS)
 
     def _processes(self, pid: int) -> Iterator[int]:
         yield pid
@@ -34,11 +53,12 @@ class CpuClock:
                 yield from self._processes(int(child))
 
 
-def _used(process: Path) -> float:
-    """Return the seconds of a process and of its ended children; 0 if it is gone."""
+def _read(process: Path) -> tuple[str, float, float]:
+    """Return a process's name, its seconds and those of its ended children; 0 if it is gone."""
     # The second field is the program's name in parentheses and may contain spaces.
-    fields = _text(process / "stat").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
+    before, _, after = _text(process / "stat").rpartition(")")
+    times = [int(each) / _TICKS_PER_SECOND for each in after.split()[11:15]]
+    return before.partition("(")[2], sum(times[:2]), sum(times[2:])
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -21,6 +21,7 @@ from xdist.workermanage import WorkerController
 from localcluster.access.options import ClusterOptions, encode_options
 from localcluster.machine.interrupts import end_with_parent
 from tests.support.cluster.remote_observer import CLUSTER, SOCKET, HostFailed, RemoteObserver
+from tests.support.cpu_clock import CpuClock
 
 FOLDER: Final = "SHARED_CLUSTER"
 """The environment variable with the host's folder, for workers. Unset: nothing is shared."""
@@ -179,12 +180,15 @@ class Runner:
     def _end(self) -> None:
         assert self._host is not None
         assert self._folder is not None
+        clock = CpuClock(self._host.pid)
+        clock.since_last()
         self._host.send_signal(signal.SIGTERM)
         if self._host.returncode is None:  # else it has ended already: its start failed
             _, status, used = os.wait4(self._host.pid, 0)
             self._host.returncode = os.waitstatus_to_exitcode(status)
             cpu = used.ru_utime + used.ru_stime
-            self._said.append(f"The shared cluster used {cpu:.0f} s of CPU time.")
+            programs = clock.by_program()
+            self._said.append(f"The shared cluster used {cpu:.0f} s of CPU time: {programs}.")
         shutil.rmtree(self._folder, ignore_errors=True)
         os.environ.pop(FOLDER, None)
 
