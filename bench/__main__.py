@@ -1,6 +1,5 @@
 """Runs `python -m bench`, the command of `make bench`."""
 
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from bench import machine, report
 from bench.arena import Arena
+from bench.circumstances import Circumstances, measured_by
 from bench.errors import BenchError
 from bench.load.reviews import LoadFailed
 from bench.plan import Output, Plan, parse
@@ -21,7 +21,6 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
 from localcluster.machine.progress import Reporter, duration_text, reporter_for, say
 from shared.kube.client import KubeError
-from shared.process.clock import SystemClock
 
 _WIDTH = 170  # # for output of unknown width
 
@@ -35,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # If make is killed with `kill -9`, this process must end too: else the cluster would stay.
     end_with_parent()
     began = time.monotonic()
+    circumstances = Circumstances.gather(measured_by(given))
     try:
         sections = interruptible(_measure(plan, reporter_for(sys.stderr)))
     except Interrupted:
@@ -43,15 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchError, LocalClusterError, LoadFailed, KubeError) as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
-    command = shlex.join(["python", "-m", "bench", *given])
-    date = SystemClock().now().date().isoformat()
-    took = time.monotonic() - began
-    circumstances = report.Circumstances(machine.description(), command, date, took)
-    _show(sections, circumstances, output)
+    _show(sections, circumstances.ended(began), output)
     return 0
 
 
-async def _measure(plan: Plan, reporter: Reporter) -> list[Section]:
+async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
     say(reporter, f"This machine: {machine.description()}.")
     say(
         reporter,
@@ -66,7 +62,7 @@ async def _measure(plan: Plan, reporter: Reporter) -> list[Section]:
             raise
 
 
-def _show(sections: list[Section], circumstances: report.Circumstances, output: Output) -> None:
+def _show(sections: dict[str, Section], circumstances: Circumstances, output: Output) -> None:
     if output.json is not None:
         text = orjson.dumps(report.as_json(sections, circumstances), option=orjson.OPT_INDENT_2)
         if output.json == "-":
@@ -74,10 +70,10 @@ def _show(sections: list[Section], circumstances: report.Circumstances, output: 
             return
         Path(output.json).write_bytes(text + b"\n")
     if output.markdown:
-        print(report.markdown(sections, circumstances), end="")
+        print(report.markdown([*sections.values()], circumstances), end="")
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    for section in sections:
+    for section in sections.values():
         console.print()
         console.print(report.terminal_table(section))
         for note in section.notes:

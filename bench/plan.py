@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.results import Contender
-
 PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
     "records", "nodes",
@@ -15,23 +13,21 @@ PARTS = (
 # Only one contender at a time can take part in these.
 _IN_TURNS = frozenset(PARTS[3:-1])
 
-# Larger sizes are measured in the first round only. The Go operator runs only the largest of all
-# sizes above its limit: its client throttles itself, so its figures take long and hardly differ.
-LONG_FOR_PEER = 50
-LONG_FOR_ALL = 150
+# Larger sizes are measured in the first round only.
+ONCE_ABOVE = 150
 
 # Seconds on two cores with everything built, measured once; only the forecast needs them.
 _START = 20.0
 _SWITCH = 2.5
 _REVIEWS_PER_SECOND = 3_000
-_PEER_ACCESS_REVIEWS_PER_SECOND = 20.0
-# One review of 0.9 MiB.
+_ACCESS_REVIEWS_PER_SECOND = 800
+# One review of 0.9 MiB, of both contenders.
 _LARGE = 0.1
-# One AppWrapper created and deleted, three contenders added, queues and throttling included.
+# One AppWrapper created and deleted, three contenders added, queues included.
 _CREATE = 0.25
 _SINGLE_LIVES = 24.0
-# One AppWrapper among many, from creation to deletion.
-_LIFE = {Contender.PLATFORM: 0.07, Contender.OURS: 0.15, Contender.PEER: 0.46}
+# One AppWrapper among many, from creation to deletion, three contenders added.
+_LIFE = 0.37
 # Per round, whatever the number of faults; per fault; and the Go operator's minute.
 _DETECTION = 8.0
 _DETECTIONS = 0.7
@@ -57,8 +53,8 @@ class Plan:
     """`rounds` of each part, contenders taking turns.
 
     `requests` admission reviews go to each webhook per round and number of connections, `reviews`
-    to one that is slow because it asks the API server about each. `creates` AppWrappers are created
-    through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
+    of 0.9 MiB each per round and path. `creates` AppWrappers are created through the API server
+    per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
     are measured together; the largest of them are also deleted together while they run.
     `detections` of each fault are measured per round. A flapping pod is watched for
     `flapping_seconds`. `workers` of one AppWrapper leave a record each. `nodes` make a large
@@ -85,11 +81,10 @@ class Plan:
         if "mutate" in self.parts:
             total += direct + _SWITCH
         if "validate" in self.parts:
-            asking = 2 * self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
-            total += direct + self.rounds * asking + 2 * _SWITCH
+            asking = self.rounds * 4 * self.requests / _ACCESS_REVIEWS_PER_SECOND
+            total += direct + asking + 2 * _SWITCH
         if "large" in self.parts:
-            asking = self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
-            total += self.rounds * (asking + 3 * self.reviews * _LARGE) + _SWITCH
+            total += self.rounds * 2 * self.reviews * _LARGE + _SWITCH
         if "nodes" in self.parts:
             total += self.nodes * _NODE + self.detections * _DETECTIONS + _PEER_LABELS
             total += _WINDOWS * self.heartbeat_seconds + 2 * _SWITCH
@@ -104,10 +99,8 @@ class Plan:
             total += self.rounds * self.creates * _CREATE
         if "lifecycle" in self.parts:
             total += self.rounds * _SINGLE_LIVES
-            for contender, seconds in _LIFE.items():
-                for size in self.sizes:
-                    lives = size * rounds_with(self, contender, size)
-                    total += lives * seconds if size > 1 else 0
+            many = (size for size in self.sizes if size > 1)
+            total += sum(size * rounds_with(self, size) for size in many) * _LIFE
         if "detection" in self.parts:
             total += self.rounds * (_DETECTION + self.detections * _DETECTIONS) + _PEER_DETECTION
         if "deletion" in self.parts:
@@ -124,17 +117,14 @@ class Plan:
 QUICK: Final = Plan(
     parts=frozenset({"mutate", "validate", "creation", "lifecycle"}),
     requests=1_000,
-    reviews=10,
     creates=24,
     sizes=(1, 50),
 )
 
 
-def rounds_with(plan: Plan, contender: Contender, size: int) -> int:
-    """Returns how many rounds, from the first on, run that many lives of `contender` at once."""
-    if contender is Contender.PEER and size > LONG_FOR_PEER:
-        return 1 if size == max(plan.sizes) else 0
-    return 1 if size > LONG_FOR_ALL else plan.rounds
+def rounds_with(plan: Plan, size: int) -> int:
+    """Returns how many rounds, from the first on, run that many lives at once."""
+    return 1 if size > ONCE_ABOVE else plan.rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +179,7 @@ def _parser(default: Plan) -> argparse.ArgumentParser:
     counts = (
         ("rounds", "rounds of each part, contenders taking turns"),
         ("requests", "admission reviews per webhook, round and number of connections"),
-        ("reviews", "the same where each one asks the API server about the user's permission"),
+        ("reviews", "reviews of 0.9 MiB per webhook, round and path"),
         ("creates", "AppWrappers created through the API server per round, 16 at once"),
         ("detections", "faults of each kind per round; of the Go operator always 3"),
         ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),

@@ -1,28 +1,19 @@
 """Formats the results as rows of text, for a terminal and for Markdown. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from bench.circumstances import Circumstances
 from bench.results import Contender, Row, Section, measured
 from bench.statistics import Spread
 from shared.api.objects import JsonObject
 
 HEADINGS = (
-    "measure", "unit", "Go operator", "ours", "platform", "ours / Go", "ours / platform", "target",
+    "measure", "unit", "Go operator", "this operator", "platform", "this / Go", "this / platform",
+    "target",
 )  # fmt: skip
 _NOT_MEASURED = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """The machine, command, date and duration of a run: figures mean nothing without them."""
-
-    machine: str
-    command: str
-    date: str
-    seconds: float
 
 
 def number(value: float) -> str:
@@ -47,12 +38,13 @@ def spread_text(value: Spread | None, suffix: str = "") -> str:
 
 def target_text(row: Row) -> str:
     """Formats `≤ 1x Go: kept`. A missed target fails nothing; the reader sees it at once."""
-    if row.target is None:
-        return ""
-    held = row.target.holds(row)
-    if held is None:
-        return str(row.target)
-    return f"{row.target}: {'kept' if held else 'MISSED'}"
+    verdicts = {True: ": kept", False: ": MISSED", None: ""}
+    return "; ".join(f"{each}{verdicts[each.holds(row)]}" for each in row.targets)
+
+
+def missed(row: Row) -> bool:
+    """True if the row misses one of its targets."""
+    return any(target.holds(row) is False for target in row.targets)
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -69,9 +61,9 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _shown_columns(sections: Sequence[Section]) -> list[int]:
+def _shown_columns(rows: Sequence[Row]) -> list[int]:
     """Returns the columns of HEADINGS that have text in at least one row."""
-    table = [cells(row) for section in sections for row in measured(section.rows)]
+    table = [cells(row) for row in measured(rows)]
     empty = ("", _NOT_MEASURED)
     return [
         column
@@ -83,43 +75,41 @@ def _shown_columns(sections: Sequence[Section]) -> list[int]:
 def terminal_table(section: Section) -> Table:
     """Returns a table for a person at a terminal."""
     table = Table(title=section.title, title_justify="left", title_style="bold")
-    columns = _shown_columns([section])
+    columns = _shown_columns(section.rows)
     for column in columns:
         table.add_column(HEADINGS[column], justify="left" if column in (0, 1, 7) else "right")
     for row in measured(section.rows):
         texts = cells(row)
-        style = "red" if row.target and row.target.holds(row) is False else None
-        table.add_row(*(texts[column] for column in columns), style=style)
+        shown = (texts[column] for column in columns)
+        table.add_row(*shown, style="red" if missed(row) else None)
     return table
 
 
 def markdown(sections: Sequence[Section], circumstances: Circumstances) -> str:
-    """Returns text for docs/maintainers/benchmark-figures.md: the run, then a table per section."""
-    lines = [
-        f"Run on {circumstances.date} on {circumstances.machine}, in"
-        f" {circumstances.seconds / 60:.1f} minutes, by",
-        "",
-        f"    {circumstances.command}",
-    ]
+    """Returns the run's circumstances, then a table and the notes of each section."""
+    lines = circumstances.sentences()
     for section in sections:
-        columns = _shown_columns([section])
-        lines += ["", f"### {section.title}", ""]
-        lines.append("| " + " | ".join(HEADINGS[column] for column in columns) + " |")
-        lines.append("|" + "|".join("---" if c in (0, 1, 7) else "---:" for c in columns) + "|")
-        for row in measured(section.rows):
-            texts = cells(row)
-            lines.append("| " + " | ".join(texts[column] for column in columns) + " |")
+        lines += ["", f"### {section.title}", "", *markdown_table(section.rows)]
         if section.notes:
             lines += ["", *(f"- {note}" for note in section.notes)]
     return "\n".join(lines) + "\n"
 
 
-def as_json(sections: Sequence[Section], circumstances: Circumstances) -> JsonObject:
-    """Returns the results for programs."""
-    return {
-        "machine": circumstances.machine,
-        "command": circumstances.command,
-        "date": circumstances.date,
-        "seconds": round(circumstances.seconds, 1),
-        "sections": [section.as_json() for section in sections],
+def markdown_table(rows: Sequence[Row]) -> list[str]:
+    """Returns the lines of a table, without columns that no row fills."""
+    columns = _shown_columns(rows)
+    return [
+        "| " + " | ".join(HEADINGS[column] for column in columns) + " |",
+        "|" + "|".join("---" if c in (0, 1, 7) else "---:" for c in columns) + "|",
+        *(
+            "| " + " | ".join(cells(row)[column] for column in columns) + " |"
+            for row in measured(rows)
+        ),
+    ]
+
+
+def as_json(sections: Mapping[str, Section], circumstances: Circumstances) -> JsonObject:
+    """Returns the results for programs; each section has the name of its part."""
+    return circumstances.as_json() | {
+        "sections": [{"part": part} | section.as_json() for part, section in sections.items()],
     }

@@ -31,26 +31,29 @@ class Turn(Protocol):
         ...
 
 
-async def run(arena: Arena, plan: Plan) -> list[Section]:
-    """Runs all parts in the order of a report. Our operator is at work afterwards."""
-    sections = []
+async def run(arena: Arena, plan: Plan) -> dict[str, Section]:
+    """Runs all parts, and returns their sections by part, in the order of a report.
+
+    Our operator is at work afterwards.
+    """
+    sections = {}
     reporter = arena.cluster.reporter
     if "mutate" in plan.parts:
         async with step(reporter, f"mutate: {plan.rounds} rounds"):
-            sections.append(await admission.mutate(arena, plan))
+            sections["mutate"] = await admission.mutate(arena, plan)
     if "validate" in plan.parts:
         async with step(reporter, f"validate: {plan.rounds} rounds"):
-            sections.append(await admission.validate(arena, plan))
+            sections["validate"] = await admission.validate(arena, plan)
     if "large" in plan.parts:
         async with step(reporter, f"large: {plan.rounds} rounds"):
-            sections.append(await admission.large(arena, plan))
-    sections += await _in_turns(arena, plan)
+            sections["large"] = await admission.large(arena, plan)
+    sections |= await _in_turns(arena, plan)
     if "nodes" in plan.parts:
-        sections.append(await nodes.measure(arena, plan))
+        sections["nodes"] = await nodes.measure(arena, plan)
     return sections
 
 
-async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
+async def _in_turns(arena: Arena, plan: Plan) -> dict[str, Section]:
     """Runs the parts that need one contender at a time; each switch serves all of them."""
     made: dict[str, Turn] = {
         "creation": Creation(plan.creates),
@@ -62,7 +65,7 @@ async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
     }
     parts = {name: part for name, part in made.items() if name in plan.parts}
     if not parts:
-        return []
+        return {}
     for round_number in range(plan.rounds):
         for contender in rotated(_ALL, round_number):
             title = f"{', '.join(parts)}, round {round_number + 1} of {plan.rounds}: {contender}"
@@ -71,4 +74,4 @@ async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
                 for part in parts.values():
                     await part.run(arena, contender, round_number)
     await arena.activate(Contender.OURS)
-    return [part.section for part in parts.values()]
+    return {name: part.section for name, part in parts.items()}

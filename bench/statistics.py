@@ -35,18 +35,3 @@ def percentile(values: Sequence[float], percent: float) -> float:
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
-
-
-def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[float, ...]:
-    """Divides round by round: values measured side by side are compared side by side.
-
-    A machine that is slow for one round is slow for both sides of it. Raises ValueError if the
-    numbers of rounds differ or a denominator is 0.
-    """
-    if len(numerators) != len(denominators):
-        raise ValueError(
-            f"{len(numerators)} rounds cannot be compared with {len(denominators)} rounds"
-        )
-    if not all(denominators):
-        raise ValueError("a ratio to 0 says nothing")
-    return tuple(ours / theirs for ours, theirs in zip(numerators, denominators, strict=True))

@@ -8,12 +8,14 @@ each overlay's webhook configurations and admission policies    from its config.
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations and the table of annotations
 deploy/monitoring               from the table of alerts
+tables of benchmark figures     from docs/maintainers/benchmark-results.json
 """
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scripts.benchmark_pages import benchmark_pages
 from scripts.configuration_page import configuration_page
 from scripts.monitoring.files import monitoring_files
 from scripts.phases_page import phases_page
@@ -101,7 +103,7 @@ def main() -> int:
         VALUES_PAGE: values_page(),
     }
     made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
-    made |= monitoring_files()
+    made |= monitoring_files() | benchmark_pages()
     for file, content in made.items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")

@@ -19,8 +19,10 @@ class Deletion:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._one = Row("1 AppWrapper", "s", Target(0.3))
-        self._many = Row(f"{size} AppWrappers", "s", Target(0.25, Contender.PEER))
+        self._one = Row("1 running AppWrapper: deletion", "s", (Target(0.05, Contender.PEER),))
+        self._many = Row(
+            f"{size} running AppWrappers: deletion", "s", (Target(0.5, Contender.PEER),)
+        )
         self._cpu = Row(f"CPU of the operator per deletion, {size} AppWrappers", "ms")
         self._other_cpu = Row(f"CPU of the rest per deletion, {size} AppWrappers", "ms")
         self.section = Section(
@@ -28,10 +30,10 @@ class Deletion:
             [self._one, self._many, self._cpu, self._other_cpu],
             [
                 "Each AppWrapper wraps a Job of two pods, which run. From the first delete (16 at"
-                " once) until a watch says that the last AppWrapper is gone. Simulated containers"
-                " end as soon as they are told to.",
-                f"1 AppWrapper: the median of {_SINGLES}, one after the other, ours in each round;"
-                f" {size}, and the Go operator: in the first round.",
+                " once) until a watch reports that the last AppWrapper is gone. Simulated"
+                " containers end immediately.",
+                f"1 AppWrapper: the median of {_SINGLES}, one after the other, for this operator in"
+                f" each round. {size} AppWrappers, and the Go operator: in the first round.",
             ],
         )
 

@@ -19,7 +19,7 @@ class Flapping:
         self._writes = Row(
             f"status writes in {seconds} s of a pod that crashes every second",
             "writes",
-            Target(writes_allowed(seconds)),
+            (Target(writes_allowed(seconds)),),
         )
         self.section = Section(
             "A pod that flaps",

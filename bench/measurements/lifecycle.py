@@ -7,7 +7,7 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.lives import Lives, appwrapper_end, job_end
 from bench.machine import usage
-from bench.plan import LONG_FOR_ALL, LONG_FOR_PEER, Plan, rounds_with
+from bench.plan import ONCE_ABOVE, Plan, rounds_with
 from bench.results import Contender, Row, Section, Target
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
@@ -48,10 +48,9 @@ class Lifecycle:
             [
                 "Each AppWrapper wraps a Job of two pods, which succeed as soon as they run."
                 " Measured by a watch, from the first create to the last Succeeded.",
-                "platform: the same Jobs through Kueue, with no AppWrapper and neither operator.",
+                "Platform: the same Jobs in Kueue, without AppWrappers and operators.",
                 f"1 AppWrapper: the median of {_SINGLES}, one after the other, per round. More than"
-                f" {LONG_FOR_ALL}: in the first round. The Go operator, above {LONG_FOR_PEER}: the"
-                " largest number only, in the first round.",
+                f" {ONCE_ABOVE}: in the first round only.",
                 "Watch events: of the AppWrapper (or the plain Job), creation to success,"
                 " deletion not included.",
                 "CPU of the operator: all its processes, from the first create to the last"
@@ -65,7 +64,7 @@ class Lifecycle:
         for size, rows in self._rows.items():
             if size == 1:
                 await self._singles(arena, contender, round_number, rows)
-            elif round_number < rounds_with(self._plan, contender, size):
+            elif round_number < rounds_with(self._plan, size):
                 await self._many(arena, contender, round_number, size, rows)
 
     async def _warm_up(self, arena: Arena, contender: Contender, round_number: int) -> None:
@@ -117,14 +116,18 @@ class Lifecycle:
 
 def _rows(size: int) -> _Rows:
     many = f"{size} AppWrapper{'s' if size > 1 else ''}"
-    floor = Target(1.3, Contender.PLATFORM) if size > 1 else None
+    peer, platform = Contender.PEER, Contender.PLATFORM
+    alone = (Target(0.05, platform, beyond=True),)
+    together = (Target(0.7, peer), Target(1.4, platform))
     return _Rows(
-        success=Row(f"{many}: created to Succeeded", "s", floor),
-        deletion=Row(f"{many}: deletion once Succeeded", "s"),
-        events=Row(f"watch events per life, {many}", "events", Target(8)),
-        cpu=Row(f"CPU of the operator per life, {many}", "ms", Target(1.5, Contender.PEER)),
-        other_cpu=Row(f"CPU of the rest per life, {many}", "ms"),
-        memory=Row(f"resident memory after {many}", "MiB"),
+        success=Row(f"{many}: created to Succeeded", "s", together if size > 1 else alone),
+        deletion=Row(
+            f"{many}: deletion once Succeeded", "s", (Target(0.5, peer),) if size > 1 else ()
+        ),
+        events=Row(f"watch events per life, {many}", "events", (Target(5),)),
+        cpu=Row(f"CPU of the operator per life, {many}", "ms", (Target(1, peer),)),
+        other_cpu=Row(f"CPU of the rest per life, {many}", "ms", (Target(1.4, platform),)),
+        memory=Row(f"resident memory after {many}", "MiB", (Target(1.2, peer),)),
     )
 
 

@@ -46,13 +46,15 @@ class Records:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         last = f"last of {workers:,} failures to"
-        self._found = Row(f"{last} status.rootCause", "s", Target(1))
+        self._found = Row(f"{last} status.rootCause", "s", (Target(1),))
         self._stored = Row(
-            f"{last} status.rootCause, with as many files in a store", "s", Target(1)
+            f"{last} status.rootCause, with as many files in a store", "s", (Target(1),)
         )
         self._reset = Row(f"{last} Resetting", "s")
         self._others = Row(
-            "another's failed pod to Resetting meanwhile, p99", "ms", Target(2, Contender.PLATFORM)
+            "another's failed pod to Resetting meanwhile, p99",
+            "ms",
+            (Target(2, Contender.PLATFORM),),
         )
         self.section = Section(
             "Root cause of many failures",
@@ -63,10 +65,10 @@ class Records:
                 " request that reports the last of them until a watch shows the result; the grace"
                 " period ends with that request.",
                 f"Meanwhile: {OTHERS} AppWrappers of one Job each, one pod of each fails in turn,"
-                " while the failures are reported and the root cause is found. Platform: what the"
-                " API server alone takes at that time for the same three requests (a pod's patch, a"
+                " while the failures are reported and the root cause is found. Platform: the API"
+                " server's own time meanwhile for the same three requests (a pod's patch, a"
                 " consistent list of the pods, a patch), without any watch.",
-                "The Go operator has no root cause; it looks once a minute.",
+                "The Go operator has no root cause; it checks each AppWrapper once a minute.",
             ],
         )
 

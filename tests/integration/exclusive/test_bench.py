@@ -58,15 +58,15 @@ async def arena(cluster: LocalCluster) -> AsyncIterator[Arena]:
 
 @pytest.mark.timeout(600, func_only=True)
 async def test_every_measure_is_taken(arena: Arena) -> None:
-    sections = {section.title: section for section in await run(arena, SMALLEST)}
+    sections = {section.title: section for section in (await run(arena, SMALLEST)).values()}
     measured = {
         title.split(",")[0]: {row.measure: set(row.rounds) for row in section.rows if row.rounds}
         for title, section in sections.items()
     }
     both, all_three = {OURS, PEER}, {OURS, PEER, PLATFORM}
-    assert len(measured["Mutation"]) == 5
+    assert len(measured["Mutation"]) == 6
     assert all(taken == both for taken in measured["Mutation"].values())
-    assert len(measured["Validation"]) == 10
+    assert len(measured["Validation"]) == 12
     assert all(taken == both for taken in measured["Validation"].values())
     assert list(measured["Large objects"].values()) == [both, both, {OURS}, both]
     assert list(measured["Creation through the API server"].values()) == [all_three] * 4
@@ -83,8 +83,8 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
         "component deleted by another client to Failed, p99": {OURS},
     }
     assert measured["Deletion while running"] == {
-        "1 AppWrapper": both,
-        "2 AppWrappers": both,
+        "1 running AppWrapper: deletion": both,
+        "2 running AppWrappers: deletion": both,
         "CPU of the operator per deletion, 2 AppWrappers": both,
         "CPU of the rest per deletion, 2 AppWrappers": both,
     }

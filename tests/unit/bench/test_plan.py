@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from bench.plan import PARTS, QUICK, Output, Plan, parse, rounds_with
-from bench.results import Contender
 
 
 def test_defaults() -> None:
@@ -63,23 +62,9 @@ def test_a_default_run_takes_about_twenty_two_minutes() -> None:
     assert 1_260 <= Plan().seconds <= 1_380
 
 
-@pytest.mark.parametrize(
-    ("contender", "size", "rounds"),
-    [
-        (Contender.PEER, 50, 4),
-        (Contender.PEER, 51, 0),
-        (Contender.PEER, 100, 0),
-        (Contender.PEER, 300, 1),
-        (Contender.OURS, 100, 4),
-        (Contender.PLATFORM, 150, 4),
-        (Contender.PLATFORM, 151, 1),
-        (Contender.OURS, 300, 1),
-    ],
-)
-def test_long_sizes_are_measured_once_and_the_throttled_one_at_its_largest_only(
-    contender: Contender, size: int, rounds: int
-) -> None:
-    assert rounds_with(Plan(rounds=4, sizes=(1, 100, 300)), contender, size) == rounds
+@pytest.mark.parametrize(("size", "rounds"), [(1, 4), (150, 4), (151, 1), (300, 1)])
+def test_large_sizes_are_measured_in_the_first_round_only(size: int, rounds: int) -> None:
+    assert rounds_with(Plan(rounds=4, sizes=(1, 100, 300)), size) == rounds
 
 
 @pytest.mark.parametrize("part", PARTS)

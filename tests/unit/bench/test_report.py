@@ -3,18 +3,27 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.report import Circumstances, as_json, cells, markdown, number, terminal_table
+from bench.circumstances import Circumstances
+from bench.report import as_json, cells, markdown, number, terminal_table
 from bench.results import Contender, Row, Section, Target
 
-CIRCUMSTANCES = Circumstances("2 cores", "python -m bench --only mutate", "2026-01-02", 90.0)
+CIRCUMSTANCES = Circumstances(
+    date="2026-01-02",
+    commit="0123abcd",
+    versions={"Go operator": "v1.2.2", "Kueue": "v0.19.2"},
+    machine="2 cores",
+    load=0.3,
+    command="python -m bench --only mutate",
+    seconds=90.0,
+)
 
 
 def section() -> Section:
-    latency = Row("p50", "ms", Target(1.0, Contender.PEER))
+    latency = Row("p50", "ms", (Target(1.0, Contender.PEER), Target(0.2)))
     for ours, theirs in ((0.2, 0.4), (0.3, 0.4)):
         latency.add(Contender.OURS, ours)
         latency.add(Contender.PEER, theirs)
-    memory = Row("memory", "MiB", Target(0.6, Contender.PEER))
+    memory = Row("memory", "MiB", (Target(0.6, Contender.PEER),))
     memory.add(Contender.OURS, 120.0)
     memory.add(Contender.PEER, 60.0)
     return Section("Mutation", [latency, memory, Row("never", "s")], ["A note."])
@@ -43,7 +52,7 @@ def test_cells_of_a_row() -> None:
     latency, memory, never = section().rows
     assert cells(latency) == (
         "p50", "ms", "0.400", "0.250 (0.200-0.300)", "-", "0.625x (0.500-0.750)", "-",
-        "≤ 1x Go: kept",
+        "≤ 1x Go: kept; ≤ 0.2: MISSED",
     )  # fmt: skip
     assert cells(memory) == (
         "memory", "MiB", "60.0", "120", "-", "2.00x", "-", "≤ 0.6x Go: MISSED",
@@ -53,15 +62,17 @@ def test_cells_of_a_row() -> None:
 
 def test_markdown_leaves_out_what_nobody_was_measured_for() -> None:
     assert markdown([section()], CIRCUMSTANCES) == (
-        "Run on 2026-01-02 on 2 cores, in 1.5 minutes, by\n"
-        "\n"
-        "    python -m bench --only mutate\n"
+        "- Command: `python -m bench --only mutate`, in 1.5 minutes on 2026-01-02\n"
+        "- This operator: commit 0123abcd\n"
+        "- Versions: Go operator v1.2.2, Kueue v0.19.2\n"
+        "- Machine: 2 cores, with a load average of 0.3 before the run\n"
         "\n"
         "### Mutation\n"
         "\n"
-        "| measure | unit | Go operator | ours | ours / Go | target |\n"
+        "| measure | unit | Go operator | this operator | this / Go | target |\n"
         "|---|---|---:|---:|---:|---|\n"
-        "| p50 | ms | 0.400 | 0.250 (0.200-0.300) | 0.625x (0.500-0.750) | ≤ 1x Go: kept |\n"
+        "| p50 | ms | 0.400 | 0.250 (0.200-0.300) | 0.625x (0.500-0.750) |"
+        " ≤ 1x Go: kept; ≤ 0.2: MISSED |\n"
         "| memory | MiB | 60.0 | 120 | 2.00x | ≤ 0.6x Go: MISSED |\n"
         "\n"
         "- A note.\n"
@@ -79,10 +90,13 @@ def test_terminal_table_shows_the_same_cells() -> None:
 
 
 def test_json() -> None:
-    assert as_json([section()], CIRCUMSTANCES) == {
-        "machine": "2 cores",
-        "command": "python -m bench --only mutate",
+    assert as_json({"mutate": section()}, CIRCUMSTANCES) == {
         "date": "2026-01-02",
+        "commit": "0123abcd",
+        "versions": {"Go operator": "v1.2.2", "Kueue": "v0.19.2"},
+        "machine": "2 cores",
+        "load": 0.3,
+        "command": "python -m bench --only mutate",
         "seconds": 90.0,
-        "sections": [section().as_json()],
+        "sections": [{"part": "mutate"} | section().as_json()],
     }

@@ -7,7 +7,7 @@ OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
 
 
 def row(target: Target | None = None, /, **rounds: list[float]) -> Row:
-    made = Row("mutate", "ms", target)
+    made = Row("mutate", "ms", (target,) if target else ())
     for name, values in rounds.items():
         for value in values:
             made.add(Contender[name], value)
@@ -21,6 +21,7 @@ def row(target: Target | None = None, /, **rounds: list[float]) -> Row:
         (Target(40, PEER, at_least=True), "≥ 40x Go"),
         (Target(1.3, PLATFORM), "≤ 1.3x platform"),
         (Target(8), "≤ 8"),
+        (Target(0.05, PLATFORM, beyond=True), "≤ platform + 0.05"),
     ],
 )
 def test_target_text(target: Target, text: str) -> None:
@@ -34,6 +35,9 @@ def test_target_text(target: Target, text: str) -> None:
         pytest.param(Target(1.0, PEER), 2.01, False, id="just above it"),
         pytest.param(Target(1.0, PEER, at_least=True), 2.0, True, id="at the lower bound"),
         pytest.param(Target(1.0, PEER, at_least=True), 1.99, False, id="just below it"),
+        pytest.param(Target(0.5, PEER, beyond=True), 2.5, True, id="at the bound of a difference"),
+        pytest.param(Target(0.5, PEER, beyond=True), 2.6, False, id="above that of a difference"),
+        pytest.param(Target(1, PLATFORM, beyond=True), 1.0, None, id="difference to nothing"),
         pytest.param(Target(8), 8.0, True, id="at a bound of the value"),
         pytest.param(Target(8), 8.1, False, id="above a bound of the value"),
         pytest.param(Target(1.3, PLATFORM), 1.0, None, id="against one that was not measured"),
@@ -82,16 +86,35 @@ def test_json_holds_everything() -> None:
             {
                 "measure": "mutate",
                 "unit": "ms",
-                "rounds": {"ours": [1.0], "Go operator": [2.0]},
-                "median": {"ours": one, "Go operator": two},
+                "rounds": {"this operator": [1.0], "Go operator": [2.0]},
+                "median": {"this operator": one, "Go operator": two},
                 "ratioToGoOperator": half,
                 "ratioToPlatform": None,
-                "target": "≤ 0.4x Go",
-                "targetKept": False,
+                "targets": [
+                    {
+                        "bound": 0.4,
+                        "against": "Go operator",
+                        "atLeast": False,
+                        "beyond": False,
+                        "kept": False,
+                    }
+                ],
             }
         ],
         "notes": ["so"],
     }
+
+
+def test_a_section_is_read_as_it_was_written() -> None:
+    targets = (
+        Target(0.4, PEER),
+        Target(8),
+        Target(1.3, PLATFORM, True),
+        Target(1, PEER, False, True),
+    )
+    one = Row("mutate", "ms", targets, {OURS: [1.0, 2.0], PEER: [2.0, 2.0]})
+    section = Section("Mutation", [one], ["so"])
+    assert Section.from_json(section.as_json()) == section
 
 
 def test_rows_that_were_not_measured_are_left_out() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bench.statistics import Spread, percentile, ratios, spread
+from bench.statistics import Spread, percentile, spread
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,3 @@ def test_spread() -> None:
     assert spread([3.0, 1.0, 10.0]) == Spread(median=3.0, lowest=1.0, highest=10.0)
     assert spread([2.0, 4.0]) == Spread(median=3.0, lowest=2.0, highest=4.0)
     assert spread([5.0]) == Spread(median=5.0, lowest=5.0, highest=5.0)
-
-
-def test_ratios_are_taken_round_by_round() -> None:
-    # A slow second round on both sides is no difference between them.
-    assert ratios([1.0, 10.0], [2.0, 20.0]) == (0.5, 0.5)
-
-
-def test_ratios_of_different_rounds_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^1 rounds cannot be compared with 2 rounds$"):
-        ratios([1.0], [1.0, 2.0])
-
-
-def test_a_ratio_to_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^a ratio to 0 says nothing$"):
-        ratios([1.0, 1.0], [1.0, 0.0])

@@ -1,0 +1,131 @@
+"""The README and the maintainers' pages show the recorded run, losses included."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.circumstances import Circumstances
+from bench.recorded import Recorded
+from bench.results import Contender, Row, Section, Target
+from localcluster.programs.catalogue import CATALOGUE
+from scripts.benchmark_pages import (
+    FIGURES,
+    README,
+    RESULTS,
+    SUMMARY,
+    benchmark_pages,
+    figures_page,
+    headline_rows,
+    readme_passage,
+    summary_passage,
+)
+
+OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
+CIRCUMSTANCES = Circumstances(
+    date="2026-01-02",
+    commit="0123abcd",
+    versions={"Go operator": "v1.2.2", "Kueue": "v0.19.2"},
+    machine="2 cores",
+    load=0.3,
+    command="python -m bench --only creation,deletion",
+    seconds=90.0,
+)
+
+
+def row(measure: str, ours: float, peer: float, *targets: Target, unit: str = "s") -> Row:
+    return Row(measure, unit, targets, {OURS: [ours], PEER: [peer]})
+
+
+def run(**sections: list[Row]) -> Recorded:
+    return Recorded(CIRCUMSTANCES, {part: Section(part, rows) for part, rows in sections.items()})
+
+
+WON_AND_LOST = run(
+    creation=[
+        row("create, controllers idle, p50", 146.0, 100.0, Target(0.9, PEER), unit="ms"),
+        row("create, controllers idle, p99", 300.0, 200.0, unit="ms"),
+        row("create, controllers at work, p50", 1_040.0, 1_000.0, unit="ms"),
+    ],
+    deletion=[
+        row("1 running AppWrapper: deletion", 0.35, 5.0, Target(0.05, PEER)),
+        row("5 running AppWrappers: deletion", 4.0, 3.0),
+        row("300 running AppWrappers: deletion", 29.0, 30.6),
+    ],
+)
+NOT_MEASURED = (
+    "Parts that this run did not measure: mutate, validate, large, lifecycle, detection, flapping,"
+    " records, nodes."
+)
+
+
+@pytest.mark.parametrize("page", [README, SUMMARY, FIGURES], ids=lambda page: page.name)
+def test_a_page_shows_the_recorded_run(page: Path) -> None:
+    assert page.read_text() == benchmark_pages()[page], "run `make generate`"
+
+
+def test_the_recorded_run_was_against_the_peer_that_the_benchmark_builds() -> None:
+    recorded = Recorded.read(RESULTS).circumstances.versions
+    assert recorded["Go operator"] == CATALOGUE["appwrapper"].version, "run the benchmark again"
+
+
+def test_the_readme_shows_losses_beside_wins() -> None:
+    assert readme_passage(WON_AND_LOST) == (
+        "| Median of one run, 2026-01-02 | Go operator v1.2.2 | This one | This / Go | Better |"
+        " Command |\n"
+        "|---|---:|---:|---:|---|---|\n"
+        "| creation, 16 at once, controllers idle | 100 ms | 146 ms | 1.46x | Go |"
+        " `python -m bench --only creation` |\n"
+        "| creation, 16 at once, controllers at work | 1.00 s | 1.04 s | 1.04x | equal |"
+        " `python -m bench --only creation` |\n"
+        "| deletion of a running AppWrapper | 5.00 s | 0.350 s | 0.070x | this |"
+        " `python -m bench --only deletion` |\n"
+        "| deletion of 300 running AppWrappers | 30.6 s | 29.0 s | 0.948x | this |"
+        " `python -m bench --only deletion` |\n"
+        "\n"
+        "This operator is better in 2 of 4 rows, the Go operator in 1; *equal* is within 5 %. The"
+        " run was of commit 0123abcd on 2 cores, with a load average of 0.3 before the run."
+        f" {NOT_MEASURED}\n"
+        "\n"
+        "Versions: Go operator v1.2.2, Kueue v0.19.2. [All figures, ranges and"
+        " targets](docs/maintainers/benchmarks.md).\n"
+    )
+
+
+def test_the_summary_has_rows_with_targets_and_those_of_the_readme() -> None:
+    assert summary_passage(WON_AND_LOST) == (
+        "- Command: `python -m bench --only creation,deletion`, in 1.5 minutes on 2026-01-02\n"
+        "- This operator: commit 0123abcd\n"
+        "- Versions: Go operator v1.2.2, Kueue v0.19.2\n"
+        "- Machine: 2 cores, with a load average of 0.3 before the run\n"
+        "\n"
+        "| measure | unit | Go operator | this operator | this / Go | target |\n"
+        "|---|---|---:|---:|---:|---|\n"
+        "| create, controllers idle, p50 | ms | 100 | 146 | 1.46x | ≤ 0.9x Go: MISSED |\n"
+        "| create, controllers at work, p50 | ms | 1,000 | 1,040 | 1.04x |  |\n"
+        "| 1 running AppWrapper: deletion | s | 5.00 | 0.350 | 0.070x | ≤ 0.05x Go: MISSED |\n"
+        "| 300 running AppWrappers: deletion | s | 30.6 | 29.0 | 0.948x |  |\n"
+        f"\n{NOT_MEASURED}\n"
+    )
+
+
+def test_the_reference_has_every_row() -> None:
+    page = figures_page(WON_AND_LOST)
+    rows = [each for section in WON_AND_LOST.sections.values() for each in section.rows]
+    assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| ")] == [
+        "| measure", *(f"| {each.measure}" for each in rows[:3]),
+        "| measure", *(f"| {each.measure}" for each in rows[3:]),
+    ]  # fmt: skip
+
+
+def test_a_measured_part_without_a_row_of_the_readme_is_an_error() -> None:
+    renamed = run(deletion=[row("1 running AppWrapper: deletion", 1.0, 2.0)])
+    message = "no row of deletion matches '(.*) running AppWrappers: .*'"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        list(headline_rows(renamed))
+
+
+def test_a_row_that_only_one_contender_has_shows_no_winner() -> None:
+    alone = Row("create, controllers idle, p50", "ms", (), {OURS: [1.0]})
+    passage = readme_passage(run(creation=[alone, row("create, controllers at work, p50", 1, 2)]))
+    assert "| creation, 16 at once, controllers idle | - | 1.00 ms | - | - |" in passage
