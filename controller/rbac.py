@@ -108,6 +108,13 @@ ALWAYS: Final = (
                 ("list",),
             ),
             Rule(
+                "Whether an operator rejects a component: KubeRay and the MPI Operator report "
+                "that in Events alone.",
+                "",
+                ("events",),
+                ("list",),
+            ),
+            Rule(
                 "Events on AppWrappers and Nodes; patch raises the count of a repeated Event.",
                 "",
                 ("events",),

@@ -183,6 +183,8 @@ def _pod_sets(component: JsonObject) -> list[JsonObject]:
 class ComponentFacts:
     """One object and the AppWrapper that controls it. `message`: why it failed, if it did.
 
+    `invalid`: it failed because its operator rejects it.
+
     `leaves`: when its deletion, with the grace period, is due; empty without a deletion.
     `labelled`: it carries the label that watches select. Without the label no watch reports it.
     """
@@ -197,6 +199,7 @@ class ComponentFacts:
     deleting: bool
     terminal: Terminal | None = None
     message: str = ""
+    invalid: bool = False
     progress: Progress = NO_PROGRESS
     leaves: str = ""
     labelled: bool = True
@@ -235,6 +238,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         leaves=metadata.get("deletionTimestamp") or "",
         terminal=report.terminal,
         message=report.message,
+        invalid=report.invalid,
         progress=progress_of(group_kind, item),
         labelled=LABEL_APPWRAPPER in (metadata.get("labels") or {}),
     )

@@ -46,7 +46,7 @@ from shared.api.names import (
 )
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
-from shared.kinds.table import is_outlived, says_how_it_ended
+from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended
 
 # One component: its recorded state together with its object.
 
@@ -99,8 +99,7 @@ def locate_from(
     succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
     end_recorded = succeeded.get("status") == "True"
     failure_recorded = succeeded.get("status") == "False"
-    terminal = seen.terminal if seen else None
-    message = seen.message if seen else ""
+    terminal, message = (seen.terminal, seen.message) if seen else (None, "")
     progress = seen.progress if seen else NO_PROGRESS
     if failure_recorded and seen is None:  # its own message is lost
         terminal, message = Terminal.FAILED, succeeded.get("message") or ""
@@ -120,6 +119,8 @@ def locate_from(
         end_recorded=end_recorded,
         failure_recorded=failure_recorded,
         message=message,
+        invalid=bool(seen and seen.invalid),
+        rejectable=bool(rejections_of(group_kind)),
         succeeded_pods=progress.succeeded,
         succeeded_indices=progress.indices,
         succeeded_by_owner=progress.by_owner,

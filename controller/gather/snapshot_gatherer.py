@@ -31,6 +31,7 @@ from controller.gather.dependants import silent_nodes
 from controller.gather.error_store import ErrorStores
 from controller.gather.owner_chains import OwnerChains
 from controller.gather.queue_watch import QueueWatch
+from controller.gather.rejections import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.needs import Need, is_reassignment_overdue, needs
@@ -144,6 +145,10 @@ class SnapshotGatherer:
             return await self._with_ghosts_named(await self._proved(context, located, pods))
         observation = observe(context, located, pods)
         needed = needs(observation.snapshot, now, config)
+        if Need.REJECTIONS in needed:
+            located = await with_rejections(self._client, appwrapper, located)
+            observation = observe(context, located, pods)
+            needed = needs(observation.snapshot, now, config)
         if Need.NAMESPACE in needed:
             ending = await self._namespace_is_ending(appwrapper.namespace)
             context = replace(context, snapshot=replace(context.snapshot, namespace_ending=ending))

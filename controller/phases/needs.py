@@ -18,7 +18,7 @@ from controller.phases.snapshot import (
     Snapshot,
 )
 from controller.phases.success import awaits_stragglers, has_ended_well, has_succeeded
-from controller.phases.timers import ZERO, remaining
+from controller.phases.timers import ZERO, rejection_due_in, remaining
 from controller.phases.waiting import looks_for_settings
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
@@ -41,6 +41,7 @@ class Need(StrEnum):
     LIVE_PODS = "live pods"  # its pods, read from the API server
     RECORDS = "records"  # its pods' records in the error store
     EVICTION = "eviction"  # why Kueue evicted its Workload
+    REJECTIONS = "rejections"  # Events by which operators reject its components
     ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned accept its pods
 
 
@@ -56,6 +57,8 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
         needed.add(Need.ASSIGNMENT)
     if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
         needed.add(Need.NAMESPACE)
+    if rejection_due_in(snapshot, now) == ZERO:
+        needed.add(Need.REJECTIONS)
     if _pods_are_in_doubt(snapshot, now, config):
         needed.add(Need.LIVE_PODS)
     return frozenset(needed)

@@ -126,6 +126,15 @@ def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | No
     ]
     if not failed:
         return None
+    if invalid := [each for each in failed if each.invalid]:
+        names = ", ".join(f"{each.kind} {each.name}" for each in invalid)
+        return Finding(
+            reason=Reason.FAILED_COMPONENT,
+            message=words_of(invalid),
+            logged=names,
+            retryable=False,
+            why_terminal="no retry: the operator rejects the component",
+        )
     pods = snapshot.pods
     why = f"; {words_of_failed(pods)}" if pods.failed_named else ""
     return failure(

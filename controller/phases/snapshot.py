@@ -106,6 +106,8 @@ class Component:
     end_recorded: bool = False  # status shows already that it succeeded
     failure_recorded: bool = False  # status shows already that it failed
     message: str = ""  # reported by itself: why it failed, or the problem that blocks it
+    invalid: bool = False  # it failed because its operator rejects it: no retry helps
+    rejectable: bool = False  # its operator rejects it by an Event alone
     leaves: datetime | None = None  # its deletionTimestamp; None: it is not being deleted
     announced: bool = False  # status names it as planned, without the result of the create
     unreadable: str = ""  # why it cannot be read; then the other fields are as last seen

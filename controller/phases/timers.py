@@ -165,7 +165,25 @@ def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
     deadlines = [remaining(timers.warmup, config.warmup_grace, now)]
     if snapshot.pods.existing < snapshot.pods.wanted:
         deadlines.append(remaining(timers.admission, config.admission_grace, now))
+    if due := rejection_due_in(snapshot, now):
+        deadlines.append(due)
     return deadlines
+
+
+# Operators reject an invalid object when they first see it.
+_REJECTED_WITHIN: Final = timedelta(seconds=5)
+
+
+def rejection_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
+    """Return the wait until an Event shows whether an operator rejects a component.
+
+    None if none does so by an Event alone, or if no pod is missing.
+    """
+    if snapshot.phase is not Phase.RUNNING or snapshot.pods.existing >= snapshot.pods.wanted:
+        return None
+    if not any(each.rejectable and each.terminal is None for each in snapshot.components):
+        return None
+    return remaining(snapshot.timers.admission, _REJECTED_WITHIN, now)
 
 
 def _too_soon_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:

@@ -87,11 +87,13 @@ class ComponentReport:
     """A component's own status: `terminal` is None before its end.
 
     `message` names why it failed, or what blocks it now. The latter is for people: it explains the
-    state of the pods, and no decision depends on it.
+    state of the pods, and no decision depends on it. `invalid`: it failed because its operator
+    rejects it, so no retry helps.
     """
 
     terminal: Terminal | None = None
     message: str = ""
+    invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,6 +339,8 @@ class Kind:
     `pod_sets`: an object's pod sets in Kueue's order; may raise PodSetError. None: no pods.
     `inferred`: Kueue infers the same pod sets; otherwise the webhook writes them into the spec.
     `report`: reads an object's status. None: the status shows no more than its pods.
+    `rejections`: reasons of the Events by which its operator rejects an invalid object, if
+    its status stays empty.
     `ends`: True: its status reports its end. False: it never ends. None: its pods show an end.
     `progress`: reads the status for its pods and how many it wants by now. None: it wants all.
     `outlived`: objects that it made remain after its end and replace deleted pods.
@@ -363,6 +365,7 @@ class Kind:
     pod_sets: Callable[[JsonObject], tuple[PodSet, ...]] | None = None
     inferred: bool = True
     report: Callable[[JsonObject], ComponentReport] | None = None
+    rejections: tuple[str, ...] = ()
     ends: bool | None = None
     progress: Callable[[JsonObject], Progress] | None = None
     outlived: bool = False

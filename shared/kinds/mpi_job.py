@@ -74,6 +74,7 @@ MPI_JOB = Kind(
     pod_sets=pod_sets,
     inferred=False,
     report=report,
+    rejections=("ValidationError",),
     ends=True,
     progress=progress,
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),

@@ -41,7 +41,8 @@ _TTL: Final = "template.spec.ttlSecondsAfterFinished"
 _OTHER_ENDS: Final = ("template.spec.deletionPolicy", "template.spec.deletionStrategy")
 # With retries left, KubeRay writes Retrying instead, in one write, and makes a new cluster. It
 # leaves ValidationFailed only after a change of the spec, and no client changes a wrapped spec.
-_OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
+_INVALID: Final = "ValidationFailed"
+_OVER: Final = frozenset({"Complete", "Failed", _INVALID})
 _ON_HOLD: Final = frozenset({"Retrying", "Suspending", "Suspended"})
 
 
@@ -257,7 +258,8 @@ def job_report(item: JsonObject) -> ComponentReport:
         return SUCCEEDED
     if deployment in _OVER:
         ended = f"job {outcome}" if outcome else None
-        return ComponentReport(Terminal.FAILED, in_words(reason or deployment, message, ended))
+        words = in_words(reason or deployment, message, ended)
+        return ComponentReport(Terminal.FAILED, words, invalid=deployment == _INVALID)
     if deployment in _ON_HOLD:
         return ComponentReport(message=in_words(deployment, reason, message))
     return _trouble(status.get("rayClusterStatus") or {})
@@ -276,6 +278,7 @@ RAY_CLUSTER = Kind(
     versions=("ray.io/v1",),
     pod_sets=cluster_pod_sets,
     report=cluster_report,
+    rejections=("InvalidRayClusterMetadata", "InvalidRayClusterSpec"),
     ends=False,
     progress=unless_suspended,
     owns=(PODS, JOBS, SERVICES),

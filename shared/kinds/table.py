@@ -79,6 +79,12 @@ def says_how_it_ended(group_kind: str) -> bool:
     return kind is not None and kind.ends is True
 
 
+def rejections_of(group_kind: str) -> tuple[str, ...]:
+    """Return the reasons of the Events by which its operator rejects such an object."""
+    kind = BY_GROUP_KIND.get(group_kind)
+    return () if kind is None else kind.rejections
+
+
 def is_outlived(group_kind: str) -> bool:
     """True if objects made by such an object remain after it and replace deleted pods."""
     kind = BY_GROUP_KIND.get(group_kind)

@@ -200,6 +200,21 @@ async def test_a_ray_cluster_runs_and_its_operator_replaces_its_pods(lives: Live
     assert condition(failed, UNHEALTHY).reason == "MissingComponent"
 
 
+@pytest.mark.long
+async def test_a_ray_cluster_that_kuberay_rejects_fails_at_once(lives: Lives) -> None:
+    """KubeRay reports it in an Event alone: the status stays empty, and no pod ever comes."""
+    name = "r" * 54
+    life = await lives.begin(appwrapper("rejected", ray_cluster(name), annotations=LONG))
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY).reason == "FailedComponent"
+    assert condition(failed, UNHEALTHY).message == (
+        f"no retry: the operator rejects the component; RayCluster {name}: "
+        f"InvalidRayClusterMetadata: The RayCluster metadata is invalid {NAMESPACE}/{name}: "
+        "RayCluster name should be no more than 53 characters"
+    )
+    assert life.phases() == [*RUNNING_ON, "Failed"]
+
+
 async def ray_job_runs(lives: Lives, name: str, limits: dict[str, str], **spec: Any) -> Life:
     """Its cluster is there; that its head does not answer, its operator takes for a delay."""
     body = appwrapper(name, ray_job(name, **spec), annotations=limits)

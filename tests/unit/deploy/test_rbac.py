@@ -101,7 +101,7 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "", "secrets") == {"create", "get", "delete"}
     assert verbs(role, "", "nodes") == {"get", "list", "watch"}
     assert verbs(role, "", "namespaces") == {"get"}
-    assert verbs(role, "", "events") == {"create", "patch"}
+    assert verbs(role, "", "events") == {"list", "create", "patch"}
     assert verbs(role, "apps", "replicasets") == {"get", "list", "delete"}
     assert verbs(role, "apiextensions.k8s.io", "customresourcedefinitions") == {"get", "list"}
     assert verbs(role, "apiregistration.k8s.io", "apiservices") == {"list"}

@@ -101,6 +101,19 @@ async def test_it_succeeds_with_its_launcher_and_no_worker_is_left(
     await life.check_the_promise_to_kueue()
 
 
+async def test_one_that_its_operator_rejects_fails_at_once(lives: Lives) -> None:
+    """The MPI Operator reports it in an Event alone, and makes no pod."""
+    name = "m" * 55
+    life = await lives.begin(appwrapper("mpi-rejected", mpi_job(name), annotations=LONG))
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY).reason == "FailedComponent"
+    assert condition(failed, UNHEALTHY).message.startswith(
+        f"no retry: the operator rejects the component; MPIJob {name}: ValidationError: "
+        f'Found validation errors: metadata.name: Invalid value: "{name}": will not able to '
+    )
+    assert life.phases() == [*RUNNING, "Failed"]
+
+
 async def test_a_launcher_that_waits_for_ready_workers_is_not_missed(lives: Lives) -> None:
     body = mpi_job("mpi-waits", worker=pod_template(**UNTOLD))
     body["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady"

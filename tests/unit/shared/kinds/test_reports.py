@@ -5,7 +5,7 @@ import pytest
 from controller.facts.components import ComponentFacts, project_component
 from shared.api.conditions import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
 from shared.kinds.scaled import deployment_report
-from shared.kinds.table import BY_GROUP_KIND, report_of, says_how_it_ended
+from shared.kinds.table import BY_GROUP_KIND, rejections_of, report_of, says_how_it_ended
 
 
 def with_condition(kind: str, status: str = "True", **fields: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def both(*items: dict[str, Any]) -> dict[str, Any]:
         (
             "ray.io/RayJob",
             ray_job("ValidationFailed", reason="ValidationFailed", message="no head"),
-            failed("ValidationFailed: no head"),
+            ComponentReport(Terminal.FAILED, "ValidationFailed: no head", invalid=True),
         ),
         ("ray.io/RayCluster", {"status": {"state": "ready"}}, UNFINISHED),
         ("apps/Deployment", with_condition("Available"), UNFINISHED),
@@ -297,6 +297,15 @@ def test_what_is_remembered_of_a_component() -> None:
         leaves="now",
         terminal=Terminal.SUCCEEDED,
     )
+
+
+def test_rejections_in_events_alone_are_those_of_two_operators() -> None:
+    """As read in KubeRay 1.6.0 and the MPI Operator 0.7.0. The others' webhooks refuse."""
+    assert {kind: found for kind in BY_GROUP_KIND if (found := rejections_of(kind))} == {
+        "ray.io/RayCluster": ("InvalidRayClusterMetadata", "InvalidRayClusterSpec"),
+        "kubeflow.org/MPIJob": ("ValidationError",),
+    }
+    assert rejections_of("example.com/Other") == ()
 
 
 def test_kinds_that_report_nothing() -> None:
