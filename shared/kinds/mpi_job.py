@@ -74,7 +74,8 @@ MPI_JOB = Kind(
     pod_sets=pod_sets,
     inferred=False,
     report=report,
-    rejections=("ValidationError",),
+    # Of the MPI Operator, and of the Training Operator.
+    rejections=("ValidationError", "MPIJobFailedValidation"),
     ends=True,
     progress=progress,
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),

@@ -299,11 +299,13 @@ def test_what_is_remembered_of_a_component() -> None:
     )
 
 
-def test_rejections_in_events_alone_are_those_of_two_operators() -> None:
-    """As read in KubeRay 1.6.0 and the MPI Operator 0.7.0. The others' webhooks refuse."""
+def test_rejections_in_events_alone_are_those_of_three_operators() -> None:
+    """As read in KubeRay 1.6.0, the MPI Operator 0.7.0, and the Training Operator 1.9.3 (MPIJobs of
+    v1). The webhooks of the others refuse.
+    """
     assert {kind: found for kind in BY_GROUP_KIND if (found := rejections_of(kind))} == {
         "ray.io/RayCluster": ("InvalidRayClusterMetadata", "InvalidRayClusterSpec"),
-        "kubeflow.org/MPIJob": ("ValidationError",),
+        "kubeflow.org/MPIJob": ("ValidationError", "MPIJobFailedValidation"),
     }
     assert rejections_of("example.com/Other") == ()
 
