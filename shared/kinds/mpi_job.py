@@ -74,7 +74,7 @@ MPI_JOB = Kind(
     pod_sets=pod_sets,
     inferred=False,
     report=report,
-    # Of the MPI Operator, and of the Training Operator.
+    # The MPI Operator emits the first one, the Training Operator the second one.
     rejections=("ValidationError", "MPIJobFailedValidation"),
     ends=True,
     progress=progress,
