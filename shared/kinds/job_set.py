@@ -78,8 +78,8 @@ class _Jobs:
 
     @property
     def began(self) -> bool:
-        """True if some of the Jobs exist or existed."""
-        counts = ("ready", "active", "suspended", "failed", "succeeded")
+        """True if some of the Jobs run or ran. A suspended Job may wait for others."""
+        counts = ("ready", "active", "failed", "succeeded")
         return any(number(self.status, each) for each in counts)
 
     def reached(self, wanted: object) -> bool:
@@ -121,8 +121,9 @@ def _wanted(jobs: list[_Jobs], in_order: bool) -> int:
         )
         if each.began or (turn and free):
             wanted += each.replicas * each.pods
-        # The JobSet controller skips Jobs that wait for others, and stops at the first unready one.
-        turn = turn and (not in_order or not free or each.reached("Ready"))
+        # In order, the JobSet controller stops at the first unready one. No JobSet has an order and
+        # dependsOn.
+        turn = turn and (not in_order or each.reached("Ready"))
     return wanted
 
 

@@ -265,10 +265,7 @@ def _version_and_kind(template: JsonObject) -> tuple[str, str]:
     The API server and Kueue read `/v1` as `v1`: without this, such a Pod's pods would have no pod
     set.
     """
-    api_version, kind = _text(template, "apiVersion"), _text(template, "kind")
-    if api_version.startswith("/") and api_version.count("/") == 1:
-        api_version = api_version[1:]
-    return api_version, kind
+    return _text(template, "apiVersion").removeprefix("/"), _text(template, "kind")
 
 
 def _text(template: JsonObject, key: str) -> str:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.kinds.kind import PodSetPathError, template_at, value_at
+from shared.kinds.kind import PodSetPathError, _remembered, elements_of, template_at, value_at
 
 TEMPLATE = {
     "kind": "Thing",
@@ -104,3 +104,12 @@ def test_a_message_is_short_however_long_the_path(path: str) -> None:
         with pytest.raises(PodSetPathError) as error:
             value_at({"key": {}}, one)
         assert len(str(error.value)) < 500
+
+
+def test_only_short_paths_are_remembered() -> None:
+    """Users declare paths of any length, and the cache keeps a thousand."""
+    for length, more in ((200, 1), (201, 0)):
+        path = "template." + "k" * (length - len("template."))
+        kept = _remembered.cache_info().misses
+        assert list(elements_of(path)) == [path.removeprefix("template.")]
+        assert _remembered.cache_info().misses == kept + more

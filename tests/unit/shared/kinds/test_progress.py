@@ -32,6 +32,7 @@ def says(name: str, **counts: int) -> dict[str, Any]:
 
 DRIVER = replicated("driver", 1, 1)
 WORKERS = replicated("workers", 2, 3)
+LOGGER = replicated("logger", 1, 1)
 COMPLETE, READY = after("driver", "Complete"), after("driver", "Ready")
 IN_ORDER = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
 
@@ -85,7 +86,17 @@ def test_jobs_and_what_is_suspended(kind: str, item: Any, expected: Progress) ->
         pytest.param(
             job_set(DRIVER, WORKERS, suspend=True), Progress(wanted=0), id="it is suspended"
         ),
+        pytest.param(
+            job_set(DRIVER, WORKERS | COMPLETE, suspend=True),
+            Progress(wanted=0),
+            id="it is suspended between stages",
+        ),
         pytest.param(job_set(DRIVER, WORKERS | COMPLETE), Progress(0, 1), id="nothing began"),
+        pytest.param(
+            job_set(DRIVER, WORKERS | COMPLETE, statuses=[says("workers", suspended=2)]),
+            Progress(0, 1),
+            id="suspended Jobs have not begun: each is resumed in its turn",
+        ),
         pytest.param(
             job_set(DRIVER, WORKERS | COMPLETE, statuses=[says("driver", ready=1)]),
             Progress(0, 1),
@@ -126,7 +137,17 @@ def test_jobs_and_what_is_suspended(kind: str, item: Any, expected: Progress) ->
             id="in order, not all are ready",
         ),
         pytest.param(
-            job_set(*[replicated(str(each), 1, 1) for each in range(101)]),
+            job_set(DRIVER, WORKERS, LOGGER, statuses=[says("workers", ready=2)], **IN_ORDER),
+            Progress(0, 7),
+            id="in order, the third waits although the second is ready",
+        ),
+        pytest.param(
+            job_set(*[replicated(str(each), 1, 1) for each in range(100)], **IN_ORDER),
+            Progress(0, 1),
+            id="as many as are read",
+        ),
+        pytest.param(
+            job_set(*[replicated(str(each), 1, 1) for each in range(101)], **IN_ORDER),
             NO_PROGRESS,
             id="more than are read",
         ),
@@ -159,6 +180,7 @@ def test_stateful_sets(spec: Any, status: Any, expected: Progress) -> None:
         ({"startupPolicy": "LeaderReady"}, {}, Progress(wanted=2)),
         ({"startupPolicy": "LeaderReady"}, {"updatedReplicas": 1}, Progress(wanted=5)),
         ({"startupPolicy": "LeaderReady"}, {"updatedReplicas": 2}, Progress(wanted=8)),
+        ({"startupPolicy": "LeaderReady"}, {"updatedReplicas": 3}, Progress(wanted=8)),
         ({"startupPolicy": "LeaderCreated"}, {}, NO_PROGRESS),
         ({}, {}, NO_PROGRESS),
     ],

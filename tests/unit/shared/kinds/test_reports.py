@@ -147,6 +147,7 @@ LATE = {"reason": "ProgressDeadlineExceeded", "message": "has timed out"}
         ("ray.io/RayCluster", NO_PODS, EXCEEDED),
         ("ray.io/RayCluster", with_condition("RayClusterSuspended"), "RayClusterSuspended"),
         ("ray.io/RayCluster", {"status": {"state": "failed", "reason": "no"}}, "failed: no"),
+        ("ray.io/RayCluster", {"status": NO_PODS["status"] | {"state": "failed"}}, EXCEEDED),
         ("apps/Deployment", NO_PODS, EXCEEDED),
         (
             "apps/Deployment",

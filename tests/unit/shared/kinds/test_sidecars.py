@@ -44,10 +44,10 @@ def test_which_sidecars_make_a_pod_use_more_than_is_counted(
 
 
 def test_a_request_counts_before_a_limit() -> None:
-    both = {"resources": {"requests": {"cpu": 1}, "limits": {"cpu": 9, "memory": 1}}}
+    both = {"resources": {"requests": {"cpu": 0}, "limits": {"cpu": 9, "memory": 1}}}
     spec = {"containers": [both], "initContainers": [{**both, "restartPolicy": "Always"}]}
     [found] = beyond_the_copy(spec)
-    assert found.uses == {"cpu", "memory"}
+    assert found.uses == {"memory"}
 
 
 def test_pod_level_resources_are_what_a_pod_uses() -> None:

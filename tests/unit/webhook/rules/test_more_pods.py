@@ -35,6 +35,7 @@ def warned(api_version: str, kind: str, spec: Any) -> list[str]:
     [
         ({"numOfHosts": 1}, False, []),
         ({"numOfHosts": 2}, False, [HOSTS]),
+        ({"replicas": 0, "numOfHosts": 2}, False, []),
         ({"replicas": 2}, False, []),
         ({"replicas": 2, "maxReplicas": 2}, True, []),
         ({"replicas": 2, "maxReplicas": 3}, True, [SCALING]),

@@ -217,6 +217,9 @@ def test_more_roles_than_can_be_read_are_refused() -> None:
     problem = "spec.pytorchReplicaSpecs has 101 fields, but at most 100 are read"
     assert direct(body) == ([problem], [])
     assert wrapped(body) == [f"spec.components[0].template: Invalid value: template.{problem}"]
+    del roles["r0"]
+    a_hundred = made("PyTorchJob", pytorchReplicaSpecs={**roles, "worker": WORKERS})
+    assert len(wrapped(a_hundred)) == 100, "each is refused by its name"
 
 
 def lws(*, amounts: Any = GPU, **fields: Any) -> dict[str, Any]:
