@@ -114,6 +114,12 @@ SUCCEEDS = (
             True,
             id="all of both have",
         ),
+        pytest.param(
+            (DEPLOYMENT,),
+            {"succeeded": 4, "loose_succeeded": 4, "failed": 1},
+            False,
+            id="a pod failed beside them",
+        ),
         pytest.param((SERVICE,), {}, False, id="nothing with pods can succeed"),
     ],
 )
@@ -366,3 +372,11 @@ def test_pods_that_end_before_anybody_saw_them_run_were_ready() -> None:
         SetCondition("Unhealthy", False, Reason.SUCCEEDED),
         SUCCEEDS[-1],
     )
+
+
+def test_what_another_client_deletes_after_success_is_not_missing() -> None:
+    """A pod still runs, so the quota is not released yet."""
+    gone = replace(SERVICE, presence=Presence.GONE)
+    left = replace(HEALTHY, components=(gone, ENDED), pods=OUTLIVING)
+    actions = decide(left, NOW, CONFIG)
+    assert actions == (StartTimer(Timer.STRAGGLERS), WakeAfter(CONFIG.failure_grace))

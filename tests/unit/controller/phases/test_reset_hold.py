@@ -139,7 +139,8 @@ def test_a_failure_is_remembered_while_its_reset_waits() -> None:
         (recorded, ()),
         (after_restart, ()),
     ):
-        actions = decide(replace(held, components=(component,)), NOW, CONFIG)
+        helper = replace(GAVE_UP, name="board", helper=True)
+        actions = decide(replace(held, components=(component, helper)), NOW, CONFIG)
         assert tuple(each for each in actions if isinstance(each, RecordFailures)) == expected
         assert not any(isinstance(each, MoveTo) for each in actions)
     free = replace(held, components=(after_restart,), reset_hold=None)

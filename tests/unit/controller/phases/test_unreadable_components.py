@@ -14,6 +14,7 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.deletion import LOOK_AGAIN
+from controller.phases.health import wait_for_namespace
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -49,6 +50,10 @@ def running(*components: Component, **fields: Any) -> Snapshot:
 def test_what_runs_runs_on_and_says_so() -> None:
     actions = decide(running(HIDDEN), NOW, CONFIG)
     assert actions == (SetCondition(DEPLOYED, True, UNREADABLE, SAID),)
+
+
+def test_while_its_namespace_ends_only_that_is_said() -> None:
+    assert decide(running(HIDDEN, namespace_ending=True), NOW, CONFIG) == wait_for_namespace()
 
 
 def test_it_is_said_once_however_the_server_words_it() -> None:
