@@ -10,8 +10,8 @@ _FORBIDDEN: Final = 403
 # and of the operators do, or Pod Security forbids the pod. Other denials depend on rights, quotas
 # and policies.
 _OF_THE_COMPONENT: Final = re.compile(
-    r"denied the request: .*: (Invalid value|Required value|Duplicate value|Unsupported value"
-    r"|Forbidden|Too long|Too many)\b|violates PodSecurity",
+    r"denied the request: .*[\w\])]: (Invalid value|Required value|Duplicate value"
+    r"|Unsupported value|Forbidden|Too long|Too many)(?=[:,\]\n]|$)|violates PodSecurity",
     re.DOTALL,
 )
 

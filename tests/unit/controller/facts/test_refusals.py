@@ -8,6 +8,7 @@ WEBHOOK = 'admission webhook "v.kb.io" denied the request: '
 OF_THE_COMPONENT = [
     f"{WEBHOOK}spec.enableInTreeAutoscaling: Invalid value: true: not supported",
     f"{WEBHOOK}[spec.a: Required value: must be set, spec.b: Too many: 9: at most 8]",
+    f"{WEBHOOK}spec.a: Required value",
     f"{WEBHOOK}spec.network: Forbidden: the Job needs a subdomain",
     f'{WEBHOOK}metadata.labels[a]: Unsupported value: "b": supported values: "c"',
     f"{WEBHOOK}the spec is invalid\nspec.names[1]: Duplicate value: 5",
@@ -31,6 +32,8 @@ def test_another_status_is_not_definite_whatever_the_message(status: int) -> Non
     [
         f"{WEBHOOK}no label 'team'",
         f"{WEBHOOK}Forbidden",
+        f"{WEBHOOK}user a: Forbidden by policy b",
+        f"{WEBHOOK}spec.a: Forbiddenness: 1",
         f"{WEBHOOK}spec.queue: Not found: a",
         f"{WEBHOOK}spec.queue: Internal error: no answer",
         'pods "a" is forbidden: exceeded quota: q, used: pods=2, limited: pods=2',
