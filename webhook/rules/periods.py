@@ -30,8 +30,7 @@ def limit_grace_periods(
         stored = _admitted(period, sent, facts)
         if sent is None or stored is None:
             continue
-        if stored.text != sent:
-            yield SetField(_path(period), stored.text)
+        yield SetField(_path(period), stored.text)
         if stored.lowered:
             lowered = f"{period.key}: lowered from {sent} to {stored.text}"
             yield AdmissionWarning(f"{lowered}, the most that the operator allows{period.because}")
@@ -63,7 +62,7 @@ def keep_grace_periods(
         if today is None:
             continue
         applies = f"{today.text} applies"
-        if stored is not None and sent != stored and _means(stored, today):
+        if stored is not None and _means(stored, today):
             yield SetField(_path(period), stored)
             applies = f"it stays {stored}"
         if today.lowered:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
-from shared.api.objects import JsonObject, JsonValue, label, metadata
+from shared.api.objects import JsonObject, label, metadata
 from shared.kinds.table import KINDS
-from webhook.admission_review import AdmissionRequest, Operation
+from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import Change, RemoveField, SetField, first_difference
 from webhook.rules.submission import Facts, Submission, component_pairs, is_suspended, spec_of
 
@@ -195,7 +195,7 @@ def needs_admin_answer(request: AdmissionRequest, config: "AppWrapperConfig") ->
 
     False for Kueue's requests, and for a file that is applied or replaced unchanged.
     """
-    if request.operation is not Operation.UPDATE or _is_quota_manager(request, config):
+    if _is_quota_manager(request, config):
         return False
     return (_starts(request) and _states_start(request)) or any(_rewritten_infos(request))
 
@@ -219,14 +219,9 @@ def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonObjec
     `keep_components` handles components without podSetInfos.
     """
     for index, (stored, sent) in enumerate(component_pairs(request)):
-        before, after = _infos(stored), _infos(sent)
+        before, after = stored.get("podSetInfos"), sent.get("podSetInfos")
         if after and first_difference(before, after) is not None:
             yield index, stored
-
-
-def _infos(component: JsonObject) -> JsonValue:
-    """Return podSetInfos; None if absent, null or []."""
-    return component.get("podSetInfos") or None
 
 
 def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:

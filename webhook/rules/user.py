@@ -96,7 +96,7 @@ def keep_user(
 def changed_user_fields(request: AdmissionRequest) -> Iterator[str]:
     """Yield the user fields that an UPDATE changes: another webhook may have written them."""
     for place in _PLACES:
-        if (_at(request.old_object, place) or "") != (_at(request.object, place) or ""):
+        if _at(request.old_object, place) != _at(request.object, place):
             yield _shown(place)
 
 

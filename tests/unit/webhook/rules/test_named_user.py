@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tests.support.builders.admission import appwrapper, warnings_of
@@ -21,9 +23,10 @@ def warning(key: str, value: str, group: str = "labels") -> str:
         ({USER: "bob"}, [warning(USER, '"alice"')]),
         ({USER: "", USERID: "x"}, [warning(USER, '"alice"'), warning(USERID, '"42"')]),
         ({USER: "x" * 5000}, [warning(USER, '"alice"')]),
+        ({USER: 5}, []),  # the API server rejects it
     ],
 )
-def test_a_file_that_names_somebody_else(labels: dict[str, str], says: list[str]) -> None:
+def test_a_file_that_names_somebody_else(labels: dict[str, Any], says: list[str]) -> None:
     assert warnings_of(appwrapper(labels=labels)) == says
 
 

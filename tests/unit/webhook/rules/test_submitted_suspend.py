@@ -84,6 +84,16 @@ def test_whoever_suspends_what_is_stored_suspends_it() -> None:
     assert warnings_of(sent, old=old) == []
 
 
+def test_a_file_that_is_stored_as_it_is_suspends() -> None:
+    """Nothing shows whether it is the file again or a patch."""
+    file = created(SUSPENDED)
+    del file["metadata"]["annotations"]
+    del file["spec"]["components"][0]["annotations"]
+    old = started(file)
+    assert after(file, old)["spec"]["suspend"] is True
+    assert warnings_of(file, old=old) == []
+
+
 def test_a_file_that_did_not_say_it_before_suspends() -> None:
     old = started(appwrapper())
     assert after(SUSPENDED, old)["spec"]["suspend"] is True
