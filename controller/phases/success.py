@@ -85,19 +85,16 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
 
 
 def awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """True if pods still run after success and have time to end by themselves."""
+    """True if pods that still run after success have time to end by themselves."""
     began = snapshot.timers.stragglers
-    waits = began is not None and remaining(began, config.failure_grace, now) > ZERO
-    return waits and snapshot.pods.under_way > 0
+    return began is not None and remaining(began, config.failure_grace, now) > ZERO
 
 
 def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance) -> Actions:
     """Wait for the deleted helpers; force their pods if a helper exceeds its deadline."""
     grace = config.forceful_deletion_grace
     overdue = [
-        f"{each.kind} {each.name}"
-        for each in helpers
-        if each.leaves is not None and remaining(each.leaves, grace, now) == ZERO
+        f"{each.kind} {each.name}" for each in helpers if remaining(each.leaves, grace, now) == ZERO
     ]
     if not overdue:
         return (WakeAfter(LOOK_AGAIN),)
@@ -147,20 +144,15 @@ def _would_come_back(snapshot: Snapshot) -> bool:
 
     Between a pod and its replacement nothing runs, and that must not count as success.
     """
-    return any(
-        each.outlived and each.exists and each.terminal is Terminal.SUCCEEDED
-        for each in snapshot.components
-    )
+    return any(each.outlived and each.exists for each in snapshot.components)
 
 
 def record_ends(snapshot: Snapshot) -> Actions:
     """Record which components succeeded while others continue.
 
     A TTL may delete their objects before the last component ends, and the controller may restart
-    meanwhile. If all components have ended, no write is needed.
+    meanwhile.
     """
-    if all(each.terminal for each in _counting(snapshot)):
-        return ()
     return _unrecorded(snapshot, _reported(snapshot))
 
 

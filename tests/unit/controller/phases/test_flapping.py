@@ -6,7 +6,14 @@ import pytest
 
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Evacuation, FaultTolerance, HoldReason, PodCounts, ResetHold
+from controller.phases.snapshot import (
+    ConditionText,
+    Evacuation,
+    FaultTolerance,
+    HoldReason,
+    PodCounts,
+    ResetHold,
+)
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 FAILED = PodCounts(expected=4, running=3, failed=1)
@@ -84,9 +91,12 @@ def test_a_pod_that_stays_away_is_told_at_the_end_of_the_limit(seconds: float, r
 
 
 @pytest.mark.parametrize(("seconds", "phase"), [(59.9, Phase.RUNNING), (60, Phase.RESETTING)])
-def test_the_first_failure_waits_for_nothing(seconds: float, phase: Phase) -> None:
+@pytest.mark.parametrize("told", [{}, {"Unhealthy": ConditionText(Reason.RESUMING)}])
+def test_the_first_failure_of_an_attempt_waits_for_nothing(
+    told: dict[str, ConditionText], seconds: float, phase: Phase
+) -> None:
     """Though PodsReady was told just now, and may not turn again."""
-    life = VirtualLife()
+    life = VirtualLife(told=told)
     life.look(pods=PENDING)
     life.look(pods=ALL_RUN)
     life.look(pods=FAILED)

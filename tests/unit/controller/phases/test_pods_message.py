@@ -60,6 +60,17 @@ def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
     assert life.said("PodsReady")[2] == "1 of 2 pods run"
 
 
+def test_a_request_that_no_node_can_hold_is_told_at_once() -> None:
+    life = VirtualLife(
+        conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
+        told={"PodsReady": ConditionText(Reason.RESUMING)},
+        timers=Timers(admission=START, warmup=START),
+    )
+    life.look(pods=replace(HELD_UP, too_large="a requests 16 nvidia.com/gpu"))
+    message = f"3 of 4 pods run; a requests 16 nvidia.com/gpu; train-0: {GPUS}"
+    assert life.said("PodsReady") == (False, Reason.RESUMING, message)
+
+
 def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two_minutes() -> None:
     life = VirtualLife()
     life.look(pods=HELD_UP)

@@ -23,6 +23,7 @@ def test_what_has_all_that_it_wants_so_far_waits_for_hours_and_is_not_ready() ->
     life = VirtualLife()
     life.look(pods=FIRST)
     assert "PodsReady" not in life.conditions
+    assert life.snapshot.timers.warmup is None, "no period runs"
     writes = life.writes
     life.wait(5 * HOUR)
     assert life.phase is Phase.RUNNING
