@@ -24,6 +24,7 @@ from controller.phases.health import (
     watch_over,
 )
 from controller.phases.phase import Phase
+from controller.phases.readiness import is_ready
 from controller.phases.retries import Finding, fail
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success import (
@@ -158,7 +159,7 @@ def _record_failures(snapshot: Snapshot) -> Actions:
 def _succeed(snapshot: Snapshot, config: FaultTolerance) -> Actions:
     """Release the quota at once; keep the resources for SuccessTTL, for their logs."""
     settled: list[SetCondition] = []
-    if CONDITION_PODS_READY not in snapshot.conditions:
+    if CONDITION_PODS_READY not in snapshot.conditions and is_ready(snapshot):
         settled.append(SetCondition(CONDITION_PODS_READY, True, Reason.SUFFICIENT_PODS_READY))
     if CONDITION_UNHEALTHY in snapshot.conditions:
         settled.append(SetCondition(CONDITION_UNHEALTHY, False, Reason.SUCCEEDED))
