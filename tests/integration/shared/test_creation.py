@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import CONFIGMAPS, PODS, JsonObject
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, PODS, JsonObject
+from shared.injection.component import generated_name
 from shared.kube.client import KubeClient, NotFound, PatchType, Propagation, WatchEventType
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
@@ -159,8 +160,10 @@ async def test_a_name_that_cannot_be_is_told_in_the_words_of_the_api_server(
 async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     client: KubeClient,
 ) -> None:
+    """Another client has the name that the second attempt would give its ConfigMap."""
     training = job("", pods=1, run_for="200ms", fail_attempts="1", exit_code="1")
     training["metadata"] = {"generateName": LONG}
+    data = config_map("") | {"metadata": {"generateName": "data-"}}
     made: list[str] = []
 
     async def watch(version: str) -> None:
@@ -171,8 +174,11 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     version = (await anext(client.pages(JOBS, NAMESPACE))).resource_version
     watching = asyncio.create_task(watch(version))
     async with followed(
-        client, NAMESPACE, appwrapper("again", training, annotations=AT_ONCE)
+        client, NAMESPACE, appwrapper("again", training, data, annotations=AT_ONCE)
     ) as life:
+        uid = (await client.get(APPWRAPPERS, NAMESPACE, "again"))["metadata"]["uid"]
+        taken = generated_name("data-", uid, 2, 1)
+        foreign = await client.create(CONFIGMAPS, NAMESPACE, config_map(taken))
         ended = await life.until_phase("Succeeded")
         first = await life.until_phase("Resuming")
         names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]
@@ -181,6 +187,10 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
             return made[: len(names)]
 
         await comes_to(made_so_far, names)  # the watch may be behind
+        second = generated_name("data-", uid, 2, 1, taken)
+        assert ended["status"]["componentStatus"][1]["name"] == second
+        assert await exists(client, CONFIGMAPS, NAMESPACE, second)
+        assert await client.get(CONFIGMAPS, NAMESPACE, taken) == foreign
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
