@@ -132,11 +132,17 @@ async def pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) 
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await lives.delete(APPWRAPPERS, "stubborn")
 
+    label = "workload.codeflare.dev/appwrapper=stubborn"
+
     async def leaving() -> int:
-        label = "workload.codeflare.dev/appwrapper=stubborn"
         pods = await listed(lives.client, PODS, NAMESPACE, label)
         return sum("deletionTimestamp" in each["metadata"] for each in pods)
 
+    graces = [
+        each["spec"]["terminationGracePeriodSeconds"]
+        for each in await listed(lives.client, PODS, NAMESPACE, label)
+    ]
+    assert graces == [600, 600]  # the operator's own period, whatever the annotation asks
     await comes_to(leaving, 2)  # the garbage collector asks them one by one
     await lives.annotate("stubborn", forcefulDeletionGracePeriodDuration="1s")
     await blocked(life, "2 of 2 pods are within their grace period")
