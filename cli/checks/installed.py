@@ -15,6 +15,8 @@ from shared.api.objects import (
     CONFIGMAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
+    POLICIES,
+    POLICY_BINDINGS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     JsonObject,
@@ -35,21 +37,6 @@ CRDS: Final = Resource(
 )
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-_ADMISSION: Final = "admissionregistration.k8s.io"
-POLICIES: Final = Resource(
-    _ADMISSION,
-    "v1",
-    "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicy",
-    namespaced=False,
-)
-BINDINGS: Final = Resource(
-    _ADMISSION,
-    "v1",
-    "validatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicyBinding",
-    namespaced=False,
-)
 DEFINITION: Final = "appwrappers.workload.codeflare.dev"
 WORKLOAD_DEFINITION: Final = "workloads.kueue.x-k8s.io"
 KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"
@@ -88,7 +75,7 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
         mutating=await every("mutating", MUTATING_WEBHOOK_CONFIGURATIONS),
         validating=await every("validating", VALIDATING_WEBHOOK_CONFIGURATIONS),
         policies=await every("policies", POLICIES),
-        bindings=await every("bindings", BINDINGS),
+        bindings=await every("bindings", POLICY_BINDINGS),
         secret=await reader.one("secret", SECRETS, namespace, served.webhook_secret_name),
         webhook=await reader.one("webhook", DEPLOYMENTS, namespace, "appwrapper-webhook"),
         controller=await reader.one("controller", DEPLOYMENTS, namespace, "appwrapper-controller"),

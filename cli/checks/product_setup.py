@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
+from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
@@ -38,6 +39,7 @@ def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
     yield webhook(seen)
     yield controller(seen, now)
     yield lease(seen, now)
+    yield pod_security(seen)
 
 
 def kubernetes(seen: Installed) -> Item:

@@ -86,6 +86,7 @@ async def run_on(cluster: "Cluster", arguments: argparse.Namespace, terminal: Te
 
 def create_request(arguments: argparse.Namespace) -> "CreateRequest":
     """Read the options of create. Raises CommandError."""
+    from cli.pod_security import PodSecurity
     from cli.teams.create import CreateRequest
     from cli.teams.manifests import TeamSettings, group, user
     from cli.teams.plan import Asked
@@ -103,6 +104,7 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
         flavor=arguments.flavor,
         cohort=arguments.cohort,
         role=arguments.role,
+        pod_security=PodSecurity(arguments.pod_security) if arguments.pod_security else None,
     )
     return CreateRequest(
         settings=settings,
@@ -300,6 +302,18 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
         help="the teams that lend each other what they do not use (default: %(default)s)",
     )
     parser.add_argument(
+        "--pod-security",
+        choices=("baseline", "baseline-ipc-lock", "restricted", "privileged"),
+        help="Pod Security level of a new namespace (default: baseline; a quota with RDMA needs a"
+        " choice). baseline-ipc-lock allows the capability IPC_LOCK too; an existing namespace"
+        " keeps its level",
+    )
+    _add_switches(parser)
+    add_output(parser)
+
+
+def _add_switches(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--change-quota", action="store_true", help="set the quotas of a team that exists"
     )
     parser.add_argument(
@@ -311,7 +325,6 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
         help="allow quotas that together exceed what the nodes have",
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-    add_output(parser)
 
 
 COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -10,6 +10,7 @@ from typing import Final
 
 from cli.cluster import Cluster
 from cli.command import CommandError, ExitCode
+from cli.pod_security import POLICY, PodSecurity
 from cli.teams.gather import (
     Reader,
     Right,
@@ -44,7 +45,16 @@ from cli.teams.plan import (
     refusals,
 )
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, quotas_of, summed
-from shared.api.objects import NAMESPACES, NODES, JsonObject, Resource, is_dns_label
+from cli.teams.security import pod_security_needed, pod_security_warnings
+from shared.api.objects import (
+    NAMESPACES,
+    NODES,
+    POLICIES,
+    POLICY_BINDINGS,
+    JsonObject,
+    Resource,
+    is_dns_label,
+)
 from shared.config.configuration import Configuration
 from shared.kube.client import AlreadyExists, Conflict, PatchType
 
@@ -82,6 +92,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
         found = await reader.items(resource_flavors(reader.kueue))
     flavors = {each["metadata"]["name"]: each for each in found}
     _check(settings, request.asked, live, flavors, config)
+    await _check_policy(reader, settings, live)
     objects = object_plans(settings, request.asked, reader.kueue, live)
     capacity = await _capacity(reader, objects, queues, flavors, config)
     plan = TeamPlan(
@@ -92,7 +103,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
         warnings=(),
         refused=tuple(_refused(request, capacity)),
     )
-    warnings = [*await _warnings(reader, settings, plan, queues)]
+    warnings = [*await _warnings(reader, settings, plan, queues, live)]
     lacking = await missing_rights(cluster, _rights(reader.kueue, objects))
     if lacking and not request.dry_run:
         raise CommandError(
@@ -145,6 +156,24 @@ def _check(
             " that its workloads ask for, as --quota nvidia.com/gpu=16 --quota cpu=160 --quota"
             " memory=2200Gi"
         )
+    if why := pod_security_needed(settings, live):
+        raise CommandError(why)
+
+
+async def _check_policy(reader: Reader, settings: TeamSettings, live: Live) -> None:
+    """Raise CommandError if a new namespace needs a policy that does not exist."""
+    if settings.pod_security is not PodSecurity.BASELINE_IPC_LOCK:
+        return
+    if ("Namespace", settings.name) in live:
+        return
+    async with needed("team create"):
+        for resource in (POLICIES, POLICY_BINDINGS):
+            if await reader.one(resource, None, POLICY) is None:
+                raise CommandError(
+                    f"there is no {resource.kind} {POLICY}: without it --pod-security"
+                    f" {settings.pod_security} would allow every pod. Create it: kubectl apply -f"
+                    " deploy/team/pod-security.yaml (Kubernetes 1.30 or newer)"
+                )
 
 
 async def _capacity(
@@ -175,12 +204,17 @@ def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterato
 
 
 async def _warnings(
-    reader: Reader, settings: TeamSettings, plan: TeamPlan, queues: Sequence[JsonObject]
+    reader: Reader,
+    settings: TeamSettings,
+    plan: TeamPlan,
+    queues: Sequence[JsonObject],
+    live: Live,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
     found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
     queue, planned = planned_queues(queues, plan.objects)
     found += not_covered(queue, planned)
+    found += pod_security_warnings(settings, live, queue)
     for name in (settings.role, VIEWER_ROLE):
         unread = len(reader.unread)
         role = await reader.one_if_allowed(CLUSTER_ROLES, None, name)

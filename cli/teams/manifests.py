@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cli.pod_security import PodSecurity, labels_for
 from shared.api.objects import JsonObject, JsonValue, Resource
 from shared.config.configuration import LabelSelector
 
@@ -93,6 +94,7 @@ class TeamSettings:
     """The settings from the admin. `quotas`: amounts as written, by resource, in order.
 
     Without `subjects` an existing team keeps its users, and a new team gets the default group.
+    `pod_security`: None if the admin chose no level. Then a new team gets baseline.
     """
 
     name: str
@@ -102,17 +104,19 @@ class TeamSettings:
     flavor: str = DEFAULT_FLAVOR
     cohort: str = DEFAULT_COHORT
     role: str = DEFAULT_ROLE
+    pod_security: PodSecurity | None = None
 
 
 def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
     """Build all objects of a new team in the order of creation: the users' rights last."""
     team = settings.name
     subjects = list(settings.subjects) or [default_group(team)]
+    level = settings.pod_security or PodSecurity.BASELINE
     return (
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": team, "labels": dict(settings.labels)},
+            "metadata": {"name": team, "labels": {**settings.labels, **labels_for(level)}},
         },
         _cluster_queue(settings, kueue),
         {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from cli.pod_security import ENFORCE, OWN_LEVEL, labels_for
 from cli.teams.manifests import (
     TeamSettings,
     cohort_key,
@@ -215,7 +216,22 @@ def _namespace(
         for key, value in settings.labels.items()
         if own.get(key) != value
     ]
-    return missing, [], deepcopy(wanted)
+    # Another level could break the team's workloads, so the admin sets it by hand.
+    level = labels_for(settings.pod_security) if settings.pod_security else {}
+    left = [
+        Difference(
+            f"metadata.labels[{key}]",
+            own.get(key, "none"),
+            value,
+            f"set it by kubectl label --overwrite namespace {settings.name} {key}={value}",
+        )
+        for key, value in level.items()
+        if own.get(key) != value
+    ]
+    manifest = deepcopy(wanted)
+    kept = {key: own[key] for key in (ENFORCE, OWN_LEVEL) if key in own}
+    manifest["metadata"]["labels"] = {**settings.labels, **kept}
+    return missing, left, manifest
 
 
 def _cluster_queue(

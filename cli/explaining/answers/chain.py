@@ -35,6 +35,7 @@ DEPLOYED: Final[tuple[Rule, ...]] = (
     deployed.creating,
     deployed.reset_is_held,
     deployed.pods_outlive,
+    pods.refused_by_pod_security,
     deployed.unhealthy,
     pods.pods_wait,
     pods.pods_are_missing,

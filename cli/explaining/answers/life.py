@@ -11,6 +11,7 @@ from cli.explaining.forecast import Change
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.explaining.root_cause import recorded_cause
+from cli.pod_security import REMEDIES, refusal_in
 from controller.facts.pods import is_terminal
 from controller.phases.failures import Forbidden, forbidden
 from controller.phases.phase import Phase, Reason
@@ -89,7 +90,7 @@ def failed(case: Case) -> Answer | None:
     kept = case.moment.snapshot.timers.deletion_on_failure is not None
     why = f": {told.message}" if told.message else f" ({told.reason})" if told.reason else ""
     holds = CONDITION_QUOTA_RESERVED in case.moment.snapshot.conditions
-    details = [_why_not_again(case)]
+    details = [_why_not_again(case), *(REMEDIES if refusal_in(told.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
     return Answer(

@@ -5,6 +5,7 @@ from typing import Final
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.coming import describe, what_comes
 from cli.explaining.report import CommandHint, Next, Situation
+from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.readiness import runs_as_wanted
 from shared.waits.pods import PodTrouble, PodWait, pod_troubles
 from shared.waits.words import counted, few
@@ -87,6 +88,31 @@ def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
     if trouble.waits_for is not PodWait.SCHEDULER or not why:
         return ()
     return (f"No node that the cluster has now can run it: {why}.",)
+
+
+def refused_by_pod_security(case: Case) -> Answer | None:
+    """Apply if pods are missing because the namespace's level forbids them."""
+    pods, events = case.moment.snapshot.pods, case.seen.component_events
+    if not case.moment.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
+        return None
+    refusals = (refusal_in(each.get("message") or "") for each in events)
+    refusal = next(filter(None, refusals), "")
+    if not refusal:
+        return None
+    return Answer(
+        situation=Situation.PODS_MISSING,
+        sentence=f"{case.name} has its quota, but Pod Security in namespace {case.namespace}"
+        f" refuses its pods: {refusal}.",
+        details=REMEDIES,
+        next=what_comes(case),
+        commands=(
+            CommandHint(
+                f"kubectl get namespace {case.namespace} --show-labels",
+                "the level of the namespace",
+            ),
+            describe(case),
+        ),
+    )
 
 
 def pods_are_missing(case: Case) -> Answer | None:

@@ -81,7 +81,8 @@ def namespace(name: str, **labels: str) -> JsonObject:
     return {"metadata": {"name": name, "labels": labels}}
 
 
-TEAM = namespace("team1", **{"mlbatch-team-namespace": "true"})
+TEAMS_LABEL = {"mlbatch-team-namespace": "true"}
+TEAM = namespace("team1", **TEAMS_LABEL, **{"pod-security.kubernetes.io/enforce": "baseline"})
 SOUND = Installed(
     configuration=FoundConfiguration(CONFIG, "appwrapper-system"),
     kubernetes="v1.37.0",

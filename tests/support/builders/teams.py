@@ -21,8 +21,8 @@ def gpu_nodes(count: int) -> list[JsonObject]:
 
 
 def what_teams_share() -> list[JsonObject]:
-    """Reads deploy/team/cluster.yaml."""
-    return documents(TEAM / "cluster.yaml")
+    """Reads deploy/team/cluster.yaml and the policy for teams with RDMA."""
+    return documents(TEAM / "cluster.yaml") + documents(TEAM / "pod-security.yaml")
 
 
 def team(name: str, *, gpus: int = 64) -> list[JsonObject]:

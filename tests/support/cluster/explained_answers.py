@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from cli.pod_security import REMEDIES
 from tests.support.cluster.explained_team import CHECK, HOLD, NOT_HERE, OTHER_FLAVOR, TEAM
 from tests.support.team import FLAVOR
 
@@ -234,6 +235,25 @@ EXPECTED: dict[str, Expected] = {
             " exceeded quota: no-urgency, requested: pods=1, used: pods=0, limited: pods=0",
         ),
         not_ready("0 of 2 pods exist"),
+    ),
+    "insecure": Expected(
+        "PodsMissing",
+        f"insecure has its quota, but Pod Security in namespace {TEAM} refuses its pods:"
+        " ValidatingAdmissionPolicy 'appwrapper-baseline-ipc-lock' with binding"
+        " 'appwrapper-baseline-ipc-lock' denied request: containers may add only the capabilities"
+        " AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, IPC_LOCK, KILL, MKNOD,"
+        " NET_BIND_SERVICE, SETFCAP, SETGID, SETPCAP, SETUID and SYS_CHROOT.",
+        REMEDIES,
+        not_ready("0 of 2 pods exist"),
+    ),
+    "on-the-host": Expected(
+        "Failed",
+        'on-the-host failed at <ago>: spec.components[0]: 422 Invalid: pods "on-the-host" is'
+        " forbidden: ValidatingAdmissionPolicy 'appwrapper-baseline-ipc-lock' with binding"
+        " 'appwrapper-baseline-ipc-lock' denied request: the pod must not set hostNetwork, hostPID"
+        " or hostIPC.",
+        ("The API server refuses it for good, so no retry can help.", *REMEDIES),
+        GONE,
     ),
     "no-room": Expected(
         "CannotCreateComponents",

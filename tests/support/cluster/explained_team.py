@@ -183,6 +183,9 @@ def admitted() -> list[JsonObject]:
     no_room["spec"]["components"].insert(0, {"template": secret})
     refused = job("refused", 2, hang="running")
     refused["spec"]["template"]["spec"]["priorityClassName"] = "high-priority"
+    insecure = job("insecure", 2, hang="running")
+    [container] = insecure["spec"]["template"]["spec"]["containers"]
+    container["securityContext"] = {"capabilities": {"add": ["IPC_LOCK", "SYS_ADMIN"]}}
     now = {**AT_ONCE, "retryLimit": "1"}
     return [
         wraps("runs", job("runs", 2, hang="running")),
@@ -210,6 +213,8 @@ def admitted() -> list[JsonObject]:
         ),
         wraps("done", ends("done", 0), successTTLDuration="1h"),
         wraps("refused", refused),
+        wraps("insecure", insecure),
+        wraps("on-the-host", hangs("on-the-host", hostNetwork=True)),
         no_room,
     ]
 

@@ -156,6 +156,8 @@ class ClusterObjects(KubeClient):
 
 
 _KINDS = {
+    "validatingadmissionpolicies": "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
     "namespaces": "Namespace",
     "nodes": "Node",
     "pods": "Pod",

@@ -2,7 +2,9 @@
 
 import pytest
 
+from cli.pod_security import POLICY
 from shared.api.objects import JsonObject
+from shared.config.configuration import LabelSelector
 from tests.support.manifests import TEAM, document, documents
 
 # What `kubectl apply -f deploy/team` takes: it leaves out folders below.
@@ -18,8 +20,23 @@ def only(kind: str) -> JsonObject:
 def test_the_namespace_is_known_as_a_teams() -> None:
     assert only("Namespace")["metadata"] == {
         "name": "team1",
-        "labels": {"mlbatch-team-namespace": "true"},
+        "labels": {
+            "mlbatch-team-namespace": "true",
+            "pod-security.kubernetes.io/enforce": "privileged",
+            "workload.codeflare.dev/pod-security": "baseline-ipc-lock",
+        },
     }
+
+
+def test_the_teams_level_is_a_policy_that_deploy_team_brings() -> None:
+    """Its quota has RDMA. Without the policy the level would be privileged."""
+    policy, binding = only("ValidatingAdmissionPolicy"), only("ValidatingAdmissionPolicyBinding")
+    name = binding["spec"]["policyName"]
+    assert policy["metadata"]["name"] == binding["metadata"]["name"] == name == POLICY
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    assert binding["spec"]["validationActions"] == ["Deny", "Audit"]
+    selector = LabelSelector.model_validate(binding["spec"]["matchResources"]["namespaceSelector"])
+    assert selector.matches(only("Namespace")["metadata"]["labels"])
 
 
 def test_the_local_queue_feeds_the_teams_cluster_queue() -> None:

@@ -119,6 +119,21 @@ def pods_missing() -> Seen:
     return replace(_starting(pod(0, containers=[RUNS])), component_events=(said,))
 
 
+PRIVILEGED = (
+    'violates PodSecurity "baseline:latest": privileged (container "main" must not set'
+    " securityContext.privileged=true)"
+)
+
+
+def refused_by_pod_security() -> Seen:
+    """The Job's pods are privileged, and the namespace enforces the level baseline."""
+    said = event(
+        "FailedCreate", f'Error creating: pods "train-1-" is forbidden: {PRIVILEGED}', 50, "Warning"
+    )
+    said["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
+    return replace(_starting(), component_events=(said,))
+
+
 def _starting(*pods: JsonObject) -> Seen:
     """A minute after its components were created."""
     item = appwrapper(
@@ -279,6 +294,7 @@ SITUATIONS: dict[str, Callable[[], Seen]] = {
     "no-config-map": no_config_map,
     "crashing": crashing,
     "pods-missing": pods_missing,
+    "refused-by-pod-security": refused_by_pod_security,
     "unhealthy": unhealthy,
     "resets-paused": resets_paused,
     "reset-throttled": reset_throttled,

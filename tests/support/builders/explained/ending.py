@@ -143,6 +143,24 @@ def failed() -> Seen:
     return seen(item, world(workload()), components=(None,), events=events)
 
 
+def pod_refused_by_policy() -> Seen:
+    """A wrapped Pod is privileged, and a policy allows the namespace only IPC_LOCK."""
+    refused = (
+        'spec.components[0]: 422 Invalid: pods "train" is forbidden: ValidatingAdmissionPolicy'
+        " 'appwrapper-baseline-ipc-lock' with binding 'appwrapper-baseline-ipc-lock' denied"
+        " request: containers must not set securityContext.privileged"
+    )
+    item = appwrapper(
+        "Failed",
+        condition("QuotaReserved", "False", "Failed", seconds=25),
+        condition("ResourcesDeployed", "False", "DeletionComplete", seconds=25),
+        condition("Unhealthy", "True", "CreateFailed", refused, seconds=30),
+        attempt=1,
+        deployed="False",
+    )
+    return seen(item, world(workload()), components=(None,))
+
+
 def failed_and_kept() -> Seen:
     """Its user keeps the failed components for half an hour, to debug them."""
     item = appwrapper(
@@ -205,6 +223,7 @@ SITUATIONS: dict[str, Callable[[], Seen]] = {
     "pod-on-a-dead-node": pod_on_a_dead_node,
     "terminating": terminating,
     "failed": failed,
+    "pod-refused-by-policy": pod_refused_by_policy,
     "failed-and-kept": failed_and_kept,
     "succeeded": succeeded,
     "not-seen": not_seen,

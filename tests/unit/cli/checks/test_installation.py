@@ -40,6 +40,7 @@ webhook                 ok   it validated an AppWrapper (dry run); 1 of 1 replic
 appwrapper-webhook are ready
 controller              ok   1 of 1 replicas of Deployment appwrapper-controller are ready
 other controllers       ok   the Go operator's lease is not renewed
+Pod Security            ok   each of 1 team namespaces enforces a level
 Kueue                   ok   0.19
 pod sets                ok   maxPodSets is 8, and this Kueue holds 18
 Kueue's identity        ok   system:serviceaccount:kueue-system:kueue-controller-manager is in \

@@ -13,9 +13,14 @@ from tests.support.fakes.team_session import empty, with_team
 from tests.support.fakes.team_session import team as runs
 from tests.support.manifests import TEAM, documents
 
-QUOTA = tuple(word for each in TEAM1_QUOTA for word in ("--quota", each))
+LOCKS = ("--pod-security", "baseline-ipc-lock")
+QUOTA = (*(word for each in TEAM1_QUOTA for word in ("--quota", each)), *LOCKS)
 SMALL = ("--quota", "cpu=80", "--quota", "memory=1100Gi", "--quota", f"{GPU}=8",
-         "--quota", "nvidia.com/roce_gdr=2")  # fmt: skip
+         "--quota", "nvidia.com/roce_gdr=2", *LOCKS)  # fmt: skip
+LEVEL = {
+    "pod-security.kubernetes.io/enforce": "privileged",
+    "workload.codeflare.dev/pod-security": "baseline-ipc-lock",
+}
 ALL_WRITES = [
     "apply Namespace team1",
     "apply ClusterQueue team1-cluster-queue",
@@ -28,7 +33,9 @@ CREATED = """\
 Team team1 was created.
 
 OBJECT                                  WHAT HAPPENS   DETAIL
-Namespace team1                         created        mlbatch-team-namespace=true
+Namespace team1                         created        mlbatch-team-namespace=true,\
+ pod-security.kubernetes.io/enforce=privileged,\
+ workload.codeflare.dev/pod-security=baseline-ipc-lock
 ClusterQueue team1-cluster-queue        created        cpu 640, memory 8800Gi, nvidia.com/gpu 64,\
  nvidia.com/roce_gdr 16, pods 800
 LocalQueue default-queue                created        feeds team1-cluster-queue
@@ -142,7 +149,7 @@ async def test_more_than_there_is_is_refused_unless_it_is_asked_for() -> None:
     client = with_team()
     said = f"all quotas of {GPU} in flavor default-flavor add up to 72, and pods can have 64"
     words = ("create", "team2", "--quota", f"{GPU}=8", "--quota", "cpu=0", "--quota", "memory=0",
-             "--quota", "nvidia.com/roce_gdr=0")  # fmt: skip
+             "--quota", "nvidia.com/roce_gdr=0", *LOCKS)  # fmt: skip
     refused = await runs(client, *words)
     assert (refused.code, refused.error) == (
         ExitCode.WANTING,
@@ -314,8 +321,8 @@ async def test_the_label_is_that_of_the_operators_configuration(tmp_path: Path) 
     client = empty()
     client.put(stored)
     await runs(client, "create", "team1", *SMALL)
-    assert client.one("Namespace", "team1")["metadata"]["labels"] == {"kind": "team"}
+    assert client.one("Namespace", "team1")["metadata"]["labels"] == {"kind": "team", **LEVEL}
     file = tmp_path / "config.yaml"
     file.write_text(text.replace("team}", "other}"))
     await runs(client, "create", "team2", *SMALL, "--config", str(file))
-    assert client.one("Namespace", "team2")["metadata"]["labels"] == {"kind": "other"}
+    assert client.one("Namespace", "team2")["metadata"]["labels"] == {"kind": "other", **LEVEL}

@@ -287,3 +287,39 @@ def test_what_was_in_the_way_and_has_gone_is_not_named() -> None:
     assert (
         found.answer == f"train is being deleted, and its deletion is blocked: {told['message']}."
     )
+
+
+REMEDIES = (
+    "Remove these settings from the pod template, delete the AppWrapper and create it again.",
+    "If the pods need them, ask an admin for another level of the namespace"
+    " (docs/admins/pod-security.md).",
+)
+
+
+def test_a_refusal_by_pod_security_is_named_with_what_to_do() -> None:
+    found = report(deployed.refused_by_pod_security())
+    assert found.situation is Situation.PODS_MISSING
+    assert found.answer == (
+        "train has its quota, but Pod Security in namespace team1 refuses its pods: violates"
+        ' PodSecurity "baseline:latest": privileged (container "main" must not set'
+        " securityContext.privileged=true)."
+    )
+    assert found.details == REMEDIES
+    assert found.commands[0].command == "kubectl get namespace team1 --show-labels"
+
+
+def test_an_old_refusal_is_not_named_once_all_pods_exist() -> None:
+    seen = replace(
+        deployed.unschedulable(),
+        component_events=(objects(deployed.refused_by_pod_security().component_events)),
+    )
+    assert report(seen).situation is Situation.UNSCHEDULABLE
+
+
+def test_an_appwrapper_that_failed_by_pod_security_shows_what_to_do() -> None:
+    found = report(ending.pod_refused_by_policy())
+    assert found.situation is Situation.FAILED
+    assert found.details == (
+        "The API server refuses it for good, so no retry can help.",
+        *REMEDIES,
+    )

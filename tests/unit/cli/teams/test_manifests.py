@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from cli.pod_security import PodSecurity
 from cli.teams.manifests import DEFAULT_ROLE, TeamSettings, selected_labels, team_objects
 from cli.teams.quotas import parsed_quotas
 from shared.api.objects import JsonObject
@@ -21,6 +22,7 @@ TEAM1 = TeamSettings(
     name="team1",
     labels=team_namespaces().match_labels,
     quotas=parsed_quotas(TEAM1_QUOTA),
+    pod_security=PodSecurity.BASELINE_IPC_LOCK,
 )
 
 
