@@ -3,6 +3,7 @@
 The same state gives the same texts: they contain no elapsed time and have a fixed order.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,6 +76,34 @@ def project_left_pod(item: JsonObject, refused: str, now: datetime) -> LeftPod:
         ended=(item.get("status") or {}).get("phase") in ("Succeeded", "Failed"),
         finalizers=finalizers_of(metadata),
         refused=refused,
+    )
+
+
+# Kueue finishes the Workload of an AppWrapper that is being deleted, and then suspends each Job
+# that the components' operators create. KubeRay creates one that cleans up a Redis, and its
+# finalizer keeps the RayCluster until that Job has ended.
+_BY_KUEUE: Final = " (suspended by Kueue: see appwrapper explain)"
+_SUSPENDED: Final = re.compile(rf"\bJob ([a-z0-9.-]+){re.escape(_BY_KUEUE)}")
+
+
+def owned_name(kind: str, item: JsonObject) -> str:
+    """Return Kind and name of an owned object, with a note if it is a Job that Kueue suspended."""
+    name = f"{kind} {item['metadata']['name']}"
+    return f"{name}{_BY_KUEUE}" if kind == "Job" and _is_suspended_by_kueue(item) else name
+
+
+def suspended_jobs(text: str) -> tuple[str, ...]:
+    """Return the names of the Jobs that these sentences report as suspended by Kueue."""
+    return tuple(dict.fromkeys(_SUSPENDED.findall(text)))
+
+
+def _is_suspended_by_kueue(job: JsonObject) -> bool:
+    if not (job.get("spec") or {}).get("suspend") or "deletionTimestamp" in job["metadata"]:
+        return False
+    return any(
+        each.get("manager") == "kueue"
+        and "f:suspend" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
+        for each in job["metadata"].get("managedFields") or ()
     )
 
 

@@ -16,6 +16,7 @@ from controller.facts.blockers import (
     blockers,
     finalizers_of,
     forced_off,
+    owned_name,
 )
 from controller.facts.components import Located
 from controller.facts.observe import Deployed, GatherContext, kind_of
@@ -25,6 +26,7 @@ from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_UID
 from shared.api.objects import NODES, PODS, JsonObject, Resource, is_label_value
+from shared.kinds.job import JOBS
 from shared.kinds.pod import POD
 from shared.kinds.scaled import REPLICA_SETS
 from shared.kinds.table import BY_GROUP_KIND, KINDS
@@ -112,7 +114,7 @@ class Dependants:
 
 
 class DependantSearch:
-    """Lists the metadata of owned objects in the component's namespace."""
+    """Lists the owned objects in the component's namespace: whole Jobs, all others by metadata."""
 
     def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:
         self._client = client
@@ -126,8 +128,7 @@ class DependantSearch:
         for kind in owned_by(resource.gvk.group_kind):
             try:
                 resource = await self._discovery.in_any_version(kind.gvk)
-                owned = await self._owned(resource, namespace, uid)
-                names += [f"{kind.kind} {name}" for name in owned]
+                names += await self._owned(resource, namespace, uid)
             except Forbidden:
                 unproved.append(f"{kind.plural} may not be listed")
             except UnknownKind:
@@ -140,17 +141,22 @@ class DependantSearch:
         return Dependants(tuple(names), tuple(unproved))
 
     async def _owned(self, resource: Resource, namespace: str, uid: str) -> list[str]:
-        pages = self._client.pages(resource, namespace, metadata_only=True)
+        metadata_only = resource.gvk.group_kind != JOBS.gvk.group_kind
+        pages = self._client.pages(resource, namespace, metadata_only=metadata_only)
         try:
-            items = [item["metadata"] async for page in pages for item in page.items]
+            return [
+                owned_name(resource.kind, item)
+                async for page in pages
+                for item in page.items
+                if _is_owned(item, uid)
+            ]
         except NotFound:  # its version may be served no longer
             self._discovery.forget(resource.gvk)
             raise
-        return [
-            each["name"]
-            for each in items
-            if any(owner["uid"] == uid for owner in each.get("ownerReferences") or ())
-        ]
+
+
+def _is_owned(item: JsonObject, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ())
 
 
 # Orphaned owners: objects of a deleted component that keep creating its pods.

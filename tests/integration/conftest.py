@@ -220,6 +220,19 @@ async def second_cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalC
             request.config.stash[_KEPT_LOGS] = running.keep_logs()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def second_team(second_cluster: LocalCluster) -> AsyncIterator[None]:
+    async with another_team(second_cluster, LIVES, lives_documents()):
+        yield
+
+
+@pytest.fixture(scope="module")
+def operators_team(operators: RunningCluster, request: pytest.FixtureRequest) -> None:
+    """On the runner's cluster the team of the whole session: other files use it as well."""
+    attached = isinstance(operators, AttachedCluster)
+    request.getfixturevalue("lives_team" if attached else "second_team")
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def lives_team(cluster: RunningCluster) -> AsyncIterator[None]:
     async with another_team(cluster, LIVES, lives_documents()):

@@ -5,7 +5,7 @@ from typing import Final
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.coming import retries_spent, what_comes
 from cli.explaining.answers.kueues_words import queue_commands
-from cli.explaining.report import Next, Situation
+from cli.explaining.report import CommandHint, Next, Situation
 from cli.explaining.seen import objects
 from controller.facts.blockers import (
     LeftComponent,
@@ -13,6 +13,7 @@ from controller.facts.blockers import (
     blockers,
     finalizers_of,
     project_left_pod,
+    suspended_jobs,
 )
 from controller.phases.phase import Phase, Reason
 from controller.phases.retries import without_progress
@@ -83,12 +84,12 @@ def deleting(case: Case) -> Answer | None:
             details=(
                 *(each for each in in_the_way if each not in said),
                 *_whose_finalizers(case),
+                *_why_suspended(said),
                 _when_gone(case, then),
             ),
-            # Steps in the past were forced deletions. Their repetition changes nothing.
-            next=tuple(each for each in what_comes(case) if each.at and each.at > case.now)
-            or (Next("Nothing happens until the cause is removed."),),
+            next=_to_come(case, said) or (Next("Nothing happens until the cause is removed."),),
             commands=(
+                *_without_cleanup(case, said),
                 case.kubectl(f"describe appwrapper {case.name}", "what blocks the deletion"),
             ),
         )
@@ -106,6 +107,16 @@ def deleting(case: Case) -> Answer | None:
         details=in_the_way,
         next=what_comes(case),
     )
+
+
+def _to_come(case: Case, said: str) -> tuple[Next, ...]:
+    """Return the forced deletions, unless a suspended Job must end first.
+
+    Steps in the past were forced deletions. Their repetition changes nothing.
+    """
+    if suspended_jobs(said):
+        return ()
+    return tuple(each for each in what_comes(case) if each.at and each.at > case.now)
 
 
 def _when_gone(case: Case, then: str) -> str:
@@ -156,6 +167,37 @@ def _whose_finalizers(case: Case) -> tuple[str, ...]:
     return (
         f"The controller never removes another program's finalizer: the program that set"
         f" {few(names)} must do so, or an admin.",
+    )
+
+
+# KubeRay's own finalizer: its Job must first delete the RayCluster's data in Redis.
+_REDIS_CLEANUP: Final = "ray.io/gcs-ft-redis-cleanup-finalizer"
+
+
+def _why_suspended(said: str) -> tuple[str, ...]:
+    names = suspended_jobs(said)
+    if not names:
+        return ()
+    return (
+        "Kueue suspends the Jobs of an AppWrapper that is being deleted, so Job"
+        f" {few(names)} cannot end. No forced deletion ends this wait. KubeRay 1.6.2 and later"
+        " remove their finalizer 5 minutes after the deletion; the data in Redis remain then.",
+    )
+
+
+def _without_cleanup(case: Case, said: str) -> tuple[CommandHint, ...]:
+    """Return KubeRay's documented command for each RayCluster that waits for a suspended Job."""
+    if not suspended_jobs(said):
+        return ()
+    components, _ = _left(case)
+    return tuple(
+        case.kubectl(
+            f"patch raycluster {each.name} --type=json"
+            """ --patch='[{"op": "remove", "path": "/metadata/finalizers"}]'""",
+            "remove KubeRay's finalizer, if you may; then delete the data in Redis yourself",
+        )
+        for each in components
+        if _REDIS_CLEANUP in each.finalizers
     )
 
 

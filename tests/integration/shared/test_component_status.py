@@ -9,10 +9,8 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from localcluster.attached import AttachedCluster
-from localcluster.cluster import LocalCluster
 from shared.api.conditions import is_true
-from shared.api.objects import PODS, JsonObject, Resource
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.api.times import format_time
 from shared.kube import requests
 from shared.kube.client import PatchType
@@ -21,8 +19,9 @@ from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditi
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.another_team import another_team, member_of
+from tests.support.cluster.another_team import member_of
 from tests.support.cluster.answers import answer
+from tests.support.cluster.deletion_blockers import blocked, set_finalizers
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
     DEPLOYED,
@@ -33,7 +32,6 @@ from tests.support.cluster.lives import (
     Condition,
     Lives,
     condition,
-    lives_documents,
 )
 from tests.support.cluster.resources import (
     DEPLOYMENTS,
@@ -47,21 +45,8 @@ from tests.support.cluster.stages import IMPATIENT, LONG, NOW, waits_for_no_pod
 from tests.support.patience import comes_to
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def second_team(second_cluster: LocalCluster) -> AsyncIterator[None]:
-    async with another_team(second_cluster, NAMESPACE, lives_documents()):
-        yield
-
-
-@pytest.fixture(scope="module")
-def team(operators: RunningCluster, request: pytest.FixtureRequest) -> None:
-    """On the runner's cluster the team of the whole session: other files use it as well."""
-    attached = isinstance(operators, AttachedCluster)
-    request.getfixturevalue("lives_team" if attached else "second_team")
-
-
 @pytest_asyncio.fixture(loop_scope="session")
-async def lives(operators: RunningCluster, team: None) -> AsyncIterator[Lives]:
+async def lives(operators: RunningCluster, operators_team: None) -> AsyncIterator[Lives]:
     """Each test's own AppWrappers."""
     async with AsyncExitStack() as stack:
         yield Lives(operators, stack)
@@ -213,6 +198,21 @@ async def test_a_ray_cluster_that_kuberay_rejects_fails_at_once(lives: Lives) ->
         "RayCluster name should be no more than 53 characters"
     )
     assert life.phases() == [*RUNNING_ON, "Failed"]
+
+
+@pytest.mark.long
+async def test_a_suspended_redis_cleanup_blocks_until_its_finalizer_goes(lives: Lives) -> None:
+    body = ray_cluster("ft")
+    body["spec"]["gcsFaultToleranceOptions"] = {"redisAddress": "redis:6379"}
+    soon = {"forcefulDeletionGracePeriodDuration": "1s"}
+    life = await lives.begin(appwrapper("ft", body, annotations=soon))
+    await ready(life)
+    await lives.delete(APPWRAPPERS, "ft")
+    waits = "waits for Job ft-redis-cleanup (suspended by Kueue: see appwrapper explain)"
+    finalizer = "has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer"
+    await blocked(life, f"RayCluster ft {finalizer}; RayCluster ft {waits}")
+    await set_finalizers(lives.client, RAY_CLUSTERS, "ft")
+    await life.until_deleted()
 
 
 async def ray_job_runs(lives: Lives, name: str, limits: dict[str, str], **spec: Any) -> Life:

@@ -272,6 +272,38 @@ def test_of_events_that_differ_by_names_of_pods_the_last_is_told() -> None:
     )
 
 
+def test_a_cleanup_job_that_kueue_suspended_comes_with_the_command_that_ends_the_wait() -> None:
+    seen = ending.terminating()
+    item = copy.deepcopy(seen.appwrapper)
+    [told] = [each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"]
+    told["reason"] = "DeletionBlocked"
+    suspended = "Job train-redis-cleanup (suspended by Kueue: see appwrapper explain)"
+    told["message"] = f"Job train waits for {suspended}"
+    [component] = copy.deepcopy(seen.components)
+    assert isinstance(component, dict)
+    component["metadata"]["finalizers"] = ["ray.io/gcs-ft-redis-cleanup-finalizer"]
+    found = report(replace(seen, appwrapper=item, components=(component,)))
+    assert (
+        found.answer == f"train is being deleted, and its deletion is blocked: {told['message']}."
+    )
+    assert found.details == (
+        "Job train has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer",
+        "The controller never removes another program's finalizer: the program that set"
+        " ray.io/gcs-ft-redis-cleanup-finalizer must do so, or an admin.",
+        "Kueue suspends the Jobs of an AppWrapper that is being deleted, so Job"
+        " train-redis-cleanup cannot end. No forced deletion ends this wait. KubeRay 1.6.2 and"
+        " later remove their finalizer 5 minutes after the deletion; the data in Redis remain"
+        " then.",
+        "When all of it is gone, the AppWrapper itself is removed.",
+    )
+    assert found.next == (Next("Nothing happens until the cause is removed."),)
+    assert [each.command for each in found.commands] == [
+        "kubectl patch raycluster train --type=json"
+        """ --patch='[{"op": "remove", "path": "/metadata/finalizers"}]' -n team1""",
+        "kubectl describe appwrapper train -n team1",
+    ]
+
+
 def test_what_was_in_the_way_and_has_gone_is_not_named() -> None:
     seen = ending.terminating()
     item = copy.deepcopy(seen.appwrapper)

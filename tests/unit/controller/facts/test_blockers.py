@@ -12,7 +12,9 @@ from controller.facts.blockers import (
     LeftPod,
     blockers,
     forced_off,
+    owned_name,
     project_left_pod,
+    suspended_jobs,
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -60,6 +62,38 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
 )
 def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
     assert blockers([component(**left)], [], {}, 0) == tuple(expected)
+
+
+SUSPENDED = {"manager": "kueue", "fieldsV1": {"f:spec": {"f:suspend": {}}}}
+CREATED = {"manager": "kuberay", "fieldsV1": {"f:spec": {"f:template": {}}}}
+
+
+def job(*managers: Any, suspend: bool = True, **metadata: Any) -> dict[str, Any]:
+    metadata = {"name": "ray-redis-cleanup", "managedFields": [CREATED, *managers], **metadata}
+    return {"metadata": metadata, "spec": {"suspend": suspend}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "is_suspended"),
+    [
+        ("Job", job(SUSPENDED), True),
+        ("Job", job(SUSPENDED, suspend=False), False),
+        ("Job", job(SUSPENDED | {"manager": "kubectl"}), False),
+        ("Job", job(), False),
+        ("Job", job(SUSPENDED, deletionTimestamp="now"), False),
+        ("Job", {"metadata": {"name": "ray-redis-cleanup"}}, False),
+        ("Pod", job(SUSPENDED), False),
+    ],
+)
+def test_a_job_that_kueue_suspended_is_reported_and_found_again(
+    kind: str, item: Any, is_suspended: bool
+) -> None:
+    name = f"{kind} ray-redis-cleanup"
+    note = " (suspended by Kueue: see appwrapper explain)" if is_suspended else ""
+    assert owned_name(kind, item) == f"{name}{note}"
+    (text,) = blockers([component(waits_for=(owned_name(kind, item), "Service a"))], [], {}, 0)
+    assert text == f"Job train waits for {name}{note}, Service a"
+    assert suspended_jobs(f"{text}; {text}") == (("ray-redis-cleanup",) if is_suspended else ())
 
 
 @pytest.mark.parametrize(

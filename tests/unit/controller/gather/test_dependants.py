@@ -6,7 +6,7 @@ from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
 from shared.api.objects import PODS, Resource
 from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import Served, Unserved
-from tests.support.cluster.resources import DEPLOYMENTS, JOBS, PYTORCH_JOBS, SERVICES
+from tests.support.cluster.resources import DEPLOYMENTS, JOBS, PYTORCH_JOBS, RAY_CLUSTERS, SERVICES
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -32,7 +32,8 @@ class Bench:
     def asked(self) -> list[Any]:
         calls = self.kube.called("pages")
         assert all(call.args[1] == "team1" for call in calls)
-        assert all(call.kwargs == {"metadata_only": True} for call in calls)
+        for call in calls:  # only a whole Job shows whether Kueue suspended it
+            assert call.kwargs == {"metadata_only": call.args[0] != JOBS}
         return [call.args[0].plural for call in calls]
 
 
@@ -43,6 +44,16 @@ async def test_what_it_owns_by_uid_on_every_page_and_of_every_kind() -> None:
     assert found == Dependants(("Pod a", "Pod c", "ReplicaSet rs"))
     assert not found.are_gone
     assert bench.asked() == ["pods", "replicasets"]
+
+
+async def test_a_job_that_kueue_suspended_is_named_as_such() -> None:
+    suspended = owned("ray-redis-cleanup", "u1")
+    fields: dict[str, Any] = {"f:spec": {"f:suspend": {}}}
+    suspended["metadata"]["managedFields"] = [{"manager": "kueue", "fieldsV1": fields}]
+    bench = Bench([listed(9)], [listed(9, suspended | {"spec": {"suspend": True}})], [listed(9)])
+    name = "Job ray-redis-cleanup (suspended by Kueue: see appwrapper explain)"
+    assert await bench.of(RAY_CLUSTERS) == Dependants((name,))
+    assert bench.asked() == ["pods", "jobs", "services"]
 
 
 async def test_nothing_found_is_the_proof() -> None:
