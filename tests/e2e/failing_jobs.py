@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 from tests.e2e.containers import pod
 from tests.e2e.recorded import RECORD, TORCHRUN, recorded_pod, sharing
 from tests.support.builders.appwrappers import appwrapper
 
 # Long enough for every pod of a job to fail in it, also on a busy machine.
-GRACE: Final = {"failureGracePeriodDuration": "8s", "retryPausePeriodDuration": "0s"}
+GRACE: Final = {
+    "failureGracePeriodDuration": f"{stretched(8):.0f}s",
+    "retryPausePeriodDuration": "0s",
+}
 _ONCE_MORE: Final = 'test "$ATTEMPT" -ge 2 && exit 0\n'
 # Nobody fails before all have started.
 _MEET: Final = (

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from localcluster.machine.slowness import stretched
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
@@ -56,7 +57,7 @@ async def test_an_image_that_nobody_has_is_waited_for_and_named(team: ResearchTe
         job("unpulled", "true", image=UNKNOWN_IMAGE),
         annotations={
             **AT_ONCE,
-            "warmupGracePeriodDuration": "6s",
+            "warmupGracePeriodDuration": f"{stretched(6):.0f}s",
             "retryLimit": "1",
             "deletionOnFailureGracePeriodDuration": "1h",
         },

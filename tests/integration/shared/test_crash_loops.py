@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import pytorch_job, restarted_job, scaled
@@ -87,7 +88,7 @@ async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
     lives: Lives, component: JsonObject
 ) -> None:
     limits = {
-        "warmupGracePeriodDuration": "3s",
+        "warmupGracePeriodDuration": f"{stretched(3):.0f}s",
         "failureGracePeriodDuration": "1s",
         "retryPausePeriodDuration": "0s",
         "retryLimit": "1",

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from localcluster.machine.slowness import stretched
 from shared.api.objects import PODS, JsonObject
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
@@ -23,7 +24,7 @@ from tests.support.cluster.lives import (
 
 RUNS = {QUOTA, DEPLOYED, READY}
 LONG = "1h"
-WARMUP_SECONDS = 12
+WARMUP_SECONDS = round(stretched(12))
 
 
 async def runs(life: Life, *, after: int = 0) -> JsonObject:

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from localcluster.access.running import RunningCluster
+from localcluster.machine.slowness import stretched
 from localcluster.product import NAMESPACE
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, review
 from tests.support.cluster.webhook_process import (
@@ -101,14 +102,15 @@ async def test_it_serves_on_while_it_drains_and_answers_what_is_in_flight(
 ) -> None:
     write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
-    drain = {"drainPeriod": "4s"}  # four answers come in that time, on a busy machine too
+    seconds = f"{stretched(4):.0f}"  # four answers come in that time, on a busy machine too
+    drain = {"drainPeriod": f"{seconds}s"}
     async with webhook_process(tmp_path, kubeconfig, *flags, webhook=drain, **ALONE) as webhook:
         port = await webhook.port()
         async with client(port) as before, client(port) as late:
             kept = await before.get("/readyz")
             assert (kept.status_code, kept.headers.get("connection")) == (200, None)
             webhook.ask_to_end()
-            await webhook.says("draining: serving on for 4 s")
+            await webhook.says(f"draining: serving on for {seconds} s")
             for http in (before, late):  # on the connection of before, and on a new one
                 said = await http.get("/readyz")
                 assert (said.status_code, said.text) == (503, "this replica is ending\n")
