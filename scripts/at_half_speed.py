@@ -1,8 +1,9 @@
 """Runs a command with every core at half speed: `python -m scripts.at_half_speed -- COMMAND`.
 
-A cgroup's quota gives the command half of the machine's CPU time. In a mount namespace of the
-command's own this cgroup is the root of its hierarchy: so the real node makes its pods' cgroups
-below the quota, too. Needs root, and `unshare` of util-linux. The cgroup is removed at the end.
+A cgroup's quota gives the command half of the machine's CPU time. In namespaces of the command's
+own this cgroup is the root of every hierarchy. So the real node makes its pods' cgroups below the
+quota, too, and runc finds each pod in every hierarchy at the same path. Needs root, and `unshare`
+of util-linux. The cgroup is removed at the end.
 """
 
 import os
@@ -22,11 +23,15 @@ PERIOD: Final = 20_000  # microseconds
 USAGE: Final = 2
 # In version 2 only a cgroup without processes has children with controllers.
 _LEAF: Final = "command"
-_NAMESPACES: Final = {1: ("--mount",), 2: ("--mount", "--cgroup")}
-_ENTERS: Final = {
-    1: 'mount --bind "$1" "$2" && shift 2 && exec "$@"',
-    2: f'echo $$ >"$1/{_LEAF}/cgroup.procs" && mount --bind "$1" "$2" && shift 2 && exec "$@"',
-}
+_ENTER: Final = f"""
+while [ "$1" != -- ]; do
+  if [ -d "$1/{_LEAF}" ]; then echo $$ >"$1/{_LEAF}/cgroup.procs" || exit 1; fi
+  mount --bind "$1" "$2" || exit 1
+  shift 2
+done
+shift
+exec "$@"
+"""
 
 
 def with_cpu(hierarchies: Sequence[Hierarchy]) -> Hierarchy | None:
@@ -48,37 +53,37 @@ def limit(directory: Path, version: int, cores: int) -> None:
         (directory / "cpu.cfs_quota_us").write_text(str(quota))
     else:
         (directory / "cpu.max").write_text(f"{quota} {PERIOD}")
-        (directory / _LEAF).mkdir()
 
 
-def inside(hierarchy: Hierarchy, directory: Path, command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that mounts the cgroup as the root of its hierarchy, then becomes
-    `command`.
-    """
-    unshare = ("unshare", *_NAMESPACES[hierarchy.version], "--propagation", "private")
-    shell = ("sh", "-c", _ENTERS[hierarchy.version], "sh")
-    return (*unshare, *shell, str(directory), str(hierarchy.mount), *command)
+def inside(name: str, where: Sequence[Hierarchy], command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that makes the cgroup the root of each hierarchy, then is `command`."""
+    unshare = ("unshare", "--mount", "--cgroup", "--propagation", "private")
+    pairs = [word for each in where for word in (str(each.mount / name), str(each.mount))]
+    return (*unshare, "sh", "-c", _ENTER, "sh", *pairs, "--", *command)
 
 
-def run(hierarchy: Hierarchy, command: Sequence[str]) -> int:
+def run(limited: Hierarchy, where: Sequence[Hierarchy], command: Sequence[str]) -> int:
     """Run the command at half speed; return its exit code. Raise OSError without a cgroup."""
     name = f"half-speed-{os.getpid()}"
-    directory = hierarchy.mount / name
-    cgroups.create(name, (hierarchy,))
     try:
-        limit(directory, hierarchy.version, len(os.sched_getaffinity(0)))
+        cgroups.create(name, where)
+        for each in where:
+            if each.version == 2:
+                (each.mount / name / _LEAF).mkdir()
+        limit(limited.mount / name, limited.version, len(os.sched_getaffinity(0)))
 
         def join() -> None:
             end_with_parent()
-            (directory / "cgroup.procs").write_text(str(os.getpid()))
+            for each in where:
+                (each.mount / name / "cgroup.procs").write_text(str(os.getpid()))
 
-        started = inside(hierarchy, directory, command)
+        started = inside(name, where, command)
         code = to_its_end(lambda: subprocess.Popen(started, preexec_fn=join))
     finally:
-        cgroups.remove(name, (hierarchy,))
-    if directory.exists():
-        left = f"programs still run in {directory}: end them, then remove it with rmdir"
-        print(f"error: {left}", file=sys.stderr)
+        cgroups.remove(name, where)
+    if left := [str(each.mount / name) for each in where if (each.mount / name).exists()]:
+        found = f"programs still run in {', '.join(left)}: end them, then remove it with rmdir"
+        print(f"error: {found}", file=sys.stderr)
         return code or 1
     return code
 
@@ -92,12 +97,13 @@ def main(arguments: Sequence[str]) -> int:
     if os.geteuid() != 0:
         print("error: only root can make a cgroup: run this as root", file=sys.stderr)
         return 1
-    hierarchy = with_cpu(cgroups.hierarchies())
-    if hierarchy is None:
+    where = cgroups.hierarchies()
+    limited = with_cpu(where)
+    if limited is None:
         print("error: no cgroup hierarchy with the CPU controller is mounted", file=sys.stderr)
         return 1
     try:
-        return run(hierarchy, command)
+        return run(limited, where, command)
     except OSError as failure:
         print(f"error: no cgroup at half speed can be made: {failure}", file=sys.stderr)
         return 1

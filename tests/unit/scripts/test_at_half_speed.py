@@ -22,7 +22,6 @@ def test_half_of_all_cores_is_the_quota(cores: int, quota: int, tmp_path: Path) 
     assert written(tmp_path) == old
     limit(tmp_path, 2, cores)
     assert written(tmp_path) == old | {"cpu.max": f"{quota} 20000"}
-    assert (tmp_path / "command").is_dir()
 
 
 def test_the_hierarchy_with_the_cpu_controller_is_chosen(tmp_path: Path) -> None:
@@ -40,17 +39,12 @@ def test_the_hierarchy_with_the_cpu_controller_is_chosen(tmp_path: Path) -> None
     assert with_cpu(found[:2]) == Hierarchy(unified, 2)
 
 
-@pytest.mark.parametrize(
-    ("version", "namespaces"), [(1, ("--mount",)), (2, ("--mount", "--cgroup"))]
-)
-def test_the_cgroup_is_the_root_of_its_hierarchy_for_the_command(
-    version: int, namespaces: tuple[str, ...]
-) -> None:
-    command = inside(Hierarchy(Path("/c"), version), Path("/c/half"), ("make", "test"))
-    before, script = ("unshare", *namespaces, "--propagation", "private", "sh", "-c"), command[-6]
-    assert command == (*before, script, "sh", "/c/half", "/c", "make", "test")
-    assert 'mount --bind "$1" "$2"' in script
-    assert ("cgroup.procs" in script) == (version == 2)
+def test_the_cgroup_is_the_root_of_every_hierarchy_for_the_command() -> None:
+    where = [Hierarchy(Path("/c/cpu"), 1), Hierarchy(Path("/c/unified"), 2)]
+    command = inside("half", where, ("make", "test"))
+    unshare = ("unshare", "--mount", "--cgroup", "--propagation", "private", "sh", "-c")
+    pairs = ("/c/cpu/half", "/c/cpu", "/c/unified/half", "/c/unified")
+    assert (command[:7], command[8:]) == (unshare, ("sh", *pairs, "--", "make", "test"))
 
 
 def test_it_refuses_clearly(
@@ -63,7 +57,8 @@ def test_it_refuses_clearly(
     monkeypatch.setattr(cgroups, "hierarchies", lambda: [])
     assert main(["--", "make"]) == 1
     cpu = tmp_path / "cpu"
-    monkeypatch.setattr(at_half_speed, "with_cpu", lambda _: Hierarchy(cpu, 1))
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [Hierarchy(cpu, 1)])
+    monkeypatch.setattr(at_half_speed, "with_cpu", lambda found: found[0])
     assert main(["--", "make"]) == 1
     half = cpu / f"half-speed-{os.getpid()}"
     assert capsys.readouterr().err.splitlines() == [
