@@ -293,17 +293,18 @@ async def test_a_ray_job_that_its_operator_tries_again_has_not_failed(lives: Liv
 
 @pytest.mark.long
 async def test_a_ray_job_that_its_operator_refuses_has_failed(lives: Lives) -> None:
-    """Nobody submits to it again, so it cannot be tried again."""
+    """KubeRay refuses each attempt for the same reason, so no retry is spent."""
     body = ray_job("ray-refused", backoffLimit=2, submissionMode="InteractiveMode")
-    none = PATIENT | {"retryLimit": "0"}
-    life = await lives.begin(appwrapper("ray-refused", body, annotations=none))
+    limit = PATIENT | {"retryLimit": "2"}
+    life = await lives.begin(appwrapper("ray-refused", body, annotations=limit))
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "FailedComponent",
-        "retryLimit is 0: RayJob ray-refused: ValidationFailed: "
+        "no retry: the operator rejects the component; RayJob ray-refused: ValidationFailed: "
         "The RayJob spec is invalid: BackoffLimit is incompatible with InteractiveMode",
     )
+    assert "Resetting" not in life.phases()
 
 
 def _job_has_ended(item: JsonObject) -> bool:
