@@ -47,6 +47,9 @@ VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
 RUNS_LONG = "runs-long"
 TEAMS_QUEUE = "team1-cluster-queue"
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
+# They come with deploy/team and stay with the teams: members read Kueue's queues by the role, and
+# the policy limits pods with RDMA.
+OF_THE_TEAMS = {"appwrapper-queue-viewer", "appwrapper-baseline-ipc-lock"}
 IN_PLACE, AND_BACK = "In place of the Go operator", "And back"
 ONCE_IT_STAYS = "Once it stays"
 TAKING_OVER = (IN_PLACE, AND_BACK, ONCE_IT_STAYS)
@@ -236,8 +239,7 @@ async def nothing_of_ours_is_left(site: Site) -> None:
     asked = ",".join(kind for kind in kinds if not kind.startswith("events"))
     objects = await site.kubectl("get", asked, "--all-namespaces", "-o", "name")
     names = [each.partition("/")[2] for each in objects.split()]
-    # The teams' members read Kueue's queues by it: it comes with deploy/team and stays with them.
-    assert [each for each in names if each.startswith("appwrapper")] == ["appwrapper-queue-viewer"]
+    assert {each for each in names if each.startswith("appwrapper")} == OF_THE_TEAMS
     # And what is not ours still is as it was.
     assert f"clusterqueue.kueue.x-k8s.io/{TEAMS_QUEUE}" in objects.split()
     alice = site.kubectl.impersonating("alice", "team1-edit-group")
