@@ -10,7 +10,7 @@ from urllib.parse import urlparse
 import yaml
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import EVENTS, PODS, JsonObject
+from shared.api.objects import PODS, JsonObject
 from shared.api.times import format_precise_time, format_time, parse_time
 from tests.support.builders.appwrappers import phase, version_of
 from tests.support.cluster.kubectl import Kubectl
@@ -271,11 +271,7 @@ async def _told(lives: Lives, name: str, number: int) -> list[str]:
     """
 
     async def look() -> list[str]:
-        found = [
-            each
-            for each in await listed(lives.client, EVENTS, NAMESPACE)
-            if (each["involvedObject"]["name"], each["reason"]) == (name, "RootCause")
-        ]
+        found = await lives.events_about(name, "RootCause")
         assert {each["type"] for each in found} <= {"Warning"}
         assert {each.get("count") or 1 for each in found} <= {1}
         return [each["message"] for each in sorted(found, key=version_of)]

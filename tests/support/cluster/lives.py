@@ -66,6 +66,7 @@ class Lives:
         self.cluster = cluster
         self.client: KubeClient = cluster.client
         self._stack = stack
+        self._uids: dict[str, set[str]] = {}  # of the AppWrappers that began, by name
 
     async def begin(self, body: JsonObject) -> Life:
         """Creates the AppWrapper; returns its life from the first moment on."""
@@ -73,7 +74,8 @@ class Lives:
         life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
         await self.client.create(APPWRAPPERS, NAMESPACE, body)
         self._stack.push_async_callback(self._end, life, name)
-        await life.until(lambda _: True, "seen from its creation on")
+        created = await life.until(lambda _: True, "seen from its creation on")
+        self._uids.setdefault(name, set()).add(created["metadata"]["uid"])
         return life
 
     async def _end(self, life: Life, name: str) -> None:
@@ -146,9 +148,8 @@ class Lives:
         async def messages() -> list[str]:
             return sorted(
                 each["message"]
-                for each in await listed(self.client, EVENTS, NAMESPACE)
-                if (each["involvedObject"]["name"], each["reason"], each["type"])
-                == (name, reason, kind)
+                for each in await self.events_about(name, reason)
+                if each["type"] == kind
             )
 
         async def any_told() -> bool:
@@ -157,6 +158,24 @@ class Lives:
 
         await comes_to(any_told, True)
         return await messages()
+
+    async def events_about(self, name: str, reason: str) -> list[JsonObject]:
+        """Returns the Events with this reason about the AppWrapper, or about another object.
+
+        Events about an AppWrapper of the same name that an earlier test began are left out.
+        """
+        begun = self._uids.get(name)
+
+        def is_of_another_test(regarded: JsonObject) -> bool:
+            is_appwrapper = regarded["kind"] == APPWRAPPERS.kind
+            return is_appwrapper and begun is not None and regarded["uid"] not in begun
+
+        return [
+            each
+            for each in await listed(self.client, EVENTS, NAMESPACE)
+            if (each["involvedObject"]["name"], each["reason"]) == (name, reason)
+            and not is_of_another_test(each["involvedObject"])
+        ]
 
     @asynccontextmanager
     async def forbidden(self, what: str) -> AsyncGenerator[None, None]:
