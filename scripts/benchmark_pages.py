@@ -11,7 +11,7 @@ from typing import Final
 
 from bench.plan import PARTS
 from bench.recorded import Recorded
-from bench.report import markdown, markdown_table, number
+from bench.report import markdown, number
 from bench.results import Contender, Row
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
@@ -42,8 +42,10 @@ HEADLINES: Final = (
     Headline("detection", "EVICT label to .*, p50", "a node's GPU is labelled bad → its job moves"),
     Headline("nodes", "EVICT .*, (median)", "the same in a large cluster"),
     Headline("mutate", ".*, 1 connection, p50", "mutation of one AppWrapper"),
+    Headline("mutate", ".*, 16 connections, p50", "mutation, 16 at once"),
     Headline("validate", "validate without, 1 connection, p50", "validation of one AppWrapper"),
     Headline("validate", "validate with .*, 1 connection, p50", "the same with an access review"),
+    Headline("validate", "validate with .*, 16 connections, p99", "the same, 16 at once, p99"),
     Headline("large", "mutate .* 0.9 MiB, p99", "mutation of 0.9 MiB, p99"),
     Headline("creation", ".* idle, p50", "creation, 16 at once, controllers idle"),
     Headline("creation", ".* at work, p50", "creation, 16 at once, controllers at work"),
@@ -95,16 +97,21 @@ def readme_passage(run: Recorded) -> str:
 
 
 def summary_passage(run: Recorded) -> str:
-    """Returns the table of rows that have a target or are in the README."""
-    headlines = [row for _, _, row in headline_rows(run)]
-    rows = [
-        row
+    """Returns the run's circumstances, and how many targets it kept."""
+    verdicts = [
+        target.holds(row)
         for section in run.sections.values()
         for row in section.rows
-        if row.targets or any(row is each for each in headlines)
+        for target in row.targets
     ]
-    lines = [*run.circumstances.sentences(), "", *markdown_table(rows)]
-    return "\n".join([*lines, "", _missing(run)]).rstrip() + "\n"
+    measured = [each for each in verdicts if each is not None]
+    kept = (
+        f"{measured.count(True)} of {len(measured)} targets are kept."
+        " [benchmark-figures.md](benchmark-figures.md) shows each figure, range and target."
+    )
+    return (
+        "\n".join([*run.circumstances.sentences(), "", f"{kept} {_missing(run)}".rstrip()]) + "\n"
+    )
 
 
 def figures_page(run: Recorded) -> str:
