@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.objects import PODS, JsonObject
+from shared.api.objects import PODS, POLICIES, POLICY_BINDINGS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, phase, version_of
 from tests.support.builders.jobs import job, pytorch_job
@@ -21,7 +21,7 @@ from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.people import admin, person
 from tests.support.cluster.registrations import REGISTRATIONS
-from tests.support.cluster.resources import CLUSTER_QUEUES, POLICIES, POLICY_BINDINGS
+from tests.support.cluster.resources import CLUSTER_QUEUES
 from tests.support.patience import comes_to
 from tests.support.walkthrough import commands_below
 

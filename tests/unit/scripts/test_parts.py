@@ -220,10 +220,8 @@ def test_parts_wait_for_their_turn_in_their_order(
         (running.add if what == "begins" else running.remove)(name)
         most = max(most, len(running))
     assert most <= at_once
-    begun = [name for name, what in said if what == "begins"]
-    assert sorted(begun[:at_once]) == sorted("abcd"[:at_once])
-    if at_once == 1:
-        assert begun == ["a", "b", "c", "d"]
+    if at_once == 1:  # a slow start may let a later one of several begin to print first
+        assert [name for name, what in said if what == "begins"] == ["a", "b", "c", "d"]
 
 
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
