@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import CONFIGMAPS, EVENTS, NODES, JsonObject
+from shared.api.times import parse_time
 from shared.kube.client import PatchType
+from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.builders.autopilot import GPU, REQUIRED
 from tests.support.cluster.gpu_nodes import (
@@ -46,6 +49,13 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
         yield nodes
     for node in await listed(cluster.client, NODES, None):
         await annotate(nodes, node["metadata"]["name"], None)
+
+
+async def cleared_second_passed(nodes: GpuNodes, node: str) -> bool:
+    """Whether a new label comes after all that the annotation clears: its whole second."""
+    item = await nodes.client.get(NODES, None, node)
+    cleared = parse_time(item["metadata"]["annotations"][CLEARED])
+    return SystemClock().now() >= cleared + timedelta(seconds=1)
 
 
 async def annotate(nodes: GpuNodes, node: str, value: str | None) -> None:
@@ -138,6 +148,7 @@ async def test_a_node_whose_label_is_overwritten_stays_bad_until_an_admin_clears
             assert each.phases() == ["", "Suspended", "Resuming", "Running"]
         assert life.phases()[4:] == ["Resetting", "Resuming", "Running"]
         # The word stays on the Node. A later label is latched all the same.
+        await comes_to(lambda: cleared_second_passed(nodes, bad), True)
         await nodes.label(bad, "EVICT")
         await last.until_phase("Resetting")
         await nodes.label(bad, "PASS")
