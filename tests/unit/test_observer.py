@@ -20,14 +20,25 @@ OUR_PACKAGES = frozenset(
 HELD = ("QuotaReserved", "ResourcesDeployed")
 
 
-def said(revision: int, phase: str, *true: str, uid: str = "u1", **more: Any) -> Change:
-    """A state of the AppWrapper `train`."""
+def said(
+    revision: int,
+    phase: str,
+    *true: str,
+    uid: str = "u1",
+    retries: tuple[int, int] | None = None,
+    **more: Any,
+) -> Change:
+    """A state of the AppWrapper `train`. `retries`: their count, and the attempt."""
     conditions = [{"type": each, "status": "True"} for each in true]
     conditions += [{"type": each, "status": "False"} for each in HELD if each not in true]
-    item = {
+    item: dict[str, Any] = {
         "metadata": {"uid": uid, "namespace": "team1", "name": "train"},
         "status": {"phase": phase, "conditions": conditions},
     }
+    if retries is not None:
+        item["status"] |= {"resettingCount": retries[0], "attempt": retries[1]}
+    if managed_by := more.pop("managed_by", ""):
+        item["spec"] = {"managedBy": managed_by}
     return Change("appwrappers", revision, item, **more)
 
 
@@ -44,6 +55,18 @@ def pod(revision: int, phase: str, *, owner: str = "u1", **more: Any) -> Change:
         "status": {"phase": phase},
     }
     return Change("pods", revision, item, **more)
+
+
+def attempts_pod(revision: int, attempt: str, *, phase: str = "Running", **more: Any) -> Change:
+    """A state of the pod of one attempt."""
+    uid = f"p{attempt}"
+    metadata = {
+        "uid": uid,
+        "name": uid,
+        "labels": {"workload.codeflare.dev/uid": "u1", "workload.codeflare.dev/attempt": attempt},
+        "ownerReferences": [{"uid": f"j{attempt}", "controller": more.pop("controlled", True)}],
+    }
+    return Change("pods", revision, {"metadata": metadata, "status": {"phase": phase}}, **more)
 
 
 def component(revision: int, uid: str, attempt: str = "1", index: str = "0", **more: Any) -> Change:
@@ -223,6 +246,68 @@ def test_an_attempt_makes_each_component_once() -> None:
     assert judged(*RUNNING, *once, gone(component(0, "j1"), 8), component(9, "j9")) == [
         (9, "attempt 1 made component 0 2 times: ['jobs/job-j1', 'jobs/job-j9']")
     ]
+
+
+AT_ONCE = (
+    "pods of attempts 1 and 2 are alive at once: p1 Running, p2 Pending"  # with the second pod
+)
+ATTEMPTS_AT_ONCE = [
+    pytest.param([attempts_pod(6, "2", phase="Pending")], [(6, AT_ONCE)], id="both are alive"),
+    pytest.param(
+        [attempts_pod(6, "1", phase="Failed"), attempts_pod(7, "2")], [], id="the first has ended"
+    ),
+    pytest.param([gone(attempts_pod(0, "1"), 6), attempts_pod(7, "2")], [], id="the first is gone"),
+    pytest.param(
+        [attempts_pod(6, "2", controlled=False)], [], id="a person made the second by hand"
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "violations"), ATTEMPTS_AT_ONCE)
+def test_pods_of_two_attempts_break_a_promise_only_if_both_are_alive(
+    happened: list[Change], violations: list[tuple[int, str]]
+) -> None:
+    assert judged(*RUNNING, attempts_pod(5, "1"), *happened) == violations
+
+
+RETRIES = [
+    pytest.param(
+        [said(5, "Resetting", *HELD, retries=(1, 1)), said(6, "Resuming", *HELD, retries=(1, 2))],
+        [],
+        id="one retry, counted at the reset",
+    ),
+    pytest.param(
+        [said(5, "Resetting", *HELD, retries=(2, 1))],
+        ["counts 2 retries after 0"],
+        id="two at once",
+    ),
+    pytest.param(
+        [said(5, "Running", *HELD, retries=(1, 1))],
+        ["counts 1 retries after 0 in Running, without a reset"],
+        id="without a reset",
+    ),
+    pytest.param(
+        [
+            said(5, "Resetting", *HELD, retries=(1, 1)),
+            said(6, "Resuming", *HELD, retries=(1, 1)),
+            said(7, "Resetting", *HELD, retries=(2, 1)),
+        ],
+        ["counts a second retry after attempt 1"],
+        id="twice for one attempt",
+    ),
+    pytest.param(
+        [said(5, "Running", *HELD, retries=(1, 1), managed_by="example.com/other")],
+        [],
+        id="another controller manages the AppWrapper",
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "broken"), RETRIES)
+def test_each_retry_is_counted_once_and_at_its_reset(
+    happened: list[Change], broken: list[str]
+) -> None:
+    assert [text for _, text in judged(*RUNNING, *happened)] == broken
 
 
 def test_a_component_may_be_told_of_late_and_an_appwrapper_may_not() -> None:

@@ -8,6 +8,7 @@ Kueue and the teams rely on these promises:
   stays released when the AppWrapper is deleted later);
 - an AppWrapper is never gone before its pods are;
 - no attempt makes the component of one index twice;
+- one attempt is alive at a time, and each retry is counted once (attempts.py);
 - status.phase takes the drawn edges only.
 
 An absent condition counts as False: a reader would give the quota to others.
@@ -17,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tests.support.observer.attempts import ATTEMPT_LABEL, Attempts
 from tests.support.observer.change import Change
 from tests.support.observer.edges import is_drawn
 
 APPWRAPPERS: Final = "appwrappers"
 PODS: Final = "pods"
 UID_LABEL: Final = "workload.codeflare.dev/uid"
-ATTEMPT_LABEL: Final = "workload.codeflare.dev/attempt"
 INDEX_LABEL: Final = "workload.codeflare.dev/component"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _GIVING_BACK: Final = frozenset({"Failed", "Suspending", "Terminating"})
@@ -60,6 +61,7 @@ class _Life:
     pods: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> name, phase
     # (attempt, index) -> UID -> Kind and name
     made: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    attempts: Attempts = field(default_factory=Attempts)
     changes: int = 0
     story: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)  # now, and reported already
@@ -137,12 +139,15 @@ class Judge:
         life.conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
         life.changes += not change.deleted
         life.story.append(f"{change.revision} {_told(change)}")
+        broken = life.attempts.see_appwrapper(change, before)
         if seen_before and before != after and not is_drawn(before, after):
-            return [f"went from {before or 'no phase'} to {after or 'no phase'}: no such edge"]
-        return []
+            edge = f"went from {before or 'no phase'} to {after or 'no phase'}"
+            broken.insert(0, f"{edge}: no such edge")
+        return broken
 
 
 def _pod(life: _Life, change: Change) -> None:
+    life.attempts.see_pod(change)
     name = change.item["metadata"]["name"]
     phase = (change.item.get("status") or {}).get("phase") or "Pending"
     if change.deleted:
@@ -180,6 +185,8 @@ def _standing(life: _Life) -> Iterator[tuple[str, str]]:
     if not pods:
         return
     shown = ", ".join(f"{name} {phase}" for name, phase in pods)
+    if both := life.attempts.at_once():
+        yield "attempts", f"pods of attempts {both} are alive at once: {shown}"
     if life.gone:
         yield "gone", f"gone, while pods exist: {shown}"
         return
