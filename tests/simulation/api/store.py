@@ -1,0 +1,280 @@
+"""The state of the simulated API server, with etcd's rules: every operation is atomic.
+
+Stored objects are never changed in place, so a reader may keep one, but must not change it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+
+from shared.api.objects import NAMESPACES, PODS, JsonObject, Resource
+from shared.kube.responses import ApiError, api_error
+from tests.simulation.api import deletion
+from tests.simulation.api.kinds import SERVED
+from tests.simulation.loop import stamp
+
+WriteType = Literal["ADDED", "MODIFIED", "DELETED"]
+ObjectKey = tuple[str, str]
+"""Namespace ("" for cluster-wide Kinds) and name."""
+
+# What a writer may change in the metadata; empty values are not stored.
+_WRITABLE: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+_NO_SPEC: Final = ("metadata", "status")
+_LONGEST_PREFIX: Final = 58
+
+
+def copied(item: JsonObject) -> JsonObject:
+    """Return a deep copy."""
+    copy: JsonObject = orjson.loads(orjson.dumps(item))
+    return copy
+
+
+def key_of(item: JsonObject) -> ObjectKey:
+    """Return the namespace and name of an object."""
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One change of one object. `item` of DELETED is the last state, with a new revision."""
+
+    resource: Resource
+    type: WriteType
+    item: JsonObject
+    old: JsonObject | None
+    revision: int
+    at: float
+
+
+class Store:
+    """Objects by resource, and the history of their changes. `now` returns the seconds since EPOCH.
+
+    Listeners are called after each write, in the order in which they were added.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.revision = 1
+        self.history: dict[Resource, list[Write]] = {each: [] for each in SERVED}
+        self.compacted: dict[Resource, int] = dict.fromkeys(SERVED, 0)
+        self.listeners: list[Callable[[Write], None]] = []
+        self._now = now
+        self._tables: dict[Resource, dict[ObjectKey, JsonObject]] = {each: {} for each in SERVED}
+        self._names: dict[tuple[Resource, str], int] = {}
+        self._uids: dict[Resource, int] = dict.fromkeys(SERVED, 0)
+
+    def get(self, resource: Resource, namespace: str | None, name: str) -> JsonObject | None:
+        return self._tables[resource].get((namespace or "", name))
+
+    def items(self, resource: Resource, namespace: str | None = None) -> list[JsonObject]:
+        """Return the objects of one namespace or of all, oldest first."""
+        found = self._tables[resource]
+        if namespace is None:
+            return list(found.values())
+        return [item for (there, _), item in found.items() if there == namespace]
+
+    def compact(self, resource: Resource) -> None:
+        """Forget the history: a watch from an older revision gets 410."""
+        self.compacted[resource] = self.revision
+        self.history[resource].clear()
+
+    def create(self, resource: Resource, namespace: str | None, body: JsonObject) -> JsonObject:
+        """Store a new object. Raise AlreadyExists, Forbidden (ending namespace), NotFound."""
+        item, served = copied(body), SERVED[resource]
+        meta = item.setdefault("metadata", {})
+        meta.pop("resourceVersion", None)
+        if resource.namespaced:
+            meta["namespace"] = namespace
+            self._check_namespace(namespace or "")
+        else:
+            meta.pop("namespace", None)
+        if not meta.get("name"):
+            meta["name"] = self._generated_name(resource, meta.get("generateName") or "")
+        if key_of(item) in self._tables[resource]:
+            raise _error(409, "AlreadyExists", resource, meta["name"], "already exists")
+        item["apiVersion"], item["kind"] = resource.gvk.api_version, resource.kind
+        self._uids[resource] += 1
+        meta["uid"] = f"{resource.kind.lower()}-{self._uids[resource]:04d}"
+        meta["creationTimestamp"] = stamp(self._now())
+        for part in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+            meta.pop(part, None)
+        if served.generation:
+            meta["generation"] = 1
+        _drop_empty(meta)
+        if served.status and resource not in _KEEP_STATUS:
+            item.pop("status", None)
+        _set_defaults(resource, item)
+        return self._commit(resource, "ADDED", item, None)
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: JsonObject,
+        subresource: str = "",
+    ) -> JsonObject:
+        """Replace the object, or its `subresource` ("status"), as a PUT does.
+
+        Raise NotFound, Conflict, Invalid.
+        """
+        asked = body.get("metadata") or {}
+        old = self.get(resource, namespace, name)
+        if old is None:
+            if asked.get("uid"):
+                raise _error(409, "Conflict", resource, name, "Precondition failed: UID")
+            raise _error(404, "NotFound", resource, name, "not found")
+        self._check_preconditions(resource, asked, old)
+        if subresource == "status":
+            new = copied(old)
+            new.pop("status", None)
+            if body.get("status") is not None:
+                new["status"] = copied(body["status"])
+        else:
+            new = _replaced(resource, old, body)
+        return self._write(resource, new, old)
+
+    def change(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        function: Callable[[JsonObject], None],
+        *,
+        uid: str | None = None,
+    ) -> JsonObject | None:
+        """Read, change and write atomically, as an actor. Return None if the object is gone."""
+        old = self.get(resource, namespace, name)
+        if old is None or (uid is not None and old["metadata"]["uid"] != uid):
+            return None
+        new = copied(old)
+        function(new)
+        _drop_empty(new["metadata"])
+        return self._write(resource, new, old)
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        propagation: str | None = None,
+        grace: int | None = None,
+    ) -> JsonObject:
+        """Begin or continue the deletion of an object. Raise NotFound, Conflict."""
+        old = self.get(resource, namespace, name)
+        if old is None:
+            raise _error(404, "NotFound", resource, name, "not found")
+        asked = {"uid": uid, "resourceVersion": version}
+        self._check_preconditions(resource, asked, old)
+        item = copied(old)
+        remove = deletion.begin(resource, item, self._now(), propagation, grace)
+        if item != old:
+            item = self._commit(resource, "MODIFIED", item, old)
+        return self._remove(resource, item) if remove else item
+
+    def _check_namespace(self, name: str) -> None:
+        namespace = self.get(NAMESPACES, None, name)
+        if namespace is None:
+            raise _error(404, "NotFound", NAMESPACES, name, "not found")
+        if "deletionTimestamp" in namespace["metadata"]:
+            why = f"unable to create new content in namespace {name} because it is being terminated"
+            raise _error(403, "Forbidden", NAMESPACES, name, why)
+
+    def _check_preconditions(self, resource: Resource, asked: JsonObject, old: JsonObject) -> None:
+        meta = old["metadata"]
+        for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            if asked.get(field) and asked[field] != meta[field]:
+                why = f"Precondition failed: {what}: {asked[field]}, not {meta[field]}"
+                raise _error(409, "Conflict", resource, meta["name"], why)
+
+    def _generated_name(self, resource: Resource, prefix: str) -> str:
+        """Return a name that no object ever had: random ones differ from run to run."""
+        prefix = prefix[:_LONGEST_PREFIX]
+        number = self._names.get((resource, prefix), 0) + 1
+        self._names[resource, prefix] = number
+        return f"{prefix}{number:05d}"
+
+    def _write(self, resource: Resource, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Store a change; do nothing if there is none; complete a deletion if it is over."""
+        if new == old:
+            return old
+        if "generation" in old["metadata"] and _spec(new) != _spec(old):
+            new["metadata"]["generation"] = old["metadata"]["generation"] + 1
+        if deletion.is_over(resource, old, new):
+            self._remove(resource, old)
+            return new
+        return self._commit(resource, "MODIFIED", new, old)
+
+    def _remove(self, resource: Resource, item: JsonObject) -> JsonObject:
+        last = {**item, "metadata": dict(item["metadata"])}
+        return self._commit(resource, "DELETED", last, item)
+
+    def _commit(
+        self, resource: Resource, kind: WriteType, item: JsonObject, old: JsonObject | None
+    ) -> JsonObject:
+        self.revision += 1
+        item["metadata"]["resourceVersion"] = str(self.revision)
+        if kind == "DELETED":
+            del self._tables[resource][key_of(item)]
+        else:
+            self._tables[resource][key_of(item)] = item
+        write = Write(resource, kind, item, old, self.revision, self._now())
+        self.history[resource].append(write)
+        for listener in self.listeners:
+            listener(write)
+        return item
+
+
+_KEEP_STATUS: Final = (PODS, NAMESPACES)  # `_set_defaults` replaces it
+
+
+def _set_defaults(resource: Resource, item: JsonObject) -> None:
+    """Set the fields that the API server sets at creation, as far as an actor reads them."""
+    if resource == PODS:
+        item["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
+        item["spec"].setdefault("terminationGracePeriodSeconds", 30)
+    elif resource == NAMESPACES:
+        item["status"] = {"phase": "Active"}
+        item.setdefault("spec", {})["finalizers"] = ["kubernetes"]
+
+
+def _replaced(resource: Resource, old: JsonObject, body: JsonObject) -> JsonObject:
+    """Return what a PUT of `body` stores. Raise Invalid."""
+    asked, known = body.get("metadata") or {}, old["metadata"]
+    served = SERVED[resource]
+    if served.custom and not asked.get("resourceVersion"):
+        why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        raise _error(422, "Invalid", resource, known["name"], why)
+    new = copied(body)
+    new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
+    meta = {key: value for key, value in known.items() if key not in _WRITABLE}
+    meta.update((part, new["metadata"][part]) for part in _WRITABLE if asked.get(part))
+    new["metadata"] = meta
+    if served.status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    added = set(meta.get("finalizers") or ()) - set(known.get("finalizers") or ())
+    if "deletionTimestamp" in known and added:
+        why = "metadata.finalizers: Forbidden: no new finalizers while it is being deleted"
+        raise _error(422, "Invalid", resource, known["name"], why)
+    return new
+
+
+def _drop_empty(meta: JsonObject) -> None:
+    for part in _WRITABLE:
+        if part in meta and not meta[part]:
+            del meta[part]
+
+
+def _spec(item: JsonObject) -> JsonObject:
+    return {key: value for key, value in item.items() if key not in _NO_SPEC}
+
+
+def _error(status: int, reason: str, resource: Resource, name: str, why: str) -> ApiError:
+    group = f".{resource.group}" if resource.group else ""
+    return api_error(status, reason, f'{resource.plural}{group} "{name}" {why}')

@@ -1,0 +1,183 @@
+"""An event loop in virtual time: no descriptors, no threads, no wall clock.
+
+Time advances only when nothing is ready. Every task belongs to the process that created it, so that
+a process can crash, or freeze and wake.
+"""
+
+import asyncio
+import heapq
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager
+from contextvars import Context, ContextVar, copy_context
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
+
+from shared.api.times import format_time
+
+EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""The time at second 0."""
+
+PROCESS: ContextVar[str | None] = ContextVar("PROCESS", default=None)
+"""The simulated process (a controller) that the current task belongs to."""
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+Work = Generator[Any, None, Any] | Coroutine[Any, Any, Any]
+
+
+class Deadlock(RuntimeError):
+    """No callback is ready, and no timer is set: no task can ever run again."""
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task whose hash is its number: sets of tasks iterate in the same order in every run."""
+
+    def __init__(self, work: Work, *, number: int, **options: Any) -> None:
+        self.number = number  # before the base class puts the task into a set
+        super().__init__(work, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class _Selector:
+    """The loop's selector: it advances the time instead of waiting."""
+
+    def __init__(self, loop: "VirtualLoop") -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> tuple[()]:
+        if timeout is None:
+            raise Deadlock("no task can ever run again")
+        if timeout > 0:
+            self._loop.now += timeout
+        return ()
+
+    def close(self) -> None:
+        """Close nothing: there are no descriptors."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Run tasks in virtual time. `now` is in seconds since EPOCH."""
+
+    # The base class's own, which its type does not show.
+    _ready: deque[events.Handle]
+    _scheduled: list[events.TimerHandle]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.tasks_of: dict[str, dict[int, NumberedTask]] = {}
+        self._selector = _Selector(self)
+        self._clock_resolution = 1e-9
+        self._tasks_made = 0
+        self._frozen: dict[str, list[events.Handle]] = {}
+        self._outside = copy_context()
+        self._outside.run(PROCESS.set, None)
+        self.set_task_factory(self._numbered_task)
+
+    def time(self) -> float:
+        return self.now
+
+    def outside(self, delay: float, callback: Callable[..., object], *args: Any) -> None:
+        """Call back after `delay` seconds as no process: neither crash nor freeze stops it."""
+        self.call_at(self.now + delay, callback, *args, context=self._outside)
+
+    def run_in_executor(
+        self,
+        executor: Executor | None,
+        func: Callable[[Unpack[Arguments]], T],
+        *args: *Arguments,
+    ) -> asyncio.Future[T]:
+        """Call `func` at once, in this thread."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001  the caller awaits it
+            future.set_exception(error)
+        return future
+
+    def freeze(self, process: str) -> None:
+        """Run nothing of this process until `wake`. Its answers and timers wait."""
+        if process not in self._frozen:
+            self._frozen[process] = []
+
+    def wake(self, process: str) -> None:
+        """Continue a frozen process: first with the answers that came, then with its timers."""
+        held = self._frozen.pop(process, [])
+        for handle in held:
+            if isinstance(handle, events.TimerHandle):
+                heapq.heappush(self._scheduled, handle)
+            else:
+                self._ready.append(handle)
+
+    def is_frozen(self, process: str | None) -> bool:
+        return process in self._frozen
+
+    def _hold(self) -> None:
+        """Set the callbacks and timers of frozen processes aside."""
+        self._ready = deque(each for each in self._ready if not self._held(each))
+        self._scheduled = [each for each in self._scheduled if not self._held(each)]
+        heapq.heapify(self._scheduled)
+
+    def _held(self, handle: events.Handle) -> bool:
+        context: Context = handle._context  # type: ignore[attr-defined]
+        held = self._frozen.get(context[PROCESS] or "") if PROCESS in context else None
+        if held is None:
+            return False
+        held.append(handle)
+        return True
+
+    def _run_once(self) -> None:
+        if self._frozen:
+            self._hold()
+        super()._run_once()  # type: ignore[misc]
+
+    def _numbered_task(
+        self, loop: asyncio.AbstractEventLoop, work: Work, *, context: Context | None = None
+    ) -> NumberedTask:
+        self._tasks_made += 1
+        task = NumberedTask(work, number=self._tasks_made, loop=loop, context=context)
+        process = PROCESS.get() if context is None else context.get(PROCESS)
+        if process is not None:
+            tasks = self.tasks_of.setdefault(process, {})
+            tasks[task.number] = task
+            task.add_done_callback(lambda done: tasks.pop(done.number, None))
+        return task
+
+    def _process_events(self, found: object) -> None:
+        """Process nothing: there are no descriptors."""
+
+    def _write_to_self(self) -> None:
+        """Wake nobody: there are no threads."""
+
+
+class VirtualClock:
+    """The loop's time as the product's `Clock`. `ahead`: how far a process's wall clock is off."""
+
+    def __init__(self, loop: VirtualLoop, ahead: timedelta = timedelta()) -> None:
+        self._loop = loop
+        self._epoch = EPOCH + ahead
+
+    def now(self) -> datetime:
+        return self._epoch + timedelta(seconds=self._loop.now)
+
+    def monotonic(self) -> float:
+        return self._loop.now
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        return asyncio.timeout(seconds)
+
+
+def stamp(seconds: float) -> str:
+    """Return the time at `seconds` as the API server writes it."""
+    return format_time(EPOCH + timedelta(seconds=seconds))
