@@ -16,9 +16,16 @@ from tests.support.team import WORKER  # noqa: E402
 
 # Seconds. A unit test needs nothing and waits for nothing. But on a busy machine one with many
 # imports has taken more than ten, and an exceeded limit ends the process.
-TIME_LIMITS = {"unit": 60, "integration": 300, "e2e": 300}
+TIME_LIMITS = {"unit": 60, "simulation": 60, "integration": 300, "e2e": 300}
 SHOWN_SECONDS = 1.0  # files that took less are counted together
-_PARTS = ("unit", "integration/shared", "integration/exclusive", "integration/nodes", "e2e")
+_PARTS = (
+    "unit",
+    "simulation",
+    "integration/shared",
+    "integration/exclusive",
+    "integration/nodes",
+    "e2e",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,7 +40,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def kind_of(path: Path) -> str:
-    """Returns `unit`, `integration` or `e2e`: the folder below tests/."""
+    """Returns `unit`, `simulation`, `integration` or `e2e`: the folder below tests/."""
     return path.relative_to(Path(__file__).parent).parts[0]
 
 

@@ -82,6 +82,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._outside.run(PROCESS.set, None)
         self.set_task_factory(self._numbered_task)
 
+    def __del__(self) -> None:
+        """Warn of nothing: there is nothing to close."""
+
     def time(self) -> float:
         return self.now
 

@@ -1,0 +1,39 @@
+"""Kueue's configuration, as far as an AppWrapper's controller can notice it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared.api.objects import Resource
+from tests.simulation.api.kinds import JOBS
+
+
+@dataclass(frozen=True, slots=True)
+class PodsReady:
+    """`waitForPodsReady`, in seconds. `limit`: how often Kueue requeues; None: for ever."""
+
+    timeout: float = 1800.0
+    recovery: float | None = 1800.0
+    limit: int | None = None
+    first_backoff: int = 60
+    longest_backoff: int = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The defaults are those of Kueue 0.19, with the integrations of the local cluster.
+
+    `finishes_orphans`: Kueue finishes the Workload as soon as the AppWrapper is being deleted. That
+    is the feature gate FinishOrphanedWorkloads, on since 0.18.
+    `children`: Kinds that Kueue manages itself, so that it suspends them under an AppWrapper
+    without admission. `priorities`: the WorkloadPriorityClasses.
+    """
+
+    pods_ready: PodsReady | None = field(default_factory=PodsReady)
+    finishes_orphans: bool = True
+    children: frozenset[Resource] = frozenset({JOBS})
+    priorities: Mapping[str, int] = field(default_factory=dict)
+
+
+OLDEST: Final = Settings(pods_ready=None, finishes_orphans=False)
+"""The defaults of Kueue 0.16, the oldest that the product supports."""
