@@ -1,13 +1,18 @@
 """What the actors of one simulated cluster share."""
 
 import hashlib
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from shared.api.names import LABEL_UID
 from shared.api.objects import JsonObject, label
 from tests.simulation.api.store import Store
+from tests.simulation.api.watch import Watches
 from tests.simulation.choices import Choices
 from tests.simulation.loop import VirtualClock, VirtualLoop
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -35,6 +40,7 @@ class Cluster:
     def __init__(self, choices: Choices, *, keep_trace: bool = True) -> None:
         self.loop = VirtualLoop()
         self.store = Store(self.loop.time)
+        self.watches = Watches(self.loop, self.store)
         self.choices = choices
         self.clock = VirtualClock(self.loop)
         self.causes = Causes()
@@ -49,6 +55,13 @@ class Cluster:
         self._digest.update(line.encode())
         if self._keep_trace:
             self.trace.append(line)
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run `main` to its end in virtual time, once."""
+        try:
+            return self.loop.run_until_complete(main)
+        finally:
+            self.loop.close()
 
     @property
     def digest(self) -> str:
