@@ -54,6 +54,11 @@ class Actor:
             delay = self.cluster.choices.pick(self.place(key), self.DELAYS, self.ODDS)
         self.cluster.loop.outside(delay, self._run, key)
 
+    @final
+    def awaits(self, key: Hashable) -> bool:
+        """True if a reaction to `key` is arranged."""
+        return key in self._waiting
+
     def tell(self, text: str) -> None:
         """Add a line to the trace that begins with the actor's name."""
         self.cluster.tell(f"{self.name} {text}")

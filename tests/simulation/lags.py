@@ -1,0 +1,53 @@
+"""How late each program acts, in seconds: the options of its delays, the usual one first.
+
+The second option is the slow tenth of what was measured. The last one is a program that stalls, for
+example while its leader election moves to another replica.
+"""
+
+from typing import Final
+
+Lag = tuple[float, ...]
+ODDS: Final = (0.85, 0.12, 0.03)
+"""The weights of a lag's options in random runs."""
+RARE: Final = (0.95, 0.05)
+"""The weights of something usual, and of the other thing that may happen."""
+
+# Watches and requests
+
+EVENT: Final[Lag] = (0.003, 0.05, 6.0)
+"""From a write to the program that watches the object."""
+REQUEST: Final[Lag] = (0.005, 0.05, 3.0)
+"""Between two requests of one program: one request on an idle and on a busy API server."""
+
+# Controllers of Kubernetes
+
+JOB_BATCH: Final = 1.0
+"""From a pod's event to the sync of its Job: SyncJobBatchPeriod of Kubernetes 1.37."""
+JOB_BACK_OFF: Final = 10.0
+"""After the first failed pod; it doubles (DefaultJobPodFailureBackOff)."""
+LONGEST_JOB_BACK_OFF: Final = 600.0
+GARBAGE: Final[Lag] = (0.02, 0.3, 6.0)
+SCHEDULER: Final[Lag] = (0.005, 0.2, 6.0)
+
+POD_GC: Final[Lag] = (10.0, 20.0, 40.0)
+"""PodGC looks every 20 seconds (gcCheckPeriod of Kubernetes 1.37)."""
+NODE_QUARANTINE: Final = 40.0
+"""How long PodGC waits for a missing node to come back (quarantineTime)."""
+
+# Node lifecycle: node-monitor-grace-period and node-monitor-period of Kubernetes 1.37, and the
+# tolerationSeconds that the API server gives each pod by default.
+
+NODE_SILENCE: Final[Lag] = (50.0, 55.0)
+DEFAULT_TOLERATION: Final = 300.0
+
+# Kubelets
+
+POD_START: Final[Lag] = (0.5, 3.0, 45.0)
+"""From the binding to the first container: with the image, without it, and with a slow registry."""
+POD_STATUS: Final[Lag] = (0.05, 1.0, 10.0)
+"""From a container's change to the pod's status: the kubelet relists its containers each second."""
+CRASH_BACK_OFF: Final = 10.0
+"""After the first restart; it doubles (CrashLoopBackOff)."""
+LONGEST_CRASH_BACK_OFF: Final = 300.0
+SLOW_IMAGE: Final = 90.0
+"""How long a pod waits in ImagePullBackOff for a registry that is away."""
