@@ -13,7 +13,7 @@ FUZZ_LENGTH = $(if $(FUZZ_EXECUTIONS),--executions $(FUZZ_EXECUTIONS),--seconds 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint unit integration e2e bench terminal fuzz images generate format lock up down clean
+.PHONY: help demo test test-long lint unit mutants integration e2e bench terminal fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ lint: $(STAMP) ## ruff, mypy, import contracts, sizes, files a pass crosses, no 
 
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit
+
+mutants: $(STAMP) ## plausible faults of the product, each of which a test must notice (ONLY=name or file, with * and ?)
+	@exec $(BIN)/python -m scripts.mutants $(if $(ONLY),--only '$(ONLY)')
 
 integration: $(STAMP) ## integration tests, side by side on real control planes
 	@exec $(BIN)/python -m scripts.run_tests integration

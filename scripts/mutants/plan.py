@@ -1,0 +1,193 @@
+"""Read tests/mutants.toml, apply mutants, and choose the tests of each. Pure."""
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+SIMULATION: Final = "tests/simulation"
+# Every program imports shared/, so the tests of any of them may notice a fault there.
+_USERS_OF_SHARED: Final = ("tests/unit/controller", "tests/unit/webhook", "tests/unit/cli")
+# Files that decide what the tests of mutants do.
+_TESTS: Final = ("tests/unit/", "tests/support/", f"{SIMULATION}/")
+_SET_UP: Final = ("pyproject.toml", "requirements-dev.lock", "tests/conftest.py")
+
+
+class BadMutant(ValueError):
+    """A mutant that cannot be tried. The message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`new` in place of `old`, which `file` contains exactly once."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One plausible fault of the product.
+
+    `fault`: the mistake that it imitates. `edits`: its own edit, then those of the mutants that it
+    is combined with. `tests`: pytest arguments to try first. `equivalent`: why no test can notice
+    it. `simulation`: only tests/simulation can notice it.
+    """
+
+    name: str
+    fault: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...] = ()
+    equivalent: str = ""
+    simulation: bool = False
+
+    @property
+    def file(self) -> str:
+        return self.edits[0].file
+
+    @property
+    def area(self) -> str:
+        return str(PurePosixPath(self.file).parent)
+
+
+_REQUIRED: Final = ("name", "file", "fault", "old", "new")
+_OPTIONAL: Final = ("tests", "equivalent", "needs", "with")
+
+
+def read(text: str) -> list[Mutant]:
+    """Read the list of mutants. Raises BadMutant."""
+    mutants: dict[str, Mutant] = {}
+    for entry in tomllib.loads(text).get("mutant", []):
+        mutant = _mutant(entry)
+        if mutant.name in mutants:
+            raise BadMutant(f"{mutant.name}: two mutants have this name")
+        for name in entry.get("with", ()):
+            if name not in mutants:
+                raise BadMutant(f"{mutant.name}: no mutant above it is named {name}")
+            mutant = replace(mutant, edits=(*mutant.edits, *mutants[name].edits))
+        mutants[mutant.name] = mutant
+    return list(mutants.values())
+
+
+def _mutant(entry: Mapping[str, Any]) -> Mutant:
+    name = entry.get("name", "a mutant without a name")
+    for key in _REQUIRED:
+        if not isinstance(entry.get(key), str):
+            raise BadMutant(f"{name}: {key} is missing")
+    if unknown := sorted(set(entry).difference(_REQUIRED, _OPTIONAL)):
+        raise BadMutant(f"{name}: unknown key {', '.join(unknown)}")
+    needs = entry.get("needs", "")
+    if needs not in ("", "simulation"):
+        raise BadMutant(f'{name}: needs must be "simulation", not "{needs}"')
+    return Mutant(
+        name=name,
+        fault=entry["fault"],
+        edits=(Edit(entry["file"], entry["old"], entry["new"]),),
+        tests=tuple(entry.get("tests", ())),
+        equivalent=entry.get("equivalent", ""),
+        simulation=bool(needs),
+    )
+
+
+def chosen(mutants: Iterable[Mutant], pattern: str) -> list[Mutant]:
+    """Return the mutants whose name or file matches a shell pattern. Raises BadMutant if none."""
+    found = [each for each in mutants if fnmatch(each.name, pattern) or fnmatch(each.file, pattern)]
+    if not found:
+        raise BadMutant(f"{pattern}: no mutant has this name or file")
+    return found
+
+
+def mutated(mutant: Mutant, source_of: Callable[[str], str]) -> dict[str, str]:
+    """Return the changed files by path. Raises BadMutant if an edit does not fit its file."""
+    changed: dict[str, str] = {}
+    for edit in mutant.edits:
+        source = changed.get(edit.file) or source_of(edit.file)
+        count = source.count(edit.old)
+        if count != 1:
+            raise BadMutant(
+                f"{mutant.name}: {edit.file} contains its old text {count} times, not once: "
+                "write the fault for today's code in tests/mutants.toml"
+            )
+        text = source.replace(edit.old, edit.new)
+        if text == source:
+            raise BadMutant(f"{mutant.name}: its new text is its old text")
+        try:
+            compile(text, edit.file, "exec")
+        except SyntaxError as error:
+            raise BadMutant(f"{mutant.name}: {edit.file} is no longer Python: {error}") from error
+        changed[edit.file] = text
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run of pytest: its paths, and the paths below them that an earlier stage tried."""
+
+    paths: tuple[str, ...]
+    tried: tuple[str, ...] = ()
+
+
+def stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
+    """Yield the runs of pytest for a mutant, the narrowest first.
+
+    `modules`: the paths of all test modules.
+    """
+    if not mutant.simulation:
+        yield from _unit_stages(mutant, modules)
+    if has_simulation(modules):
+        yield Stage((SIMULATION,))
+
+
+def _unit_stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
+    module = PurePosixPath(mutant.file)
+    folder, top = str("tests/unit" / module.parent), module.parts[0]
+    beside = [path for path in sorted(modules) if _is_beside(path, folder, module.stem)]
+    wider = [mutant.tests, beside, [folder], [f"tests/unit/{top}"]]
+    if top == "shared":
+        wider.append(_USERS_OF_SHARED)
+    tried: list[str] = []
+    for paths in wider:
+        new = tuple(path for path in paths if path not in tried and _exists(path, modules))
+        if new:
+            yield Stage(new, tuple(path for path in tried if path.startswith(new)))
+            tried += [path for path in new if "::" not in path]
+
+
+def _is_beside(path: str, folder: str, stem: str) -> bool:
+    parent, _, name = path.rpartition("/")
+    return parent == folder and stem in name
+
+
+def _exists(path: str, modules: Collection[str]) -> bool:
+    file = path.partition("::")[0]
+    return file in modules or any(each.startswith(f"{file}/") for each in modules)
+
+
+def digest_of_survivor(
+    changed: Mapping[str, str], mutant: Mutant, tests: Mapping[str, bytes]
+) -> str:
+    """Return the hash of all that decides that no test notices a mutant."""
+    parts = (sorted(changed.items()), mutant.tests, mutant.simulation, sorted(tests.items()))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def digest_of_kill(changed: Mapping[str, str], killer: bytes) -> str:
+    """Return the hash of the mutated files and of the test module that notices the fault."""
+    return hashlib.sha256(repr((sorted(changed.items()), killer)).encode()).hexdigest()
+
+
+def is_about_tests(path: str) -> bool:
+    """True for files that decide which tests a mutant meets, and what they do."""
+    return path.startswith(_TESTS) or path in _SET_UP
+
+
+def is_test_module(path: str) -> bool:
+    return PurePosixPath(path).name.startswith("test_")
+
+
+def has_simulation(modules: Iterable[str]) -> bool:
+    return any(path.startswith(f"{SIMULATION}/") for path in modules)

@@ -1,0 +1,155 @@
+"""How tests/mutants.toml is read, which tests a mutant meets, and what its verdict depends on."""
+
+from dataclasses import replace
+
+import pytest
+
+from scripts.mutants.plan import (
+    BadMutant,
+    Edit,
+    Mutant,
+    Stage,
+    chosen,
+    digest_of_kill,
+    digest_of_survivor,
+    mutated,
+    read,
+    stages,
+)
+
+LATE = """
+[[mutant]]
+name = "late"
+fault = "a period ends one moment late"
+file = "controller/phases/timers.py"
+old = "left < 0"
+new = "left <= 0"
+"""
+MUTANT = Mutant("late", "a fault", (Edit("controller/phases/timers.py", "a < b", "a <= b"),))
+
+
+def test_each_entry_becomes_a_mutant() -> None:
+    edit = Edit("controller/phases/timers.py", "left < 0", "left <= 0")
+    assert read(LATE) == [Mutant("late", "a period ends one moment late", (edit,))]
+
+
+def test_a_combined_mutant_has_the_edits_of_both() -> None:
+    both = LATE.replace('"late"', '"both"').replace("timers.py", "needs.py") + 'with = ["late"]'
+    assert [edit.file for edit in read(LATE + both)[1].edits] == [
+        "controller/phases/needs.py",
+        "controller/phases/timers.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LATE + LATE, "late: two mutants have this name"),
+        (LATE.replace("fault =", "faults ="), "late: fault is missing"),
+        (LATE + "test = []", "late: unknown key test"),
+        (LATE + 'needs = "luck"', 'late: needs must be "simulation", not "luck"'),
+        (LATE + 'with = ["later"]', "late: no mutant above it is named later"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(BadMutant, match=message):
+        read(text)
+
+
+@pytest.mark.parametrize("pattern", ["late", "l*", "controller/phases/*"])
+def test_a_pattern_chooses_by_name_or_file(pattern: str) -> None:
+    other = replace(MUTANT, name="other", edits=(Edit("webhook/app.py", "", ""),))
+    assert chosen([MUTANT, other], pattern) == [MUTANT]
+
+
+def test_a_pattern_without_a_mutant_is_refused() -> None:
+    with pytest.raises(BadMutant, match="early: no mutant has this name or file"):
+        chosen([MUTANT], "early")
+
+
+def test_the_fault_replaces_its_text() -> None:
+    assert mutated(MUTANT, lambda _: "if a < b: pass") == {
+        "controller/phases/timers.py": "if a <= b: pass"
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("if b > a: pass", "late: controller/phases/timers.py contains its old text 0 times"),
+        ("a < b or a < b", "late: controller/phases/timers.py contains its old text 2 times"),
+        ("if a < b", "late: controller/phases/timers.py is no longer Python"),
+    ],
+)
+def test_a_fault_that_does_not_fit_is_refused_by_name(source: str, message: str) -> None:
+    with pytest.raises(BadMutant, match=message):
+        mutated(MUTANT, lambda _: source)
+
+
+def test_a_fault_that_changes_nothing_is_refused() -> None:
+    same = replace(MUTANT, edits=(Edit("a.py", "a < b", "a < b"),))
+    with pytest.raises(BadMutant, match="late: its new text is its old text"):
+        mutated(same, lambda _: "a < b")
+
+
+MODULES = (
+    "tests/simulation/test_explore.py",
+    "tests/unit/cli/test_main.py",
+    "tests/unit/controller/phases/test_needs.py",
+    "tests/unit/controller/phases/test_timers.py",
+    "tests/unit/controller/test_main.py",
+    "tests/unit/shared/kube/test_client.py",
+)
+PHASES = "tests/unit/controller/phases"
+
+
+def test_the_narrowest_tests_come_first_and_none_comes_twice() -> None:
+    assert list(stages(MUTANT, MODULES)) == [
+        Stage((f"{PHASES}/test_timers.py",)),
+        Stage((PHASES,), (f"{PHASES}/test_timers.py",)),
+        Stage(("tests/unit/controller",), (f"{PHASES}/test_timers.py", PHASES)),
+        Stage(("tests/simulation",)),
+    ]
+
+
+def test_the_mutants_own_tests_come_before_all_others() -> None:
+    own = replace(MUTANT, tests=("tests/unit/cli/test_main.py::test_a", "tests/unit/gone.py"))
+    assert list(stages(own, MODULES))[:2] == [
+        Stage(("tests/unit/cli/test_main.py::test_a",)),
+        Stage((f"{PHASES}/test_timers.py",)),
+    ]
+
+
+def test_a_fault_in_shared_meets_the_tests_of_every_program() -> None:
+    shared = replace(MUTANT, edits=(Edit("shared/kube/client.py", "", ""),))
+    assert [each.paths for each in stages(shared, MODULES)] == [
+        ("tests/unit/shared/kube/test_client.py",),
+        ("tests/unit/shared/kube",),
+        ("tests/unit/shared",),
+        ("tests/unit/controller", "tests/unit/cli"),
+        ("tests/simulation",),
+    ]
+
+
+def test_a_fault_for_the_simulation_meets_no_unit_test() -> None:
+    hidden = replace(MUTANT, simulation=True)
+    assert list(stages(hidden, MODULES)) == [Stage(("tests/simulation",))]
+    assert list(stages(hidden, MODULES[1:])) == []
+
+
+def test_a_kill_holds_until_the_file_or_the_killing_test_changes() -> None:
+    known = digest_of_kill({"a.py": "1"}, b"test")
+    assert known == digest_of_kill({"a.py": "1"}, b"test")
+    assert known not in {digest_of_kill({"a.py": "2"}, b"test"), digest_of_kill({"a.py": "1"}, b"")}
+
+
+def test_a_survival_holds_until_the_file_or_any_test_changes() -> None:
+    def digest(text: str, test: bytes, mutant: Mutant = MUTANT) -> str:
+        return digest_of_survivor({"a.py": text}, mutant, {"test_a.py": test})
+
+    assert digest("1", b"1") == digest("1", b"1")
+    assert digest("1", b"1") not in {
+        digest("2", b"1"),
+        digest("1", b"2"),
+        digest("1", b"1", replace(MUTANT, simulation=True)),
+    }

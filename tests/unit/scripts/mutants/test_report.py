@@ -1,0 +1,55 @@
+"""Which mutants make `make mutants` fail, and how the others are counted."""
+
+import pytest
+
+from scripts.mutants.plan import Edit, Mutant
+from scripts.mutants.report import Outcome, Verdict, offences, outcome_of, rows
+
+BY_UNIT, BY_SIMULATION = "tests/unit/test_a.py::test_b", "tests/simulation/test_c.py::test_d"
+
+
+def mutant(name: str = "late", *, equivalent: str = "", simulation: bool = False) -> Mutant:
+    edit = Edit("controller/phases/timers.py", "a < b", "a <= b")
+    return Mutant(name, "a fault", (edit,), equivalent=equivalent, simulation=simulation)
+
+
+@pytest.mark.parametrize(
+    ("equivalent", "simulation", "simulated", "killer", "outcome"),
+    [
+        ("", False, True, BY_UNIT, Outcome.UNIT),
+        ("", False, True, BY_SIMULATION, Outcome.SIMULATION),
+        ("", False, True, None, Outcome.SURVIVED),
+        ("", False, False, None, Outcome.SURVIVED),
+        ("", True, True, None, Outcome.SURVIVED),
+        ("", True, False, None, Outcome.WAITS),
+        ("no caller can notice it", False, True, None, Outcome.EQUIVALENT),
+        ("no caller can notice it", False, True, BY_UNIT, Outcome.NOTICED),
+    ],
+)
+def test_a_verdict_and_the_list_give_an_outcome(
+    equivalent: str, simulation: bool, simulated: bool, killer: str | None, outcome: Outcome
+) -> None:
+    found = outcome_of(
+        mutant(equivalent=equivalent, simulation=simulation),
+        Verdict(killer, 1.0, ""),
+        simulated=simulated,
+    )
+    assert found is outcome
+
+
+def test_survivors_and_wrong_equivalents_are_offences_and_nothing_else_is() -> None:
+    mutants = [mutant(each.name) for each in Outcome]
+    outcomes = {each.name: each for each in Outcome}
+    verdicts = {each.name: Verdict(BY_UNIT, 1.0, "") for each in Outcome}
+    assert list(offences(mutants, outcomes, verdicts)) == [
+        "SURVIVED survives (controller/phases/timers.py): a fault. "
+        "Add the missing test, or list the mutant as equivalent with the reason",
+        f"NOTICED is listed as equivalent, but {BY_UNIT} fails: remove `equivalent`",
+    ]
+
+
+def test_outcomes_are_counted_by_folder() -> None:
+    mutants = [mutant("a"), mutant("b")]
+    outcomes = {"a": Outcome.UNIT, "b": Outcome.SURVIVED}
+    counts = {Outcome.UNIT: 1, Outcome.SURVIVED: 1}
+    assert rows(mutants, outcomes) == [("controller/phases", 2, counts), ("all", 2, counts)]
