@@ -55,6 +55,7 @@ async def reached(
     )
     try:
         namespace = arguments.namespace or client.namespace
-        yield Cluster(client, Discovery(client), SystemClock(), namespace)
+        clock = SystemClock()
+        yield Cluster(client, Discovery(client, clock), clock, namespace)
     finally:
         await client.close()

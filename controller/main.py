@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import gc
 import logging
-import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -54,9 +53,10 @@ from shared.kube.events import EventRecorder
 from shared.kube.http_client import connect
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import ExponentialBackoff, SystemClock
+from shared.process.clock import ExponentialBackoff
 from shared.process.listener import Answer, CannotListen, Listener
 from shared.process.logs import add_log_flag, log_failure, log_to, object_fields
+from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor, stop_on_signals
 from shared.waits import kueue_settings
 
@@ -107,7 +107,8 @@ async def _run(loaded: LoadedConfig, config_file: Path) -> None:
     stop_on_signals(stop)
     client = await connect(user_agent="appwrapper-controller/0.1")
     try:
-        await Controller(client, loaded.config, config_file).run(stop)
+        sources = Sources.of_the_machine()
+        await Controller(client, loaded.config, config_file, sources=sources).run(stop)
     finally:
         await client.close()
 
@@ -115,13 +116,20 @@ async def _run(loaded: LoadedConfig, config_file: Path) -> None:
 class Controller:
     """Creates and connects all parts of the process.
 
-    `config_file` is read again while the process runs, for `pauseResets`.
+    `config_file` is read again while the process runs, for `pauseResets`. With other `sources` than
+    the machine's, and another client, a simulation runs the whole process.
     """
 
     def __init__(
-        self, client: KubeClient, config: Configuration, config_file: Path | None = None
+        self,
+        client: KubeClient,
+        config: Configuration,
+        config_file: Path | None = None,
+        *,
+        sources: Sources,
     ) -> None:
-        self._clock = clock = SystemClock()
+        self._sources = sources
+        self._clock = clock = sources.clock
         self._config = config
         self._config_file = config_file
         self._metrics = ControllerMetrics(config.appwrapper.autopilot.resource_taints)
@@ -135,46 +143,36 @@ class Controller:
             client,
             APPWRAPPERS,
             transform=partial(project_appwrapper, resources=measured),
-            clock=clock,
+            sources=sources,
             indexes={WAITING: by_queue},
             page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
         )
         kueue = kueue_settings.namespaces(config.appwrapper.exemptions.quota_managers)
         wakes = (self._wake, self._queue.add_after)
-        self._queue_watch = QueueWatch(client, clock, self._appwrappers, *wakes, kueue)
+        self._queue_watch = QueueWatch(client, sources, self._appwrappers, *wakes, kueue)
         self._pods: Informer[Pod] = Informer(
             client,
             PODS,
             transform=project_pod,
-            clock=clock,
+            sources=sources,
             label_selector=LABEL_APPWRAPPER,
             indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
         )
         self._watches = ComponentWatches(
-            client, self._pods, clock, self._wake, self._is_alive, self._memory
+            client, self._pods, sources, self._wake, self._is_alive, self._memory
         )
         self._show_metrics()
         self._appwrappers.add_handler(self._appwrapper_changed)
         self._pods.add_handler(self._pod_changed)
         self._recorder = EventRecorder(
-            client, clock, component="appwrapper-controller", instance=os.uname().nodename
+            client, clock, component="appwrapper-controller", instance=sources.host
         )
         self._complainer = AnnotationWarner(
             self._recorder, config.appwrapper.fault_tolerance, self._memory
         )
-        self._fleet = Fleet(
-            client,
-            clock,
-            config,
-            self._recorder,
-            self._metrics.registry,
-            pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
-            pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
-            wake=self._wake,
-        )
-        self._memory.tell_others(self._fleet.reset_gate.forget)
+        self._fleet = self._make_fleet(client)
         self._stores = self._make_stores()
-        self._workers = self._make_workers(client, clock)
+        self._workers = self._make_workers(client)
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
 
@@ -183,9 +181,25 @@ class Controller:
         self._metrics.show_ready(lambda: not self._problems())
         self._metrics.show_standings(self._standings, lambda: self._clock.now().timestamp())
 
+    def _make_fleet(self, client: KubeClient) -> Fleet:
+        fleet = Fleet(
+            client,
+            self._sources,
+            self._config,
+            self._recorder,
+            self._metrics.registry,
+            pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
+            pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
+            wake=self._wake,
+        )
+        self._memory.tell_others(fleet.reset_gate.forget)
+        return fleet
+
     def _make_stores(self) -> ErrorStores:
         config = self._config.appwrapper.fault_tolerance.error_aggregation
-        stores = ErrorStores(config, self._wake, self._recorder, self._metrics.registry)
+        stores = ErrorStores(
+            config, self._wake, self._recorder, self._metrics.registry, self._sources
+        )
         self._memory.tell_others(stores.forget)
         return stores
 
@@ -200,12 +214,14 @@ class Controller:
             for listener in self._listeners.values():
                 listener.close()
 
-    def _make_workers(self, client: KubeClient, clock: SystemClock) -> Workers[Key]:
+    def _make_workers(self, client: KubeClient) -> Workers[Key]:
+        clock = self._clock
         discovery = Discovery(client, clock)
         behaviour = self._config.appwrapper
-        locator = ComponentLocator(client, discovery, self._watches, self._memory)
+        locator = ComponentLocator(client, clock, discovery, self._watches, self._memory)
         gatherer = SnapshotGatherer(
             client,
+            clock,
             self._appwrappers,
             self._pods,
             discovery,
@@ -245,7 +261,7 @@ class Controller:
             self._queue,
             partial(self._wake_times.timed, reconcile),
             count=WORKERS,
-            clock=clock,
+            sources=self._sources,
             limiter=ExponentialBackoff(),
             log_fields=self._log_fields,
             observer=self._metrics,

@@ -24,7 +24,7 @@ from shared.api.objects import Resource
 from shared.config.configuration import Configuration
 from shared.kube.client import ListPage, NotFound, WatchEvent, WatchEventType
 from shared.pod_schema.pod_schema import PodSchema
-from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.metrics import WebhookMetrics
@@ -248,7 +248,9 @@ async def _until_idle(controller: Controller) -> None:
 async def crossed_by_a_pass() -> list[str]:
     """Count one Running AppWrapper, a Job of two healthy pods: from worker to outcome."""
     client: Any = Known()
-    controller = Controller(client, Configuration.model_validate(_NO_LISTENERS))
+    controller = Controller(
+        client, Configuration.model_validate(_NO_LISTENERS), sources=Sources.of_the_machine()
+    )
     stop = asyncio.Event()
     running = asyncio.create_task(controller.run(stop))
     try:
@@ -282,8 +284,8 @@ class _Schemas:
 async def crossed_by_a_review() -> list[str]:
     """Count one CREATE of a PyTorchJob through /validate, which checks its user's rights."""
     client: Any = Known()
-    clock, config = SystemClock(), Configuration().appwrapper
-    gatherer = Gatherer(client, clock, config, _Schemas())
+    config = Configuration().appwrapper
+    gatherer = Gatherer(client, Sources.of_the_machine(), config, _Schemas())
     judge, metrics = Judge(gatherer), WebhookMetrics({MUTATE: (), VALIDATE: ()})
     app = create_app(judge.mutate, judge.validate, gatherer.problem, metrics)
     watching = asyncio.create_task(gatherer.run())

@@ -21,9 +21,9 @@ from shared.config.loading import LoadedConfig, Override
 from shared.config.values import BindAddress, parse_bind_address
 from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.http_client import connect
-from shared.process.clock import Clock, SystemClock
 from shared.process.listener import Answer, CannotListen, Listener, take
 from shared.process.logs import add_log_flag, log_failure, log_to
+from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
 from webhook import chain
 from webhook.app import MUTATE, VALIDATE, Judge, create_app
@@ -134,7 +134,7 @@ async def _run(loaded: LoadedConfig) -> None:
     with take(_address(loaded.config), shared=True) as taken:
         client = await connect(user_agent="appwrapper-webhook/0.1")
         try:
-            await Webhook(client, loaded.config, taken, ending, SystemClock()).run()
+            await Webhook(client, loaded.config, taken, ending, Sources.of_the_machine()).run()
         finally:
             await client.close()
 
@@ -151,14 +151,14 @@ class Webhook:
         config: Configuration,
         taken: socket.socket,
         ending: Ending,
-        clock: Clock,
+        sources: Sources,
     ) -> None:
         """Raise CertificateError."""
-        self._clock = clock
+        self._clock = clock = sources.clock
         self._ending = ending
-        self._certificate = certificate_source(client, config.cert_management, clock)
+        self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
-        self._gatherer = Gatherer(client, clock, config.appwrapper, self._pod_schemas)
+        self._gatherer = Gatherer(client, sources, config.appwrapper, self._pod_schemas)
         self._metrics = WebhookMetrics({MUTATE: chain.FIRST, VALIDATE: rules_that_deny()})
         self._metrics.watch_certificate(
             lambda: self._certificate.not_after, self._certificate.warning
@@ -255,12 +255,12 @@ class Readiness:
 
 
 def certificate_source(
-    client: KubeClient, certificates: CertManagement, clock: Clock
+    client: KubeClient, certificates: CertManagement, sources: Sources
 ) -> CertificateSource:
     """Build the configured source. Raise CertificateError."""
     if certificates.source == "Files":
-        return FileCertificateSource(Path(certificates.certificate_dir), clock)
-    return ManagedCertificateSource(client, certificates, clock)
+        return FileCertificateSource(Path(certificates.certificate_dir), sources.clock)
+    return ManagedCertificateSource(client, certificates, sources)
 
 
 def rules_that_deny() -> set[str]:

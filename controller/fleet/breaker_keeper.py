@@ -34,7 +34,8 @@ from shared.kube.client import KubeClient, KubeError, PatchType
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
+from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class BreakerKeeper:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock,
+        sources: Sources,
         nodes: NodeIndex,
         settings: EvacuationBreaker,
         namespace: str,
@@ -62,7 +63,7 @@ class BreakerKeeper:
         turned: Callable[[ChangedResources], None],
     ) -> None:
         self._client = client
-        self._clock = clock
+        self._clock = sources.clock
         self._nodes = nodes
         self._settings = settings
         self._namespace = namespace
@@ -79,7 +80,7 @@ class BreakerKeeper:
             client,
             CONFIGMAPS,
             transform=HealthRecord.of,
-            clock=clock,
+            sources=sources,
             namespace=namespace,
             field_selector=f"metadata.name={RECORD_NAME}",
         )

@@ -30,7 +30,7 @@ from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import Clock
+from shared.process.sources import Sources
 from shared.process.supervisor import Runnable
 
 # Metrics of nodes, breakers and the reset gate, computed at each scrape.
@@ -90,7 +90,7 @@ class Fleet:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock,
+        sources: Sources,
         config: Configuration,
         recorder: EventRecorder,
         registry: CollectorRegistry,
@@ -101,7 +101,7 @@ class Fleet:
     ) -> None:
         section = config.appwrapper
         taints = section.autopilot.resource_taints
-        self._clock = clock
+        self._clock = clock = sources.clock
         self._began = clock.now()
         self._config = config
         self._watched = section.autopilot.monitor_nodes
@@ -115,7 +115,7 @@ class Fleet:
         self._turned: dict[str, frozenset[str]] = {}
         self._breakers = BreakerKeeper(
             client,
-            clock,
+            sources,
             self.nodes,
             section.evacuation_breaker,
             config.cert_management.namespace,
@@ -132,7 +132,7 @@ class Fleet:
         every_label = slack or section.suspect_nodes == "Required"
         projection = NodeProjection(None if every_label else keys, None if slack else taints)
         self._informer: Informer[Node] = Informer(
-            client, NODES, transform=projection.project, clock=clock
+            client, NODES, transform=projection.project, sources=sources
         )
         self._informer.add_handler(self._node_changed)
         self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
@@ -144,7 +144,7 @@ class Fleet:
             show_nodes(registry, self.nodes, self._breakers)
             if slack:
                 self.slack = SlackKeeper(
-                    client, clock, self.nodes, section.slack_queue, recorder, self._nodes_certain
+                    client, sources, self.nodes, section.slack_queue, recorder, self._nodes_certain
                 )
                 show_slack_quota(registry, self.slack)
 

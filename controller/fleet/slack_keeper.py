@@ -29,7 +29,8 @@ from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFo
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
+from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -50,14 +51,15 @@ class SlackKeeper:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock,
+        sources: Sources,
         nodes: NodeIndex,
         settings: SlackQueue,
         recorder: EventRecorder,
         certain: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
-        self._clock = clock
+        self._sources = sources
+        self._clock = sources.clock
         self._nodes = nodes
         self._certain = certain
         self._settings = settings
@@ -109,7 +111,7 @@ class SlackKeeper:
             self._client,
             resource,
             transform=stored_queue,
-            clock=self._clock,
+            sources=self._sources,
             failed=self._failed,
         )
         queues.add_handler(self._queue_changed)
@@ -118,7 +120,7 @@ class SlackKeeper:
             self._client,
             resource,
             transform=node_flavor,
-            clock=self._clock,
+            sources=self._sources,
             failed=self._failed,
         )
         flavors.add_handler(lambda _: self.look())

@@ -23,7 +23,7 @@ from shared.kinds.table import says_something
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import Clock
+from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +66,14 @@ class ComponentWatches:
         self,
         client: KubeClient,
         pods: Informer[Pod],
-        clock: Clock,
+        sources: Sources,
         wake: Wake,
         is_alive: IsAlive,
         memory: Memory,
     ) -> None:
         self._client = client
-        self._clock = clock
+        self._sources = sources
+        self._clock = sources.clock
         self._wake = wake
         self._is_alive = is_alive
         self._pods = pods
@@ -168,7 +169,7 @@ class ComponentWatches:
             self._client,
             resource,
             transform=lambda item: project_component(group_kind, item),
-            clock=self._clock,
+            sources=self._sources,
             label_selector=LABEL_APPWRAPPER,
             metadata_only=not says_something(group_kind),
             failed=lambda error: self._watch_failed(resource, error),

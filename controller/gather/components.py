@@ -35,6 +35,7 @@ from shared.kube.client import (
     Unauthorized,
 )
 from shared.kube.discovery import Discovery, UnknownKind
+from shared.process.clock import Clock
 
 READ_AT_ONCE: Final = 8  # concurrent reads for one AppWrapper
 _LONGEST_NAME: Final = 253  # of any object; a name in status may be longer
@@ -66,11 +67,13 @@ class ComponentLocator:
     def __init__(
         self,
         client: KubeClient,
+        clock: Clock,
         discovery: Discovery,
         watches: ComponentWatches,
         memory: Memory,
     ) -> None:
         self._client = client
+        self._clock = clock
         self._discovery = discovery
         self._watches = watches
         self._creations = memory.creations
@@ -251,7 +254,7 @@ class ComponentLocator:
         if self._watches.is_silent(resource):
             raise _Unreadable(_NO_ANSWER)
         try:
-            async with asyncio.timeout(_READ_SECONDS):
+            async with self._clock.timeout(_READ_SECONDS):
                 item = await self._client.get(
                     resource,
                     appwrapper.namespace,

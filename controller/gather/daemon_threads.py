@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from threading import Thread
 from typing import TypeVar
+
+from shared.process.sources import StartThread
 
 T = TypeVar("T")
 
@@ -17,8 +18,9 @@ T = TypeVar("T")
 class DaemonThreads:
     """Runs at most `most` calls at a time; a call that never returns keeps its slot."""
 
-    def __init__(self, most: int, name: str) -> None:
+    def __init__(self, most: int, name: str, start: StartThread) -> None:
         self._places = asyncio.Semaphore(most)
+        self._start = start
         self._name = name
 
     async def run(self, call: Callable[[], T]) -> T:
@@ -40,5 +42,5 @@ class DaemonThreads:
             if not answer.cancelled():
                 tell()
 
-        Thread(target=work, name=self._name, daemon=True).start()
+        self._start(work, self._name)
         return await answer

@@ -29,6 +29,7 @@ from shared.config.store_urls import DRIVERS, scheme_of
 from shared.config.values import format_size
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.process.logs import object_fields
+from shared.process.sources import Sources
 from worker.error_document import BadErrorDocument, decode
 from worker.record import ErrorRecord
 
@@ -98,16 +99,18 @@ class ErrorStores:
         wake: Callable[[Key], None],
         recorder: EventRecorder,
         registry: CollectorRegistry,
+        sources: Sources,
         files: Callable[[str], RecordFiles] = files_at,
     ) -> None:
         self._config = config
         self._wake = wake
         self._recorder = recorder
+        self._clock = sources.clock
         self._files = files
         self._stores: dict[str, RecordFiles] = {}
         self._readings: dict[str, _Reading] = {}  # by UID
         self._threads = {
-            url: DaemonThreads(_THREADS, f"error-store-{name}")
+            url: DaemonThreads(_THREADS, f"error-store-{name}", sources.start_thread)
             for name, url in config.stores.items()
         }
         self._reads = prometheus_client.Counter(
@@ -164,7 +167,7 @@ class ErrorStores:
             raise ValueError("a name of the AppWrapper is not valid as a folder's name")
         abandoned = Event()
         try:
-            async with asyncio.timeout(self._config.read_timeout.total_seconds()):
+            async with self._clock.timeout(self._config.read_timeout.total_seconds()):
                 found = await self._threads[url].run(partial(self._listed, url, names, abandoned))
                 records, skipped = await self._records(url, names, found, abandoned)
         finally:

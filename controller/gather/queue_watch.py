@@ -18,7 +18,8 @@ from shared.api.objects import CONFIGMAPS, NAMESPACES, JsonObject, Resource
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change, IndexFunction
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
+from shared.process.sources import Sources
 from shared.waits import kueue_settings
 from shared.waits.queueing import (
     Queue,
@@ -123,7 +124,7 @@ class QueueWatch:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock,
+        sources: Sources,
         appwrappers: Informer[Outline],
         wake: Wake,
         wake_later: WakeLater,
@@ -131,7 +132,8 @@ class QueueWatch:
     ) -> None:
         self._client = client
         self._kueue_namespaces = kueue_namespaces
-        self._clock = clock
+        self._sources = sources
+        self._clock = sources.clock
         self._appwrappers = appwrappers
         self._wake = wake
         self._wake_later = wake_later
@@ -277,7 +279,7 @@ class QueueWatch:
             self._client,
             resource,
             transform=transform,
-            clock=self._clock,
+            sources=self._sources,
             indexes=indexes,
             page_size=_PAGE_SIZE,
             failed=self._failed,

@@ -1,6 +1,5 @@
 """Gather the Observation of one AppWrapper, its components and its pods."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +43,7 @@ from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient, KubeError
 from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
+from shared.process.clock import Clock
 from shared.process.logs import object_fields
 from shared.waits.workload import WORKLOADS
 
@@ -67,6 +67,7 @@ class SnapshotGatherer:
     def __init__(
         self,
         client: KubeClient,
+        clock: Clock,
         appwrappers: Informer[Outline],
         pods: Informer[Pod],
         discovery: Discovery,
@@ -81,6 +82,7 @@ class SnapshotGatherer:
         queues: QueueWatch | None = None,
     ) -> None:
         self._client = client
+        self._clock = clock
         self._appwrappers = appwrappers
         self._pods = pods
         self._locator = locator
@@ -309,7 +311,7 @@ class SnapshotGatherer:
         """Add why Kueue evicted the AppWrapper; a failed read does not stop the suspension."""
         appwrapper = observation.appwrapper
         try:
-            async with asyncio.timeout(_WORKLOAD_SECONDS):
+            async with self._clock.timeout(_WORKLOAD_SECONDS):
                 workloads = await own_workloads(self._client, appwrapper)
         except (KubeError, TimeoutError) as error:
             logger.info(

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from controller.runtime.workqueue import ShutDown, Taken, Wake, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError
 from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.sources import Sources
 
 # The results of a reconcile. An exception is a failure: the key is retried later.
 
@@ -198,7 +198,7 @@ class Workers(Generic[K]):
         reconcile: Reconcile[K],
         *,
         count: int,
-        clock: Clock,
+        sources: Sources,
         limiter: ExponentialBackoff[K],
         log_fields: Callable[[K], Mapping[str, object]],
         observer: WorkObserver | None = None,
@@ -206,11 +206,12 @@ class Workers(Generic[K]):
         self._queue = queue
         self._reconcile = reconcile
         self._count = count
-        self._clock = clock
+        self._clock = sources.clock
+        self._random = sources.random
         self._limiter = limiter
         self._log_fields = log_fields
         self._observer = observer
-        self._pace = PassLimit(clock)
+        self._pace = PassLimit(sources.clock)
 
     async def run(self) -> None:
         """Work until the queue is shut down and all current passes have ended."""
@@ -267,7 +268,7 @@ class Workers(Generic[K]):
                 return "error"
 
     def _come_back(self, key: K, delay: timedelta | None) -> str:
-        resync = RESYNC.total_seconds() * random.uniform(*RESYNC_JITTER)
+        resync = RESYNC.total_seconds() * self._random.uniform(*RESYNC_JITTER)
         self._queue.add_after(key, resync, Wake.RESYNC)
         if delay is None:
             return "success"

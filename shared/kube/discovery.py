@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound
-from shared.process.clock import Clock, SystemClock
+from shared.process.clock import Clock
 
 # How many seconds the answer "the served version lacks this Kind" counts, by default.
 NEGATIVE_SECONDS = 5.0
@@ -51,12 +51,12 @@ class Discovery:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock | None = None,
+        clock: Clock,
         *,
         negative_seconds: float = NEGATIVE_SECONDS,
     ) -> None:
         self._client = client
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._negative_seconds = negative_seconds
         # By (group, version).
         self._answers: dict[tuple[str, str], _Answer] = {}

@@ -6,7 +6,6 @@ must be quick: an informer's handler adds keys to a queue and nothing more.
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import aclosing
 from typing import Generic, TypeVar
@@ -24,7 +23,8 @@ from shared.kube.client import (
     WatchEventType,
 )
 from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
+from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Informer(Generic[T]):
         resource: Resource,
         *,
         transform: Callable[[JsonObject], T],
-        clock: Clock,
+        sources: Sources,
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
@@ -76,7 +76,8 @@ class Informer(Generic[T]):
         self.resource = resource
         self._failed = failed
         self._client = client
-        self._clock = clock
+        self._clock = sources.clock
+        self._random = sources.random
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
@@ -171,7 +172,7 @@ class Informer(Generic[T]):
 
     def _next_delay(self) -> float:
         # A random part of the delay, so that replicas and informers do not all retry at once.
-        return self._backoff.next_delay(None) * random.uniform(0.5, 1.0)
+        return self._backoff.next_delay(None) * self._random.uniform(0.5, 1.0)
 
     def _delay_after(self, error: KubeError) -> float:
         self._last_error = error

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
-# This is the only module that reads the time. Decisions take `now` as an argument. Code that waits
-# takes a `Clock`, so that a test can set the time.
+# No other module reads the time (lint: ruff.toml). Decisions take `now` as an argument.
+# Code that waits takes a `Clock`, so that a test can set the time.
 
 
 class Clock(Protocol):

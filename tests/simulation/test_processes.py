@@ -5,16 +5,17 @@ Each run is a whole life of a process in virtual time.
 
 import asyncio
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from controller import main as product
+from controller.main import Controller
 from shared.api.objects import APPWRAPPERS, NAMESPACES
 from shared.config.configuration import Configuration
+from shared.process.sources import Sources
 from tests.simulation.api.client import SimulatedClient
 from tests.simulation.api.kinds import JOBS
 from tests.simulation.choices import Choices, Drawn, Recorded
@@ -33,25 +34,23 @@ class _Run:
     """One run: one AppWrapper that may run, and two minutes in which faults may happen."""
 
     def __init__(self, choices: Choices, seconds: float = 40.0) -> None:
-        random.seed(1)
         self.cluster = Cluster(choices)
         rates = {"write": odds("write", 0.3), "event": odds("event", 0.1)}
         self.faults = Faults(self.cluster, until=120.0, odds=rates)
         self.processes = Processes(self.cluster, self.faults, self._program)
         self.clients: list[SimulatedClient] = []
         self._seconds = seconds
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(product, "SystemClock", lambda: VirtualClock(self.cluster.loop))
-            self.cluster.run(self._main())
+        self.cluster.run(self._main())
 
     @property
     def phase(self) -> str:
         return phase(self.cluster.store.items(APPWRAPPERS)[0])
 
     async def _program(self, client: SimulatedClient, clock: VirtualClock) -> None:
-        del clock  # `SystemClock` is replaced
         self.clients.append(client)
-        await product.Controller(client, Configuration.model_validate(CONFIG)).run(asyncio.Event())
+        sources = Sources(clock, Random(1), lambda call, _: call(), "controller")
+        config = Configuration.model_validate(CONFIG)
+        await Controller(client, config, sources=sources).run(asyncio.Event())
 
     async def _main(self) -> None:
         store = self.cluster.store

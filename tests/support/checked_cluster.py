@@ -20,6 +20,7 @@ from tests.support.builders.queues import (
     gpu_node,
     operator_config,
 )
+from tests.support.fakes.fake_clock import FakeClock
 
 NOW = datetime(2026, 1, 2, 3, 20, tzinfo=UTC)
 SOUND = [
@@ -60,7 +61,9 @@ def checked(
 
     @asynccontextmanager
     async def reached(arguments: Any) -> AsyncIterator[Cluster]:
-        yield Cluster(client, Discovery(client), _Clock(rounds), arguments.namespace or namespace)
+        yield Cluster(
+            client, Discovery(client, FakeClock()), _Clock(rounds), arguments.namespace or namespace
+        )
 
     monkeypatch.setattr("cli.cluster.reached", reached)
     out, err = io.StringIO(), io.StringIO()

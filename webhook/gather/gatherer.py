@@ -7,7 +7,7 @@ from shared.config.configuration import AppWrapperConfig, LabelSelector
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.pod_schema.pod_schema import PodSchema
-from shared.process.clock import Clock
+from shared.process.sources import Sources
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.gather.access_reviews import AccessReviews
 from webhook.rules.kinds import kinds_to_review
@@ -21,12 +21,12 @@ SECONDS: Final = 2.0
 class Namespaces:
     """Cache all namespaces once `run` has listed them, and read a missing one live."""
 
-    def __init__(self, client: KubeClient, clock: Clock, teams: LabelSelector) -> None:
+    def __init__(self, client: KubeClient, sources: Sources, teams: LabelSelector) -> None:
         self._client = client
-        self._clock = clock
+        self._clock = sources.clock
         self._teams = teams
         self._informer: Informer[bool] = Informer(
-            client, NAMESPACES, transform=self._matches, clock=clock, metadata_only=True
+            client, NAMESPACES, transform=self._matches, sources=sources, metadata_only=True
         )
 
     async def run(self) -> None:
@@ -89,14 +89,14 @@ class Gatherer:
     def __init__(
         self,
         client: KubeClient,
-        clock: Clock,
+        sources: Sources,
         config: AppWrapperConfig,
         pod_schemas: PodSchemas,
     ) -> None:
         self.config: Final = config
         self._pod_schemas = pod_schemas
-        self._namespaces = Namespaces(client, clock, config.team_namespace_selector)
-        self._reviews = AccessReviews(client, clock)
+        self._namespaces = Namespaces(client, sources, config.team_namespace_selector)
+        self._reviews = AccessReviews(client, sources.clock)
 
     async def run(self) -> None:
         """Watch namespaces until cancelled."""

@@ -23,6 +23,7 @@ from shared.kube.client import Conflict, KubeClient, KubeError
 from shared.kube.informer import Informer
 from shared.process.clock import Clock, ExponentialBackoff
 from shared.process.logs import without_contents
+from shared.process.sources import Sources
 from webhook.tls.cluster_objects import BundleKeeper, Configurations, SecretStore, Stored
 from webhook.tls.decisions.ca_bundle import ServiceName, TrustTracker
 from webhook.tls.decisions.certificates import AuthorityName, expires_at, serving_names
@@ -94,8 +95,9 @@ class _Look:
 class ManagedCertificateSource:
     """The `CertificateSource` with `source: SelfManaged`. It needs only the rights of rbac.py."""
 
-    def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, client: KubeClient, certificates: CertManagement, sources: Sources) -> None:
+        self._sources = sources
+        self._clock = clock = sources.clock
         self._time = VerifiersTime(clock, client.server_ahead)
         self._plan = plan_of(certificates)
         self._store = SecretStore(client, certificates.namespace, certificates.webhook_secret_name)
@@ -287,7 +289,7 @@ class ManagedCertificateSource:
             client,
             resource,
             transform=_version,
-            clock=self._clock,
+            sources=self._sources,
             namespace=namespace,
             field_selector=f"metadata.name={name}",
             metadata_only=True,

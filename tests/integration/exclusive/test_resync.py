@@ -13,6 +13,7 @@ from shared.api.objects import APPWRAPPERS
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.http_client import connect
+from shared.process.sources import Sources
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life
@@ -67,7 +68,7 @@ async def running(controller: Controller) -> AsyncIterator[None]:
 async def test_a_controller_brings_a_life_to_its_end_and_tells_what_it_had_missed(
     client: KubeClient, deaf: bool
 ) -> None:
-    controller = Controller(client, CONFIGURATION)
+    controller = Controller(client, CONFIGURATION, sources=Sources.of_the_machine())
     if deaf:
         make_deaf(controller)
     name = f"resync-{'deaf' if deaf else 'hears'}"

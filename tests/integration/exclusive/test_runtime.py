@@ -23,6 +23,7 @@ from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
 from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life, ends_well
@@ -106,7 +107,7 @@ async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watch
         client,
         CONFIGMAPS,
         transform=lambda raw: str(raw["metadata"]["name"]),
-        clock=clock,
+        sources=Sources.of_the_machine(),
         namespace=NAMESPACE,
         label_selector=SELECTOR,
         watch_seconds=SHORT_WATCH,
@@ -206,7 +207,10 @@ async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
     clock = SystemClock()
     client = HttpKubeClient(load_credentials(str(file)), clock, user_agent="runtime-test/1")
     informer: Informer[str] = Informer(
-        client, APPWRAPPERS, transform=lambda raw: str(raw["metadata"]["name"]), clock=clock
+        client,
+        APPWRAPPERS,
+        transform=lambda raw: str(raw["metadata"]["name"]),
+        sources=Sources.of_the_machine(),
     )
     running = asyncio.create_task(informer.run())
     try:

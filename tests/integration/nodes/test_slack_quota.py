@@ -16,7 +16,7 @@ from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.events import EventRecorder
-from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 from tests.support.builders.appwrappers import phase
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import TAINTS
@@ -183,11 +183,11 @@ class Older:
 async def test_the_older_version_of_kueues_api_does_as_well(cluster: LocalCluster) -> None:
     """In this process: the local cluster's Kueue serves both versions."""
     client: Any = Older(cluster.client)
-    clock = SystemClock()
-    events = EventRecorder(client, clock, component="appwrapper-controller")
+    sources = Sources.of_the_machine()
+    events = EventRecorder(client, sources.clock, component="appwrapper-controller")
     async with slack_fleet(cluster, EXAMPLE, dryRun=True) as fleet:
         settings = SlackQueue(name=SLACK)
-        keeper = SlackKeeper(client, clock, NodeIndex(TAINTS), settings, events)
+        keeper = SlackKeeper(client, sources, NodeIndex(TAINTS), settings, events)
         tasks = [asyncio.create_task(each()) for each in (keeper.run, events.run)]
         try:
             await fleet.comes_to_lend("0")  # it knows of no node

@@ -32,6 +32,7 @@ from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 
 LABEL = {"kube-client-test": "yes"}
 SELECTOR = "kube-client-test=yes"
@@ -184,7 +185,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
         client,
         CONFIGMAPS,
         transform=lambda raw: raw["data"]["k"],
-        clock=SystemClock(),
+        sources=Sources.of_the_machine(),
         namespace=namespace,
         label_selector=SELECTOR,
         indexes={"value": lambda value: [value]},
@@ -216,7 +217,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
 
 
 async def test_discovery(client: KubeClient) -> None:
-    discovery = Discovery(client)
+    discovery = Discovery(client, SystemClock())
     assert await discovery.resource_for(APPWRAPPERS.gvk) == APPWRAPPERS
     assert await discovery.resource_for(CONFIGMAPS.gvk) == CONFIGMAPS
     assert await discovery.resource_for(NAMESPACES.gvk) == NAMESPACES

@@ -242,12 +242,13 @@ class Bench:
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
         self.cached_pods = Cache(pods)
         cached_pods: Any = self.cached_pods
-        locator = ComponentLocator(kube, served, watches, memory)
         self.clock = FakeClock()
+        locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.deletions = memory.deletions
         self.unserved = Unserved(kube, self.clock, obstacle)
         self.gatherer = SnapshotGatherer(
             kube,
+            self.clock,
             appwrappers,
             cached_pods,
             served,

@@ -54,7 +54,7 @@ async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bo
     client = await connect(str(who.kubeconfig))
     try:
         gvk = GroupVersionKind.of(body["apiVersion"], body["kind"])
-        resource = await Discovery(client).resource_for(gvk)
+        resource = await Discovery(client, SystemClock()).resource_for(gvk)
     finally:
         await client.close()
     request = create(resource, namespace, body, dry_run=dry_run)

@@ -13,6 +13,7 @@ from shared.api.objects import APPWRAPPERS, EVENTS, Resource
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.kube.http_client import connect
+from shared.process.sources import Sources
 from tests.support.patience import PATIENCE_SECONDS
 
 WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -85,9 +86,10 @@ async def dies(client: KubeClient, moment: str, *, carried_out: bool) -> list[st
     """Runs a controller until its death; returns its writes."""
     crashing = CrashingClient(client, moment, carried_out=carried_out)
     fatal: Any = crashing
+    controller = Controller(fatal, CONFIGURATION, sources=Sources.of_the_machine())
     with pytest.raises(BaseException) as died:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await Controller(fatal, CONFIGURATION).run(asyncio.Event())
+            await controller.run(asyncio.Event())
     assert _is_crash(died.value), (died.value, crashing.written)
     return crashing.written
 
@@ -110,7 +112,8 @@ class Successor:
 
     async def __aenter__(self) -> None:
         self._stop = asyncio.Event()
-        self._task = asyncio.create_task(Controller(self._client, CONFIGURATION).run(self._stop))
+        controller = Controller(self._client, CONFIGURATION, sources=Sources.of_the_machine())
+        self._task = asyncio.create_task(controller.run(self._stop))
 
     async def __aexit__(self, *_: object) -> None:
         self._stop.set()

@@ -10,7 +10,7 @@ from controller.memory import Memory
 from shared.api.objects import PODS, Resource
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS
-from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_clock import FakeClock, fake_sources
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object
 
 OWNER = {"uid": "u1", "kind": "AppWrapper", "name": "train", "controller": True}
@@ -34,14 +34,15 @@ class Bench:
         self.kube = FakeKube(lists=list(lists), watches=[self.feed])
         client: Any = self.kube
         self.clock = FakeClock()
-        self.pods: Informer[Pod] = Informer(client, PODS, transform=project_pod, clock=self.clock)
+        sources = fake_sources(self.clock)
+        self.pods: Informer[Pod] = Informer(client, PODS, transform=project_pod, sources=sources)
         self.woken: list[tuple[str, str]] = []
         self.alive = {(("team1", "train"), "u1")}
         self.memory = Memory()
         self.watches = ComponentWatches(
             client,
             self.pods,
-            self.clock,
+            sources,
             self.woken.append,
             lambda key, uid: (key, uid) in self.alive,
             self.memory,

@@ -6,6 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from random import Random
+
+from shared.process.clock import Clock
+from shared.process.sources import Sources, start_daemon_thread
 
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -89,6 +93,11 @@ class ImpatientClock(FakeClock):
         self.slept.append(seconds)
         self._elapsed += max(0.0, seconds)
         await asyncio.sleep(0)
+
+
+def fake_sources(clock: Clock | None = None) -> Sources:
+    """Return sources that repeat: this clock, one seed, this name; threads are real."""
+    return Sources(clock or FakeClock(), Random(0), start_daemon_thread, "test")
 
 
 async def settle(rounds: int = 20) -> None:

@@ -16,7 +16,7 @@ from shared.kube.client import PatchType
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import NAMESPACE
 from tests.support.builders.nodes import TAINTS, change, node
-from tests.support.fakes.fake_clock import START, FakeClock, settle
+from tests.support.fakes.fake_clock import START, FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 PLACE = "ConfigMap appwrapper-system/appwrapper-node-health"
@@ -56,7 +56,7 @@ class World:
         recorder: Any = self.events
         self.keeper = BreakerKeeper(
             client,
-            self.clock,
+            fake_sources(self.clock),
             self.nodes,
             EvacuationBreaker(),
             NAMESPACE,

@@ -21,7 +21,7 @@ from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import raw_node
 from tests.support.builders.remembered_pods import pod
 from tests.support.builders.slack import SLACK, gpu_queue, raw_flavor
-from tests.support.fakes.fake_clock import START, FakeClock, settle
+from tests.support.fakes.fake_clock import START, FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 LATER = START + timedelta(seconds=1)
@@ -64,7 +64,7 @@ class World:
         client: Any = self.client
         self.fleet = Fleet(
             client,
-            clock,
+            fake_sources(clock),
             config,
             NOTHING_TOLD,
             self.registry,

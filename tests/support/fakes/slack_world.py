@@ -21,7 +21,7 @@ from tests.support.builders.slack import (
     labelled_node,
     raw_flavor,
 )
-from tests.support.fakes.fake_clock import START, FakeClock
+from tests.support.fakes.fake_clock import START, FakeClock, fake_sources
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
@@ -123,7 +123,7 @@ class SlackWorld:
         section = SlackQueue.model_validate({"name": SLACK} | settings)
         self.certain = True
         self.keeper = SlackKeeper(
-            client, self.clock, self.nodes, section, recorder, lambda: self.certain
+            client, fake_sources(self.clock), self.nodes, section, recorder, lambda: self.certain
         )
         self.registry = CollectorRegistry()
         show_slack_quota(self.registry, self.keeper)

@@ -46,7 +46,7 @@ async def team(
     arguments = build_parser(["team"]).parse_args(["team", *words])
     stdin = io.StringIO() if typed is None else Keyboard(typed)
     out, err = io.StringIO(), io.StringIO()
-    cluster = Cluster(client, Discovery(client), clock or HastyClock(), "default")
+    cluster = Cluster(client, Discovery(client, FakeClock()), clock or HastyClock(), "default")
     error = ""
     try:
         code = await run_on(cluster, arguments, Terminal(stdin, out, err, {}))

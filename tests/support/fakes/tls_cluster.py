@@ -15,7 +15,7 @@ from shared.api.objects import (
     Resource,
 )
 from shared.config.configuration import CertManagement
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore
 from tests.support.fakes.tls import START, accepted
@@ -80,7 +80,7 @@ class Cluster(ObjectStore):
     @asynccontextmanager
     async def replica(self) -> AsyncIterator[ManagedCertificateSource]:
         client: Any = self
-        source = ManagedCertificateSource(client, NAMES, self.clock)
+        source = ManagedCertificateSource(client, NAMES, fake_sources(self.clock))
         task = asyncio.create_task(source.run())
         await settle(ROUNDS)
         try:

@@ -9,7 +9,7 @@ from shared.api.objects import PODS
 from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object
 
 
@@ -34,7 +34,11 @@ class Watching:
         self.clock = FakeClock()
         self.changes: list[Change[str]] = []
         self.informer: Informer[str] = Informer(
-            self.client, PODS, transform=lambda raw: raw["phase"], clock=self.clock, **options
+            self.client,
+            PODS,
+            transform=lambda raw: raw["phase"],
+            sources=fake_sources(self.clock),
+            **options,
         )
         self.informer.add_handler(self.changes.append)
 

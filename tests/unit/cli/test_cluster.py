@@ -21,5 +21,5 @@ def test_the_time_is_the_api_servers(
     client = ReadOnlyCluster()
     found = None if ahead is None else timedelta(seconds=ahead)
     monkeypatch.setattr(client, "server_ahead", lambda: found)
-    cluster = Cluster(client, Discovery(client), FakeClock(NOW), "team1")
+    cluster = Cluster(client, Discovery(client, FakeClock()), FakeClock(NOW), "team1")
     assert cluster.now() == NOW + timedelta(seconds=told)

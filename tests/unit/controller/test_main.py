@@ -15,6 +15,7 @@ from shared.config.configuration import Configuration
 from shared.kube.client import Forbidden
 from shared.kube.http_client import HttpKubeClient, connect
 from shared.kube.informer import Informer
+from shared.process.sources import Sources
 from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube
 
@@ -139,7 +140,8 @@ async def test_readiness_says_what_is_missing_and_what_was_refused(
     listeners = {"health": {"bindAddress": "127.0.0.1:0"}, "metrics": {"bindAddress": "0"}}
     config = Configuration.model_validate({"controllerManager": listeners})
     stop = asyncio.Event()
-    running = asyncio.create_task(Controller(client, config).run(stop))
+    controller = Controller(client, config, sources=Sources.of_the_machine())
+    running = asyncio.create_task(controller.run(stop))
     said: dict[str, str] = {}
     while not said.keys() >= {"listening", "pods:"}:
         await asyncio.sleep(0)

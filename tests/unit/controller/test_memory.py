@@ -19,6 +19,7 @@ from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.kube.object_cache import Change
+from shared.process.sources import Sources
 from tests.support.builders.remembered_pods import pod
 from tests.support.fakes.fake_kube import FakeKube
 
@@ -123,7 +124,7 @@ def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
 async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     client: Any = FakeKube()
     config = Configuration.model_validate({"controllerManager": LISTENERS})
-    controller = Controller(client, config)
+    controller = Controller(client, config, sources=Sources.of_the_machine())
     reset_gate = controller._fleet.reset_gate
     fill(controller._memory, "u1")
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line

@@ -17,6 +17,7 @@ from controller.main import Controller
 from scripts.monitoring.alerts import ALERTS, Alert, Severity
 from scripts.monitoring.files import FOLDER, PROGRAMS, dashboard, rule
 from shared.config.configuration import CertManagement, Configuration
+from shared.process.sources import Sources
 from tests.support.builders.slack import SLACK, row
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.manifests import MANIFESTS, ROOT, documents, objects_under
@@ -35,7 +36,9 @@ SUFFIXES = ("_bucket", "_count", "_sum")
 async def metrics() -> dict[str, dict[str, set[str]]]:
     """By name: each label of the metrics of both programs, with the values that it has."""
     settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
-    controller = Controller(FakeKube(), Configuration.model_validate(settings))
+    controller = Controller(
+        FakeKube(), Configuration.model_validate(settings), sources=Sources.of_the_machine()
+    )
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
     webhook = WebhookMetrics({"/mutate": (), "/validate": ("names",)})

@@ -16,6 +16,7 @@ from controller.phases.phase import Phase, Reason
 from shared.api import names
 from shared.config.configuration import Configuration
 from shared.kube.events import EventType
+from shared.process.sources import Sources
 from tests.support.builders.slack import SLACK, row
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.manifests import ROOT
@@ -92,7 +93,9 @@ def test_every_event_has_a_row() -> None:
 
 async def test_every_metric_has_a_row_with_its_labels() -> None:
     settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
-    controller = Controller(FakeKube(), Configuration.model_validate(settings))
+    controller = Controller(
+        FakeKube(), Configuration.model_validate(settings), sources=Sources.of_the_machine()
+    )
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
     registry = controller._metrics.registry

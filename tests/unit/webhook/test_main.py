@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from shared.config.configuration import CertManagement
-from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 from tests.support.builders.certificates import self_signed
 from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube
@@ -223,11 +223,11 @@ def test_it_prints_when_the_api_server_should_ask_it(
 
 
 async def test_certificates_are_self_managed_unless_they_come_from_files(tmp_path: Path) -> None:
-    clock = SystemClock()
-    managed = certificate_source(FakeKube(), CertManagement(), clock)
+    sources = Sources.of_the_machine()
+    managed = certificate_source(FakeKube(), CertManagement(), sources)
     assert isinstance(managed, ManagedCertificateSource)
-    certificate, key = self_signed(1, clock.now(), clock.now() + timedelta(days=1))
+    certificate, key = self_signed(1, sources.clock.now(), sources.clock.now() + timedelta(days=1))
     (tmp_path / "tls.crt").write_bytes(certificate)
     (tmp_path / "tls.key").write_bytes(key)
     files = CertManagement(source="Files", certificate_dir=str(tmp_path))
-    assert isinstance(certificate_source(FakeKube(), files, clock), FileCertificateSource)
+    assert isinstance(certificate_source(FakeKube(), files, sources), FileCertificateSource)

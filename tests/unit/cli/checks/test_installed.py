@@ -11,6 +11,7 @@ from shared.api.objects import JsonObject
 from shared.kube.client import Forbidden, Unreachable
 from shared.kube.discovery import Discovery
 from tests.support.builders.queues import operator_config
+from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.read_only_cluster import ReadOnlyCluster
 
 PATHS: dict[str, JsonObject] = {
@@ -52,7 +53,7 @@ async def test_what_is_there() -> None:
         appwrapper("b", phase=""),
         appwrapper("c", "2026-01-02T04:00:00Z", phase="", managedBy="somebody/else"),
     )
-    seen = await gather_installation(client, Discovery(client))
+    seen = await gather_installation(client, Discovery(client, FakeClock()))
     assert seen.configuration.config.appwrapper.max_pod_sets == 5
     assert (seen.configuration.namespace, seen.kubernetes) == ("mlbatch-system", "v1.37.0")
     assert seen.webhook is not None
@@ -84,20 +85,20 @@ async def test_kueue_is_found_in_its_managers_namespace_and_in_its_own(
     where: str, kind: str, name: str
 ) -> None:
     client = cluster(operator_config(MLBATCH), kueue_in(where, kind, name))
-    seen = await gather_installation(client, Discovery(client))
+    seen = await gather_installation(client, Discovery(client, FakeClock()))
     found = (seen.kueue is not None, seen.kueue_config is not None)
     assert (seen.kueue_namespace, found) == (where, (kind == "Deployment", kind == "ConfigMap"))
 
 
 async def test_without_kueue_its_namespace_is_that_of_the_first_manager() -> None:
     client = cluster(operator_config(MLBATCH))
-    seen = await gather_installation(client, Discovery(client))
+    seen = await gather_installation(client, Discovery(client, FakeClock()))
     assert (seen.kueue_namespace, seen.kueue, seen.kueue_config) == ("mlbatch-system", None, None)
 
 
 async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
     client = cluster(forbidden=("customresourcedefinitions", "deployments", "leases"))
-    seen = await gather_installation(client, Discovery(client))
+    seen = await gather_installation(client, Discovery(client, FakeClock()))
     no = "you have no right to read this"
     assert seen.refused == dict.fromkeys(
         ("definition", "webhook", "controller", "leases", "kueue", "workload_definition"), no
@@ -121,10 +122,10 @@ async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
 )
 async def test_what_a_dry_run_says(dry_run: JsonObject | Exception, answer: str) -> None:
     client = cluster(dry_run=dry_run)
-    assert (await gather_installation(client, Discovery(client))).answer == answer
+    assert (await gather_installation(client, Discovery(client, FakeClock()))).answer == answer
 
 
 async def test_an_api_server_that_is_away_is_an_error() -> None:
     client = cluster(dry_run=Unreachable("nobody is there"))
     with pytest.raises(Unreachable):
-        await gather_installation(client, Discovery(client))
+        await gather_installation(client, Discovery(client, FakeClock()))

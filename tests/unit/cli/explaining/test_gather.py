@@ -48,7 +48,9 @@ def served(seen: Seen, *, forbidden: Collection[str] = (), visibility: bool = Tr
     )
     for each in client.objects["jobs"]:
         each["metadata"]["name"] = "train"
-    return Gatherer(Cluster(client, Discovery(client), FakeClock(NOW), "team1"), "team1")
+    return Gatherer(
+        Cluster(client, Discovery(client, FakeClock()), FakeClock(NOW), "team1"), "team1"
+    )
 
 
 def client_of(gatherer: Gatherer) -> ServedObjects:

@@ -19,7 +19,7 @@ from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.discovery import Discovery
 from tests.support.builders.explained import deployed, ending
 from tests.support.builders.explained.objects import NOW
-from tests.support.fakes.fake_clock import ImpatientClock
+from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 from tests.support.fakes.served_objects import ServedObjects
 
 
@@ -36,7 +36,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> ServedObjects:
 
     @asynccontextmanager
     async def reached(_arguments: object) -> AsyncIterator[Cluster]:
-        yield Cluster(client, Discovery(client), ImpatientClock(NOW), "team1")
+        yield Cluster(client, Discovery(client, FakeClock()), ImpatientClock(NOW), "team1")
 
     monkeypatch.setattr(running, "reached", reached)
     return client
@@ -194,7 +194,7 @@ def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
 
 def test_a_change_is_looked_at_at_once(client: ServedObjects) -> None:
     clock, item = ImpatientClock(NOW), deployed.runs().appwrapper
-    gatherer = Gatherer(Cluster(client, Discovery(client), clock, "team1"), "team1")
+    gatherer = Gatherer(Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1")
     bookmark = {"metadata": {"resourceVersion": "9"}}
     client.events = [
         WatchEvent(WatchEventType.BOOKMARK, bookmark),
@@ -206,6 +206,6 @@ def test_a_change_is_looked_at_at_once(client: ServedObjects) -> None:
 
 def test_a_watch_that_fails_only_costs_its_wait(client: ServedObjects) -> None:
     clock = ImpatientClock(NOW)
-    gatherer = Gatherer(Cluster(client, Discovery(client), clock, "team1"), "team1")
+    gatherer = Gatherer(Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1")
     asyncio.run(watching._changed(gatherer, deployed.runs().appwrapper))
     assert clock.slept == [watching.EVERY.total_seconds()]

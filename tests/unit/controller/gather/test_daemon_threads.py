@@ -8,16 +8,18 @@ from threading import Event
 import pytest
 
 from controller.gather.daemon_threads import DaemonThreads
+from shared.process.sources import start_daemon_thread
 
 _HANGS = """
 import asyncio
 from threading import Event
 from controller.gather.daemon_threads import DaemonThreads
+from shared.process.sources import start_daemon_thread
 
 async def main():
     try:
         async with asyncio.timeout(0.01):
-            await DaemonThreads(1, "hangs").run(Event().wait)
+            await DaemonThreads(1, "hangs", start_daemon_thread).run(Event().wait)
     except TimeoutError:
         print("ended")
 
@@ -33,7 +35,7 @@ def test_a_call_that_hangs_keeps_no_process_alive() -> None:
 
 
 async def test_what_is_returned_and_what_is_raised_is_heard() -> None:
-    threads = DaemonThreads(1, "test")
+    threads = DaemonThreads(1, "test", start_daemon_thread)
     assert await threads.run(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         await threads.run(lambda: 1 // 0)
@@ -41,7 +43,7 @@ async def test_what_is_returned_and_what_is_raised_is_heard() -> None:
 
 
 async def test_a_call_that_is_given_up_keeps_its_place_until_it_returns() -> None:
-    threads, answers = DaemonThreads(1, "test"), Event()
+    threads, answers = DaemonThreads(1, "test", start_daemon_thread), Event()
     first = asyncio.create_task(threads.run(lambda: answers.wait(10)))
     await asyncio.sleep(0)
     second = asyncio.create_task(threads.run(lambda: "second"))

@@ -17,6 +17,8 @@ from controller.gather.error_store import ErrorStores, missing_drivers
 from controller.gather.record_files import Entry, Folder, Listing, RecordFiles, files_at
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation
+from shared.process.clock import SystemClock
+from tests.support.fakes.fake_clock import fake_sources
 from worker.error_document import encode
 from worker.record import ErrorRecord
 
@@ -43,7 +45,9 @@ class Bench:
 
     def stores(self, files: Callable[[str], RecordFiles] = files_at) -> ErrorStores:
         recorder: Any = self
-        return ErrorStores(self.config, self.wake, recorder, self.registry, files)
+        return ErrorStores(
+            self.config, self.wake, recorder, self.registry, fake_sources(SystemClock()), files
+        )
 
     def wake(self, key: tuple[str, str]) -> None:
         self.woken.append(key)

@@ -21,7 +21,7 @@ from tests.support.builders.gathering import (
     facts,
     raw_pod,
 )
-from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_clock import fake_sources
 from tests.support.fakes.fake_kube import FakeKube, listed
 
 ENDED = {"exitCode": 1, "finishedAt": "2026-01-01T10:00:05Z", "message": "ValueError: x\n"}
@@ -51,7 +51,7 @@ class Watched:
         pods: Any = self
         client: Any = FakeKube()
         ComponentWatches(
-            client, pods, FakeClock(), lambda key: None, lambda key, uid: alive, self.memory
+            client, pods, fake_sources(), lambda key: None, lambda key, uid: alive, self.memory
         )
 
     def add_handler(self, handler: Any) -> None:

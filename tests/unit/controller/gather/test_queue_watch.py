@@ -13,7 +13,7 @@ from shared.api.objects import NAMESPACES
 from shared.kube.client import Forbidden, NotFound
 from shared.waits import kueue_settings
 from shared.waits.queueing import queue_trouble
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 
 KEY = ("team1", "train")
@@ -111,7 +111,9 @@ class Watching:
         self.later: list[Any] = []
         places = ("mlbatch-system", "kueue-system")
         wake = self.woken.append
-        self.watch = QueueWatch(client, self.clock, known, wake, self._wake_later, places)
+        self.watch = QueueWatch(
+            client, fake_sources(self.clock), known, wake, self._wake_later, places
+        )
 
     def _wake_later(self, *args: Any) -> None:
         self.later.append(args)

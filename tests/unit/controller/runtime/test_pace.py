@@ -7,7 +7,7 @@ import pytest
 from controller.runtime.worker import SLOW, Done, PassLimit, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.process.clock import ExponentialBackoff
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 
 class Passes:
@@ -113,7 +113,12 @@ async def test_workers_begin_three_passes_at_once_and_those_that_hang_keep_nobod
     clock = FakeClock()
     queue = WorkQueue[int](clock)
     workers = Workers(
-        queue, reconcile, count=8, clock=clock, limiter=ExponentialBackoff(), log_fields=_no_fields
+        queue,
+        reconcile,
+        count=8,
+        sources=fake_sources(clock),
+        limiter=ExponentialBackoff(),
+        log_fields=_no_fields,
     )
     running = asyncio.create_task(workers.run())
     for key in range(5):

@@ -17,7 +17,7 @@ from controller.runtime.worker import (
 from controller.runtime.workqueue import Taken, Wake, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from shared.process.clock import ExponentialBackoff
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")
 ACTED, WAITS = RequeueAfter(acted=True), RequeueAfter(acted=False)
@@ -50,7 +50,7 @@ class Bench:
             self.queue,
             reconcile,
             count=count,
-            clock=self.clock,
+            sources=fake_sources(self.clock),
             limiter=self.limiter,
             log_fields=lambda key: {"object_name": key},
             observer=self.passes,
@@ -190,15 +190,15 @@ class TestResync:
         assert bench.passes.results == [("success", 0.0)]
 
     async def test_keys_that_came_together_do_not_come_back_together(
-        self, bench_of: Callable[..., Bench]
+        self, bench_of: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        moments = set()
-        for _ in range(5):
-            bench = bench_of(scripted(RequeueAfter()))
-            await bench.workers.work_on(TAKEN)
-            await settle()
-            moments.update(bench.clock.sleeping)
-        assert len(moments) == 5
+        bench = bench_of(scripted(*[RequeueAfter()] * 5))
+        asked: list[float] = []
+        monkeypatch.setattr(bench.queue, "add_after", lambda _, seconds, __: asked.append(seconds))
+        for number in range(5):
+            await bench.workers.work_on(Taken(f"train-{number}", Wake.CHANGE, 0.0))
+        assert len(set(asked)) == 5
+        assert all(540 <= each <= 660 for each in asked)
 
     @pytest.mark.parametrize(
         ("outcomes", "added_after", "repairs"),

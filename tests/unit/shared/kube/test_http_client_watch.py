@@ -23,7 +23,7 @@ from shared.kube.informer import WATCH_SECONDS, Informer
 from shared.kube.object_cache import Change
 from tests.support.fakes.api_server import event_line, json_answer, status_answer, stream_answer
 from tests.support.fakes.client_session import Tokens, opened
-from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
+from tests.support.fakes.fake_clock import FakeClock, ImpatientClock, fake_sources
 
 UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")
 
@@ -157,7 +157,9 @@ async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_sec
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     clock = FakeClock()
     async with opened(clock=clock) as session:
-        pods = Informer(session.client, PODS, transform=lambda raw: raw["n"], clock=clock)
+        pods = Informer(
+            session.client, PODS, transform=lambda raw: raw["n"], sources=fake_sources(clock)
+        )
         changed: asyncio.Queue[Change[int]] = asyncio.Queue()
         pods.add_handler(changed.put_nowait)
         metadata = {"name": "a", "uid": "u", "resourceVersion": "8"}

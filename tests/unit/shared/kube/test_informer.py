@@ -9,7 +9,7 @@ from shared.api.objects import PODS
 from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from tests.support.fakes.watching import Watching, key, pod
 
@@ -77,7 +77,7 @@ class Counting(FakeKube):
 
 async def test_of_a_long_list_only_projections_stay_in_memory() -> None:
     client = Counting(watches=[WatchFeed()])
-    pods = Informer(client, PODS, transform=lambda raw: str(raw["phase"]), clock=FakeClock())
+    pods = Informer(client, PODS, transform=lambda raw: str(raw["phase"]), sources=fake_sources())
     running = asyncio.create_task(pods.run())
     await pods.wait_synced()
     assert len(pods) == 100

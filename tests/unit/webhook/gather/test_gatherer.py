@@ -8,7 +8,7 @@ from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, request
 from tests.support.builders.pod_schema import POD_SCHEMA
 from tests.support.fakes.access_server import AccessServer, allowed
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.admission_review import AdmissionRequest, User
 from webhook.gather.gatherer import Gatherer
@@ -40,7 +40,7 @@ def world(*may: str) -> AccessServer:
 
 def gatherer(server: AccessServer, *, schema: Any = POD_SCHEMA, **config: Any) -> Gatherer:
     client: Any = server
-    return Gatherer(client, FakeClock(), AppWrapperConfig(**config), Schemas(schema))
+    return Gatherer(client, fake_sources(), AppWrapperConfig(**config), Schemas(schema))
 
 
 async def test_for_a_creation_everything_is_gathered() -> None:
@@ -157,7 +157,7 @@ async def test_a_label_that_no_cache_has_yet_makes_a_namespace_a_teams() -> None
     server = world()
     known: Any = FakeKube(lists=[[listed(1, kube_object("new", 1, namespace=""))]])
     known.get = server.get
-    gathers = Gatherer(known, FakeClock(), AppWrapperConfig(), Schemas())
+    gathers = Gatherer(known, fake_sources(), AppWrapperConfig(), Schemas())
     running = asyncio.create_task(gathers.run())
     await settle()
     server.namespaces["new"] = TEAM
@@ -176,7 +176,7 @@ async def test_a_service_account_of_the_very_namespace_is_the_teams_whatever_a_c
 async def test_ready_once_the_namespaces_are_known() -> None:
     listing = [listed(1, kube_object("team1", 1, namespace=""))]
     client: Any = FakeKube(lists=[listing], watches=[WatchFeed()])
-    gathers = Gatherer(client, FakeClock(), AppWrapperConfig(), Schemas())
+    gathers = Gatherer(client, fake_sources(), AppWrapperConfig(), Schemas())
     assert gathers.problem() == "the namespaces are not known yet"
     running = asyncio.create_task(gathers.run())
     await settle()

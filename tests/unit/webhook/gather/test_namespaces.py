@@ -5,7 +5,7 @@ import pytest
 
 from shared.config.configuration import team_namespaces
 from shared.kube.client import ApiError, KubeError, NotFound, Unreachable
-from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.gather.gatherer import Namespaces
 from webhook.rules.submission import CannotGather
@@ -21,7 +21,7 @@ def namespace(name: str, version: int, labels: Any) -> dict[str, Any]:
 
 
 def namespaces(client: FakeKube) -> Namespaces:
-    return Namespaces(client, FakeClock(), team_namespaces())
+    return Namespaces(client, fake_sources(), team_namespaces())
 
 
 async def test_known_by_a_watch_without_a_question() -> None:
@@ -96,7 +96,9 @@ class Silent:
 async def test_reading_one_may_take_two_seconds() -> None:
     clock = FakeClock()
     silent: Any = Silent()
-    asking = asyncio.create_task(Namespaces(silent, clock, team_namespaces()).is_team("x"))
+    asking = asyncio.create_task(
+        Namespaces(silent, fake_sources(clock), team_namespaces()).is_team("x")
+    )
     await clock.advance(1.9)
     assert not asking.done()
     await clock.advance(0.1)

@@ -12,7 +12,7 @@ from shared.api.objects import (
     SECRETS,
 )
 from shared.kube.client import Conflict, Forbidden, KubeError, Unreachable
-from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.fake_clock import fake_sources, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START
 from tests.support.fakes.tls_cluster import (
@@ -33,7 +33,7 @@ from webhook.tls.managed_source import ManagedCertificateSource
 async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:
     cluster = Cluster()
     client: Any = cluster
-    source = ManagedCertificateSource(client, NAMES, cluster.clock)
+    source = ManagedCertificateSource(client, NAMES, fake_sources(cluster.clock))
     secret = "Secret appwrapper-system/appwrapper-webhook-server-cert"
     assert source.problem() == (
         f"there is no certificate to serve yet: {secret} and the caBundles are being read"
