@@ -202,6 +202,7 @@ class Store:
         """Store a change; do nothing if there is none; complete a deletion if it is over."""
         if new == old:
             return old
+        _check_finalizers(resource, new, old)
         if "generation" in old["metadata"] and _spec(new) != _spec(old):
             new["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if deletion.is_over(resource, old, new):
@@ -258,11 +259,16 @@ def _replaced(resource: Resource, old: JsonObject, body: JsonObject) -> JsonObje
         new.pop("status", None)
         if "status" in old:
             new["status"] = old["status"]
+    return new
+
+
+def _check_finalizers(resource: Resource, new: JsonObject, old: JsonObject) -> None:
+    """Raise Invalid if an object that is being deleted gets another finalizer."""
+    meta, known = new["metadata"], old["metadata"]
     added = set(meta.get("finalizers") or ()) - set(known.get("finalizers") or ())
     if "deletionTimestamp" in known and added:
         why = "metadata.finalizers: Forbidden: no new finalizers while it is being deleted"
         raise _error(422, "Invalid", resource, known["name"], why)
-    return new
 
 
 def _drop_empty(meta: JsonObject) -> None:
