@@ -165,6 +165,8 @@ class Kubelet(Actor):
             if fate.exit_code or fate.evicted or runs_again(pod, 0):
                 self._explain(pod, "evicted" if fate.evicted else f"exit code {fate.exit_code}")
             key.about.change(self.store, ended(fate, now))
+            if not fate.evicted and runs_again(pod, fate.exit_code):
+                self.later(_Step(_RESTART, key.about), _pause(fate, restarts_of(pod)))
         elif key.step == _RESTART and is_looping(pod):
             key.about.change(self.store, restarted(now))
             self._plan_end(key.about, fate, now)
