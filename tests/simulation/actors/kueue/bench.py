@@ -10,6 +10,7 @@ from tests.simulation.actors.kueue.kueue import Kueue, cluster_queue, suspended_
 from tests.simulation.actors.kueue.quota import Release
 from tests.simulation.actors.kueue.settings import Settings
 from tests.simulation.actors.kueue.workloads import put, reason
+from tests.simulation.actors.user import User
 from tests.simulation.api.kinds import LOCAL_QUEUES, RESOURCE_FLAVORS
 from tests.simulation.choices import Recorded
 from tests.simulation.cluster import Cluster
@@ -34,6 +35,7 @@ class Bench:
         self.cluster = Cluster(Recorded())
         self.store = self.cluster.store
         self.kueue = Kueue(self.cluster, settings)
+        self.user = User(self.cluster, NAMESPACE)
         self.released: list[Release] = []
         self.kueue.on_release(self.released.append)
         self.store.create(NAMESPACES, None, {"metadata": {"name": NAMESPACE}})

@@ -1,9 +1,8 @@
-"""Kueue as one part of a simulated cluster, and what people do to it."""
+"""Kueue as one part of a simulated cluster, and what may happen to it."""
 
 from collections.abc import Callable
 
 from shared.api.objects import JsonObject
-from shared.waits.quota import CLUSTER_QUEUES
 from shared.waits.workload import ADMITTED, EVICTED, WORKLOADS, workload_of
 from tests.simulation.actors.kueue import workloads
 from tests.simulation.actors.kueue.appwrappers import KueueJobs
@@ -15,13 +14,12 @@ from tests.simulation.actors.kueue.quota import Quota, Release
 from tests.simulation.actors.kueue.scheduler import KueueScheduler
 from tests.simulation.actors.kueue.settings import Settings
 from tests.simulation.actors.kueue.workloads import Reason, has
-from tests.simulation.api.kinds import LOCAL_QUEUES
 from tests.simulation.api.store import key_of
 from tests.simulation.cluster import Cluster
 
 
 class Kueue:
-    """All of Kueue's controllers. The methods are acts of users, admins and other controllers.
+    """All of Kueue's controllers. The methods are acts of other parts; User has those of people.
 
     An act on an AppWrapper names its UID, and returns whether there was something to act on.
     """
@@ -64,13 +62,6 @@ class Kueue:
             return False
         return self._change(workload, function)
 
-    def set_active(self, uid: str, active: bool) -> bool:
-        """Deactivate or activate the AppWrapper's Workload, as a user does."""
-        workload = self.workload_of(uid)
-        if workload is None:
-            return False
-        return self._change(workload, lambda item: item["spec"].update(active=active))
-
     def decide(self, uid: str, check: str, state: str) -> bool:
         """Set an admission check to Ready, Retry or Rejected, as its controller does."""
         workload = self.workload_of(uid)
@@ -91,13 +82,6 @@ class Kueue:
             return False
         self._cluster.store.delete(WORKLOADS, *key_of(workload), uid=workload["metadata"]["uid"])
         return True
-
-    def set_stop_policy(self, queue: str, policy: str, *, namespace: str | None = None) -> None:
-        """Stop or restart a ClusterQueue, or with a namespace a LocalQueue."""
-        resource = CLUSTER_QUEUES if namespace is None else LOCAL_QUEUES
-        self._cluster.store.change(
-            resource, namespace, queue, lambda item: item["spec"].update(stopPolicy=policy)
-        )
 
     def _change(self, workload: JsonObject, function: Callable[[JsonObject], None]) -> bool:
         uid = workload["metadata"]["uid"]

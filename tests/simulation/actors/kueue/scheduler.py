@@ -45,7 +45,7 @@ class KueueScheduler(Reconciler):
                 self._set_aside.pop(uid, None)
             queue = self._queue_of(write.item)
             if queue:
-                yield queue
+                yield (queue,)
                 freed = write.old and workloads.holds_quota(write.old)
                 if freed and not workloads.holds_quota(write.item):
                     self._try_all_again(queue)
@@ -62,7 +62,7 @@ class KueueScheduler(Reconciler):
         for workload in list(self._set_aside.values()):
             if self._queue_of(workload) == queue:
                 del self._set_aside[workload["metadata"]["uid"]]
-        self.later(queue)
+        self.later((queue,))
 
     def _queue_of(self, workload: JsonObject) -> str:
         namespace, name = workload["metadata"]["namespace"], workload["spec"].get("queueName") or ""
@@ -70,7 +70,7 @@ class KueueScheduler(Reconciler):
         return "" if local is None else str(local["spec"]["clusterQueue"])
 
     def reconcile(self, key: Any) -> None:
-        name = str(key)
+        (name,) = key
         queue = self.store.get(CLUSTER_QUEUES, None, name)
         if queue is None or not is_open(self.store, queue):
             return
@@ -79,7 +79,7 @@ class KueueScheduler(Reconciler):
             self._preemptors.pop(name, None)
             return
         if self._consider(head, queue):
-            self.later(name)
+            self.later(key)
 
     def _head(self, queue: str) -> JsonObject | None:
         """Return the Workload with the highest priority, then the oldest.

@@ -41,7 +41,7 @@ def test_a_deactivated_workload_gives_its_quota_back_before_the_appwrapper_stops
     """workload_controller.go, Update: an inactive Workload leaves the cache at once."""
     bench = Bench()
     uid = bench.started("a")
-    bench.kueue.set_active(uid, False)
+    bench.user.deactivate("a")
     assert [each.why for each in bench.released] == [Why.DEACTIVATED]
     assert Why.DEACTIVATED not in WAITED_FOR
     bench.run()
@@ -51,7 +51,7 @@ def test_a_deactivated_workload_gives_its_quota_back_before_the_appwrapper_stops
     assert "QuotaReserved" not in bench.conditions(uid)
     bench.run(3600)
     assert bench.is_suspended("a")
-    bench.kueue.set_active(uid, True)
+    bench.user.deactivate("a", active=True)
     bench.run()
     assert bench.conditions(uid)["Requeued"] == "Reactivated"
     assert not bench.is_suspended("a")
@@ -114,16 +114,16 @@ def test_a_drained_queue_evicts_and_a_restarted_one_admits_again() -> None:
     """workload_controller.go: reconcileOnClusterQueueActiveState, ClusterQueueRestarted."""
     bench = Bench()
     uid = bench.started("a")
-    bench.kueue.set_stop_policy("shared", "Hold")
+    bench.user.stop_cluster_queue("shared", "Hold")
     bench.run()
     assert not bench.is_suspended("a")
-    bench.kueue.set_stop_policy("shared", "HoldAndDrain")
+    bench.user.stop_cluster_queue("shared", "HoldAndDrain")
     bench.run()
     assert bench.conditions(uid)["Evicted"] == "ClusterQueueStopped"
     bench.stopped("a")
     bench.run(100)
     assert bench.is_suspended("a")
-    bench.kueue.set_stop_policy("shared", "None")
+    bench.user.stop_cluster_queue("shared", "None")
     bench.run()
     assert bench.conditions(uid)["Requeued"] == "ClusterQueueRestarted"
     assert not bench.is_suspended("a")
