@@ -9,11 +9,10 @@ import heapq
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Final
 
 from shared.api.times import format_time
 
@@ -23,8 +22,6 @@ EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 PROCESS: ContextVar[str | None] = ContextVar("PROCESS", default=None)
 """The simulated process (a controller) that the current task belongs to."""
 
-T = TypeVar("T")
-Arguments = TypeVarTuple("Arguments")
 Work = Generator[Any, None, Any] | Coroutine[Any, Any, Any]
 
 
@@ -91,20 +88,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def outside(self, delay: float, callback: Callable[..., object], *args: Any) -> None:
         """Call back after `delay` seconds as no process: neither crash nor freeze stops it."""
         self.call_at(self.now + delay, callback, *args, context=self._outside)
-
-    def run_in_executor(
-        self,
-        executor: Executor | None,
-        func: Callable[[Unpack[Arguments]], T],
-        *args: *Arguments,
-    ) -> asyncio.Future[T]:
-        """Call `func` at once, in this thread."""
-        future: asyncio.Future[T] = self.create_future()
-        try:
-            future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001  the caller awaits it
-            future.set_exception(error)
-        return future
 
     def freeze(self, process: str) -> None:
         """Run nothing of this process until `wake`. Its answers and timers wait."""

@@ -38,7 +38,6 @@ class _Run:
         rates = {"write": odds("write", 0.3), "event": odds("event", 0.1)}
         self.faults = Faults(self.cluster, until=120.0, odds=rates)
         self.processes = Processes(self.cluster, self.faults, self._program)
-        self.clients: list[SimulatedClient] = []
         self._seconds = seconds
         self.cluster.run(self._main())
 
@@ -47,7 +46,6 @@ class _Run:
         return phase(self.cluster.store.items(APPWRAPPERS)[0])
 
     async def _program(self, client: SimulatedClient, clock: VirtualClock) -> None:
-        self.clients.append(client)
         sources = Sources(clock, Random(1), lambda call, _: call(), "controller")
         config = Configuration.model_validate(CONFIG)
         await Controller(client, config, sources=sources).run(asyncio.Event())

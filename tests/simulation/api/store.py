@@ -7,28 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import orjson
-
-from shared.api.objects import NAMESPACES, PODS, JsonObject, Resource
-from shared.kube.responses import ApiError, api_error
-from tests.simulation.api import deletion
+from shared.api.objects import NAMESPACES, JsonObject, Resource
+from tests.simulation.api import deletion, rules
 from tests.simulation.api.kinds import SERVED
+from tests.simulation.api.rules import copied as copied
 from tests.simulation.loop import stamp
 
 WriteType = Literal["ADDED", "MODIFIED", "DELETED"]
 ObjectKey = tuple[str, str]
 """Namespace ("" for cluster-wide Kinds) and name."""
 
-# What a writer may change in the metadata; empty values are not stored.
-_WRITABLE: Final = ("labels", "annotations", "finalizers", "ownerReferences")
-_NO_SPEC: Final = ("metadata", "status")
 _LONGEST_PREFIX: Final = 58
-
-
-def copied(item: JsonObject) -> JsonObject:
-    """Return a deep copy."""
-    copy: JsonObject = orjson.loads(orjson.dumps(item))
-    return copy
 
 
 def key_of(item: JsonObject) -> ObjectKey:
@@ -92,7 +81,7 @@ class Store:
         if not meta.get("name"):
             meta["name"] = self._generated_name(resource, meta.get("generateName") or "")
         if key_of(item) in self._tables[resource]:
-            raise _error(409, "AlreadyExists", resource, meta["name"], "already exists")
+            raise rules.error(409, "AlreadyExists", resource, meta["name"], "already exists")
         item["apiVersion"], item["kind"] = resource.gvk.api_version, resource.kind
         self._uids[resource] += 1
         meta["uid"] = f"{resource.kind.lower()}-{self._uids[resource]:04d}"
@@ -101,10 +90,10 @@ class Store:
             meta.pop(part, None)
         if served.generation:
             meta["generation"] = 1
-        _drop_empty(meta)
-        if served.status and resource not in _KEEP_STATUS:
+        rules.drop_empty(meta)
+        if served.status and resource not in rules.KEEP_STATUS:
             item.pop("status", None)
-        _set_defaults(resource, item)
+        rules.set_defaults(resource, item)
         return self._commit(resource, "ADDED", item, None)
 
     def update(
@@ -123,16 +112,16 @@ class Store:
         old = self.get(resource, namespace, name)
         if old is None:
             if asked.get("uid"):
-                raise _error(409, "Conflict", resource, name, "Precondition failed: UID")
-            raise _error(404, "NotFound", resource, name, "not found")
-        self._check_preconditions(resource, asked, old)
+                raise rules.error(409, "Conflict", resource, name, "Precondition failed: UID")
+            raise rules.error(404, "NotFound", resource, name, "not found")
+        rules.check_preconditions(resource, asked, old)
         if subresource == "status":
             new = copied(old)
             new.pop("status", None)
             if body.get("status") is not None:
                 new["status"] = copied(body["status"])
         else:
-            new = _replaced(resource, old, body)
+            new = rules.replaced(resource, old, body)
         return self._write(resource, new, old)
 
     def change(
@@ -150,7 +139,7 @@ class Store:
             return None
         new = copied(old)
         function(new)
-        _drop_empty(new["metadata"])
+        rules.drop_empty(new["metadata"])
         return self._write(resource, new, old)
 
     def delete(
@@ -167,9 +156,9 @@ class Store:
         """Begin or continue the deletion of an object. Raise NotFound, Conflict."""
         old = self.get(resource, namespace, name)
         if old is None:
-            raise _error(404, "NotFound", resource, name, "not found")
+            raise rules.error(404, "NotFound", resource, name, "not found")
         asked = {"uid": uid, "resourceVersion": version}
-        self._check_preconditions(resource, asked, old)
+        rules.check_preconditions(resource, asked, old)
         item = copied(old)
         remove = deletion.begin(resource, item, self._now(), propagation, grace)
         if item != old:
@@ -179,17 +168,10 @@ class Store:
     def _check_namespace(self, name: str) -> None:
         namespace = self.get(NAMESPACES, None, name)
         if namespace is None:
-            raise _error(404, "NotFound", NAMESPACES, name, "not found")
+            raise rules.error(404, "NotFound", NAMESPACES, name, "not found")
         if "deletionTimestamp" in namespace["metadata"]:
             why = f"unable to create new content in namespace {name} because it is being terminated"
-            raise _error(403, "Forbidden", NAMESPACES, name, why)
-
-    def _check_preconditions(self, resource: Resource, asked: JsonObject, old: JsonObject) -> None:
-        meta = old["metadata"]
-        for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            if asked.get(field) and asked[field] != meta[field]:
-                why = f"Precondition failed: {what}: {asked[field]}, not {meta[field]}"
-                raise _error(409, "Conflict", resource, meta["name"], why)
+            raise rules.error(403, "Forbidden", NAMESPACES, name, why)
 
     def _generated_name(self, resource: Resource, prefix: str) -> str:
         """Return a name that no object ever had: random ones differ from run to run."""
@@ -202,8 +184,8 @@ class Store:
         """Store a change; do nothing if there is none; complete a deletion if it is over."""
         if new == old:
             return old
-        _check_finalizers(resource, new, old)
-        if "generation" in old["metadata"] and _spec(new) != _spec(old):
+        rules.check_finalizers(resource, new, old)
+        if "generation" in old["metadata"] and rules.spec_of(new) != rules.spec_of(old):
             new["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if deletion.is_over(resource, old, new):
             self._remove(resource, old)
@@ -228,59 +210,3 @@ class Store:
         for listener in self.listeners:
             listener(write)
         return item
-
-
-_KEEP_STATUS: Final = (PODS, NAMESPACES)  # `_set_defaults` replaces it
-
-
-def _set_defaults(resource: Resource, item: JsonObject) -> None:
-    """Set the fields that the API server sets at creation, as far as an actor reads them."""
-    if resource == PODS:
-        item["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
-        item["spec"].setdefault("terminationGracePeriodSeconds", 30)
-    elif resource == NAMESPACES:
-        item["status"] = {"phase": "Active"}
-        item.setdefault("spec", {})["finalizers"] = ["kubernetes"]
-
-
-def _replaced(resource: Resource, old: JsonObject, body: JsonObject) -> JsonObject:
-    """Return what a PUT of `body` stores. Raise Invalid."""
-    asked, known = body.get("metadata") or {}, old["metadata"]
-    served = SERVED[resource]
-    if served.custom and not asked.get("resourceVersion"):
-        why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-        raise _error(422, "Invalid", resource, known["name"], why)
-    new = copied(body)
-    new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
-    meta = {key: value for key, value in known.items() if key not in _WRITABLE}
-    meta.update((part, new["metadata"][part]) for part in _WRITABLE if asked.get(part))
-    new["metadata"] = meta
-    if served.status:
-        new.pop("status", None)
-        if "status" in old:
-            new["status"] = old["status"]
-    return new
-
-
-def _check_finalizers(resource: Resource, new: JsonObject, old: JsonObject) -> None:
-    """Raise Invalid if an object that is being deleted gets another finalizer."""
-    meta, known = new["metadata"], old["metadata"]
-    added = set(meta.get("finalizers") or ()) - set(known.get("finalizers") or ())
-    if "deletionTimestamp" in known and added:
-        why = "metadata.finalizers: Forbidden: no new finalizers while it is being deleted"
-        raise _error(422, "Invalid", resource, known["name"], why)
-
-
-def _drop_empty(meta: JsonObject) -> None:
-    for part in _WRITABLE:
-        if part in meta and not meta[part]:
-            del meta[part]
-
-
-def _spec(item: JsonObject) -> JsonObject:
-    return {key: value for key, value in item.items() if key not in _NO_SPEC}
-
-
-def _error(status: int, reason: str, resource: Resource, name: str, why: str) -> ApiError:
-    group = f".{resource.group}" if resource.group else ""
-    return api_error(status, reason, f'{resource.plural}{group} "{name}" {why}')
