@@ -48,6 +48,9 @@ FAMILIES: Final[Mapping[str, Sequence[Any]]] = {
 _NEVER: Final = {family: (1.0, *[0.0] * (len(each) - 1)) for family, each in FAMILIES.items()}
 
 
+_CODES: Final = ("409", "410", "429", "500")
+
+
 def odds(family: str, rate: float, **weights: float) -> tuple[float, ...]:
     """Return odds in which any fault of a family has the probability `rate` together.
 
@@ -63,6 +66,7 @@ class Faults:
 
     `families` limits what may happen. In random runs `odds` are the weights by family; without any,
     a family does nothing. `crash` and `freeze` act on a process by name; `Processes` sets them.
+    `over_at`: when the effect of the last fault ends, as far as its name says how long it lasts.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Faults:
     ) -> None:
         self.until = until
         self.injected: Counter[str] = Counter()
+        self.over_at = 0.0
         self.crash: Callable[[str, str], None] = _no_processes
         self.freeze: Callable[[str, float], None] = _no_processes
         self._cluster = cluster
@@ -128,8 +133,11 @@ class Faults:
         return self._with_fault(fault, process, attempt)
 
     def count(self, fault: str) -> None:
-        """Count an injected fault."""
+        """Count an injected fault. The last word of its name may say how many seconds it lasts."""
         self.injected[fault] += 1
+        lasts = fault.rpartition(" ")[2]
+        seconds = 0.0 if lasts in _CODES or not lasts.replace(".", "").isdigit() else float(lasts)
+        self.over_at = max(self.over_at, self._cluster.loop.now + seconds)
 
     def _with_fault(self, fault: str, process: str, attempt: "_Attempt[T]") -> T | KubeError | None:
         loop = self._cluster.loop

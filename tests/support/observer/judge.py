@@ -110,6 +110,11 @@ class Judge:
             for each in broken
         ]
 
+    def standing(self, uid: str) -> dict[str, str]:
+        """Return the promises that the state of one AppWrapper breaks now: a key, and a text."""
+        life = self._lives.get(uid)
+        return dict(_standing(life)) if life is not None and life.known else {}
+
     def changes_of(self, namespace: str, name: str) -> int:
         """Returns the number of writes of that AppWrapper: its watch events. 0: never seen."""
         life = self._latest.get((namespace, name))

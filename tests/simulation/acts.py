@@ -1,0 +1,89 @@
+"""What happens to an AppWrapper in a simulated run: acts of users, of admins, and of its nodes.
+
+An act names an AppWrapper. It does nothing if there is nothing left to act on.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from shared.api.names import LABEL_UID
+from shared.api.objects import APPWRAPPERS, NODES, PODS, label
+from tests.simulation.actors.kueue.kueue import Kueue
+from tests.simulation.actors.nodes import Nodes
+from tests.simulation.actors.user import User
+from tests.simulation.cluster import Cluster
+from tests.simulation.workloads import NAMESPACE
+from tests.support.builders.autopilot import HEALTH
+
+QUEUE: Final = "team1-cluster-queue"
+_LASTS: Final = 60.0
+
+
+class Acts:
+    """`do` performs one act by its name. `seconds`: how long its effect lasts, if it ends."""
+
+    def __init__(self, cluster: Cluster, kueue: Kueue, nodes: Nodes) -> None:
+        self._cluster = cluster
+        self._kueue = kueue
+        self._nodes = nodes
+        self._user = User(cluster, NAMESPACE)
+        self._acts: dict[str, Callable[[str, str, float], object]] = {
+            "evict": lambda _name, uid, _seconds: kueue.preempt(uid),
+            "deactivate": self._deactivate,
+            "hold": self._hold,
+            "delete": lambda name, _uid, _seconds: self._user.delete(name),
+            "delete component": lambda name, _uid, _seconds: self._delete_component(name),
+            "delete pod": lambda name, _uid, _seconds: self._user.delete_pod(name),
+            "delete Workload": lambda _name, uid, _seconds: kueue.delete_workload(uid),
+            "evacuate": self._evacuate,
+            "silence": self._silence,
+            "remove node": self._remove_node,
+        }
+
+    def do(self, what: str, name: str, seconds: float = _LASTS) -> None:
+        """Perform an act on the AppWrapper `name`."""
+        self._cluster.tell(f"act: {what} {name}")
+        item = self._cluster.store.get(APPWRAPPERS, NAMESPACE, name)
+        if item is not None:
+            self._acts[what](name, item["metadata"]["uid"], seconds)
+
+    def _later(self, seconds: float, act: Callable[..., object], *args: object) -> None:
+        self._cluster.loop.outside(seconds, act, *args)
+
+    def _deactivate(self, name: str, uid: str, seconds: float) -> None:
+        self._user.deactivate(name)
+        self._cluster.loop.outside(seconds, lambda: self._user.deactivate(name, active=True))
+
+    def _hold(self, name: str, uid: str, seconds: float) -> None:
+        """Stop the queue, which evicts all AppWrappers in it."""
+        self._user.stop_cluster_queue(QUEUE)
+        self._later(seconds, self._user.stop_cluster_queue, QUEUE, "None")
+
+    def _delete_component(self, name: str) -> None:
+        for index in range(3):
+            if self._user.delete_component(name, index):
+                return
+
+    def _evacuate(self, name: str, uid: str, seconds: float) -> None:
+        if node := self._node_of(uid):
+            self._nodes.label(node, HEALTH, "EVICT")
+            self._later(seconds, self._nodes.label, node, HEALTH, None)
+
+    def _silence(self, name: str, uid: str, seconds: float) -> None:
+        if node := self._node_of(uid):
+            self._nodes.silence(node)
+            self._later(seconds, self._nodes.wake, node)
+
+    def _remove_node(self, name: str, uid: str, seconds: float) -> None:
+        if node := self._node_of(uid):
+            self._nodes.remove(node)
+            self._later(seconds, self._nodes.add, node)
+
+    def _node_of(self, uid: str) -> str:
+        """Return the node of its first bound pod that is still a node; empty without any."""
+        store = self._cluster.store
+        for pod in store.items(PODS, NAMESPACE):
+            node = str(pod["spec"].get("nodeName") or "")
+            if label(pod, LABEL_UID) == uid and store.get(NODES, None, node) is not None:
+                return node
+        return ""

@@ -1,0 +1,237 @@
+"""The promises that a simulated run must keep, checked at every write and at the end.
+
+The judge of the real clusters (tests/support/observer) checks what the objects alone can show. Here
+stand the promises that need more: the time, Kueue's releases, the injected causes.
+
+A write that lands late makes a *stray*: a component or pod of another attempt, or of a phase that
+cannot have one. Nothing can prevent a stray, so it breaks a promise only if it is still there after
+30 seconds without a fault. A pod that its Job's controller makes after the Job is gone is a stray,
+too: that controller's cache is behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, LABEL_ATTEMPT, LABEL_COMPONENT
+from shared.api.names import LABEL_UID as UID
+from shared.api.objects import (
+    APPWRAPPERS,
+    EVENTS,
+    PODS,
+    JsonObject,
+    Resource,
+    annotation,
+    controller_of,
+    labels,
+)
+from tests.simulation.api.kinds import BY_OBJECT
+from tests.simulation.api.store import Write
+from tests.simulation.cluster import Cluster
+from tests.simulation.outcome import Violation
+from tests.support.builders.appwrappers import true_conditions
+from tests.support.observer.change import Change
+from tests.support.observer.judge import Judge
+
+PATIENCE: Final = 30.0
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+# The condition by which an object says that it succeeded. The other Kinds with pods report nothing:
+# their pods must succeed.
+REPORTS: Final = {"Job": "Complete", "PyTorchJob": "Succeeded", "JobSet": "Completed"}
+WITHOUT: Final = frozenset({"", "Suspended", "gone"})  # phases that have no components
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the components of one AppWrapper said, by (attempt, index)."""
+
+    succeeded: set[tuple[str, str]] = field(default_factory=set)
+    pods: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+
+
+class Invariants:
+    """Listens to all writes of a cluster.
+
+    `last_fault` returns when a fault was injected last. `late` returns whether a write may land
+    late in this run.
+    """
+
+    def __init__(
+        self, cluster: Cluster, last_fault: Callable[[], float], late: Callable[[], bool]
+    ) -> None:
+        self.violations: list[Violation] = []
+        self._cluster = cluster
+        self._last_fault = last_fault
+        self._late = late
+        self._judge = Judge()
+        self._said: dict[str, _Said] = {}
+        self._phases: dict[str, str] = {}
+        self._orphaned_at: dict[str, float] = {}  # when such a pod of an AppWrapper was made
+        cluster.store.listeners.append(self._see)
+
+    def violate(self, kind: str, text: str) -> None:
+        """Record one broken promise."""
+        violation = Violation(kind, self._cluster.loop.time(), text)
+        self.violations.append(violation)
+        self._cluster.tell(f"VIOLATION {violation}")
+
+    def _see(self, write: Write) -> None:
+        if write.resource is EVENTS:
+            return
+        uid = labels(write.item).get(UID, "")
+        if write.resource is APPWRAPPERS:
+            self._judge_write(write, write.item["metadata"]["uid"])
+            self._see_appwrapper(write)
+        elif uid:
+            if write.type == "ADDED" and self._is_orphan(write.item):
+                self._orphaned_at[uid] = write.at
+            self._judge_write(write, uid)
+            self._see_owned(write, uid)
+
+    def _judge_write(self, write: Write, uid: str) -> None:
+        deleted = write.type == "DELETED"
+        change = Change(write.resource.plural, write.revision, write.item, deleted)
+        found = self._judge.see(change)
+        if not found:
+            return
+        standing = self._judge.standing(uid)
+        may_be_stray = self._may_be_stray(uid)
+        for each in found:
+            if each.broken not in standing.values() or not may_be_stray:
+                self.violate("judge", f"{each.name}: {each.broken}")
+        if may_be_stray:
+            for key in standing:
+                self._after(self._still_broken, uid, key)
+
+    def _may_be_stray(self, uid: str) -> bool:
+        orphaned_at = self._orphaned_at.get(uid)
+        now = self._cluster.loop.now
+        return self._late() or (orphaned_at is not None and now < orphaned_at + PATIENCE)
+
+    def _still_broken(self, uid: str, key: str) -> None:
+        if text := self._judge.standing(uid).get(key):
+            self.violate("judge", f"{uid}, for {PATIENCE:.0f} s: {text}")
+
+    def _after(self, check: Callable[..., None], *args: object) -> None:
+        """Check after 30 seconds without a fault."""
+
+        def later() -> None:
+            left = self._last_fault() + PATIENCE - self._cluster.loop.time()
+            if left > 0:
+                self._cluster.loop.outside(left, later)
+            else:
+                check(*args)
+
+        self._cluster.loop.outside(PATIENCE, later)
+
+    # AppWrappers
+
+    def _see_appwrapper(self, write: Write) -> None:
+        uid, status = write.item["metadata"]["uid"], write.item.get("status") or {}
+        before = self._phases.get(uid, "")
+        after = "gone" if write.type == "DELETED" else str(status.get("phase") or "")
+        if before == after:
+            return
+        self._phases[uid] = after
+        if after == "Succeeded":
+            self._see_success(write.item, uid)
+        if after == "Resetting":
+            self._see_retry(write.item, uid)
+        if after in WITHOUT or after == "Resuming":
+            self._after(self._look_for_strays, uid)
+
+    def _see_success(self, item: JsonObject, uid: str) -> None:
+        said = self._said.get(uid, _Said())
+        attempt = str(item["status"].get("attempt"))
+        listed = item["status"].get("componentStatus") or ()
+        for index, component in enumerate(item["spec"]["components"]):
+            sets = listed[index].get("podSets") or () if index < len(listed) else ()
+            wanted = sum(each.get("replicas", 1) for each in sets)
+            if not wanted or annotation(component["template"], ANNOTATION_HELPER) == "true":
+                continue
+            key, kind = (attempt, str(index)), component["template"]["kind"]
+            done = len(said.pods.get(key, ()))
+            if key not in said.succeeded if kind in REPORTS else done < wanted:
+                name = item["metadata"]["name"]
+                self.violate("success", f"{name} Succeeded, but {kind} {key} did not: {done} pods")
+
+    def _see_retry(self, item: JsonObject, uid: str) -> None:
+        causes = self._cluster.causes.of(uid)
+        count = item["status"].get("resettingCount", 0)
+        if count > len(causes):
+            words = [each.get("message") for each in item["status"].get("conditions") or ()]
+            name = item["metadata"]["name"]
+            self.violate("cause", f"{name}: {count} retries, causes {causes}: {words}")
+
+    # Components and pods
+
+    def _see_owned(self, write: Write, uid: str) -> None:
+        said = self._said.setdefault(uid, _Said())
+        of = labels(write.item)
+        key = of.get(LABEL_ATTEMPT, ""), of.get(LABEL_COMPONENT, "")
+        if write.resource is PODS:
+            if (write.item.get("status") or {}).get("phase") == "Succeeded":
+                said.pods.setdefault(key, set()).add(write.item["metadata"]["uid"])
+        elif REPORTS.get(write.item["kind"]) in true_conditions(write.item):
+            said.succeeded.add(key)
+        if write.type == "ADDED":
+            self._after(self._look_at_stray, uid, write.resource, write.item)
+
+    def _look_for_strays(self, uid: str) -> None:
+        for resource, item in self.owned(uid):
+            self._look_at_stray(uid, resource, item)
+
+    def _look_at_stray(self, uid: str, resource: Resource, item: JsonObject) -> None:
+        metadata = item["metadata"]
+        now = self._cluster.store.get(resource, metadata.get("namespace"), metadata["name"])
+        if now is None or now["metadata"]["uid"] != metadata["uid"]:
+            return
+        if "deletionTimestamp" in now["metadata"] or annotation(now, ANNOTATION_KEEP) == "true":
+            return
+        phase = self._phases.get(uid, "")
+        appwrapper = self.appwrapper(uid)
+        attempt = str(((appwrapper or {}).get("status") or {}).get("attempt"))
+        if phase in WITHOUT or attempt != labels(now).get(LABEL_ATTEMPT):
+            made = (
+                f"{resource.plural}/{metadata['name']} of attempt {labels(now).get(LABEL_ATTEMPT)}"
+            )
+            self.violate("stray", f"{made} is still there in {phase}, attempt {attempt}")
+
+    def _is_orphan(self, item: JsonObject) -> bool:
+        """True if the object that controls this one is gone."""
+        owner = controller_of(item)
+        if owner is None:
+            return False
+        namespace, resource = (
+            item["metadata"]["namespace"],
+            BY_OBJECT[owner.api_version, owner.kind],
+        )
+        found = self._cluster.store.get(resource, namespace, owner.name)
+        return found is None or found["metadata"]["uid"] != owner.uid
+
+    def see_release(self, uid: str) -> None:
+        """Check that nothing runs: Kueue gives the quota of this AppWrapper to others now."""
+        now = self._cluster.loop.time()
+        live = [
+            item["metadata"]["name"]
+            for resource, item in self.owned(uid)
+            if resource is PODS and (item.get("status") or {}).get("phase") not in ENDED
+        ]
+        if live and not (self._may_be_stray(uid) and self._last_fault() + PATIENCE > now):
+            self.violate("quota", f"Kueue released the quota of {uid} while {live} live")
+
+    def owned(self, uid: str) -> list[tuple[Resource, JsonObject]]:
+        """Return all objects with the label of this AppWrapper."""
+        store = self._cluster.store
+        return [
+            (resource, item)
+            for resource in store.history
+            if resource not in (APPWRAPPERS, EVENTS)
+            for item in store.items(resource)
+            if labels(item).get(UID) == uid
+        ]
+
+    def appwrapper(self, uid: str) -> JsonObject | None:
+        """Return the AppWrapper of this UID."""
+        items = self._cluster.store.items(APPWRAPPERS)
+        return next((each for each in items if each["metadata"]["uid"] == uid), None)

@@ -1,0 +1,111 @@
+"""The scripted runs: AppWrappers, the acts of users and nodes at fixed times, and how each ends.
+
+`make test` runs each of them without a fault; the exploration adds every single fault.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shared.api.objects import JsonObject
+from tests.simulation.workloads import config_map, job, wrapped
+
+GONE: Final = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that a client or a node does at a virtual second. `what`: a method of `User`."""
+
+    at: float
+    what: str
+    target: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`ends`: the last phase of each AppWrapper without a fault.
+
+    `odds`: the weights of faults in a random run, by family. No fault is injected after the second
+    `faults_until`. `pods_fail` and `pods_vanish`: as in `Profile`. `skews`: one controller for
+    each, with a clock that is so many seconds ahead.
+    """
+
+    name: str
+    appwrappers: tuple[tuple[float, JsonObject], ...]
+    acts: tuple[Act, ...] = ()
+    ends: Mapping[str, str] = field(default_factory=dict)
+    capacity: int = 6
+    odds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    faults_until: float = 25.0
+    pods_fail: bool = False
+    pods_vanish: float = 0.0
+    skews: tuple[float, ...] = (0.0,)
+
+
+def _one(
+    name: str, *components: JsonObject, acts: tuple[Act, ...] = (), end: str, **periods: str
+) -> Scenario:
+    """Return a scenario of one AppWrapper `a`, which is submitted in the first second."""
+    return Scenario(name, ((1.0, wrapped("a", *components, periods=periods)),), acts, {"a": end})
+
+
+FAILS_ONCE: Final = {"exit_code": "1", "fail_attempts": "1", "run_for": "2s"}
+FOR_LONG: Final = {"run_for": "1h"}
+
+_ALL: Final = (
+    _one("success", config_map("c"), job(), end="Succeeded"),
+    _one("retry", config_map("c"), job(**FAILS_ONCE), end="Succeeded"),
+    _one("suspend", config_map("c"), job(), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one("early suspend", config_map("c"), job(), acts=(Act(1.35, "evict", "a"),), end="Succeeded"),
+    _one("delete", config_map("c"), job(), acts=(Act(4.5, "delete", "a"),), end=GONE),
+    _one("held", config_map("c"), job(), acts=(Act(4.5, "hold", "a"),), end="Succeeded"),
+    _one("early held", config_map("c"), job(), acts=(Act(1.35, "hold", "a"),), end="Succeeded"),
+    _one(
+        "component deleted",
+        config_map("c"),
+        job(),
+        acts=(Act(4.5, "delete component", "a"),),
+        end="Failed",
+    ),
+    _one("pod deleted", job(**FOR_LONG), acts=(Act(4.5, "delete pod", "a"),), end="Succeeded"),
+    _one("evacuation", job(), acts=(Act(4.5, "evacuate", "a"),), end="Succeeded"),
+    _one("retry and suspend", job(**FAILS_ONCE), acts=(Act(8.0, "evict", "a"),), end="Succeeded"),
+    _one("retry and delete", job(**FAILS_ONCE), acts=(Act(13.0, "delete", "a"),), end=GONE),
+    _one("two components", job("x", 1), job("y", 1, run_for="9s"), end="Succeeded"),
+    _one("kept component", config_map("c", kept=True), job(**FAILS_ONCE), end="Succeeded"),
+    _one("fixed name", job("x", **FAILS_ONCE), end="Succeeded"),
+    _one("failure grace", job(**FAILS_ONCE), failureGracePeriodDuration="5s", end="Succeeded"),
+    _one(
+        "warm-up",
+        job(start_after="20s"),
+        warmupGracePeriodDuration="5s",
+        retryLimit="1",
+        end="Failed",
+    ),
+    _one(
+        "deletion on failure grace",
+        job(exit_code="1"),
+        retryLimit="0",
+        deletionOnFailureGracePeriodDuration="20s",
+        end="Failed",
+    ),
+    _one("terminal exit code", job(exit_code="3"), terminalExitCodes="3", end="Failed"),
+    _one("retries exhausted", job(exit_code="1"), retryLimit="1", end="Failed"),
+    _one(
+        "no grace",
+        job(grace="0", **FAILS_ONCE),
+        forcefulDeletionGracePeriodDuration="0s",
+        end="Succeeded",
+    ),
+    _one(
+        "stuck pods",
+        job(ignore_deletion_for="10m"),
+        acts=(Act(4.5, "delete", "a"),),
+        forcefulDeletionGracePeriodDuration="20s",
+        end=GONE,
+    ),
+    _one("silent node", job(run_for="1m"), acts=(Act(4.5, "silence", "a"),), end="Succeeded"),
+)
+SCENARIOS: Final[dict[str, Scenario]] = {each.name: each for each in _ALL}

@@ -1,0 +1,227 @@
+"""One simulated run: a cluster, its programs, the product's controllers, and what is judged."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from controller.main import Controller
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
+from shared.config.configuration import Configuration
+from shared.process.sources import Sources
+from shared.waits.quota import CLUSTER_QUEUES
+from tests.simulation.actors.garbage_collector import GarbageCollector
+from tests.simulation.actors.job_controller import JobController
+from tests.simulation.actors.kubelet import Kubelet
+from tests.simulation.actors.kueue.kueue import Kueue, cluster_queue
+from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
+from tests.simulation.actors.node_lifecycle import NodeLifecycle
+from tests.simulation.actors.nodes import Nodes
+from tests.simulation.actors.pod_gc import PodGc
+from tests.simulation.actors.scheduler import Scheduler
+from tests.simulation.acts import QUEUE, Acts
+from tests.simulation.api.client import SimulatedClient
+from tests.simulation.api.kinds import LOCAL_QUEUES, RESOURCE_FLAVORS
+from tests.simulation.api.store import Write, key_of
+from tests.simulation.choices import Choices
+from tests.simulation.cluster import Cluster
+from tests.simulation.faults import Faults
+from tests.simulation.invariants import ENDED, Invariants
+from tests.simulation.loop import Deadlock, VirtualClock
+from tests.simulation.outcome import Outcome
+from tests.simulation.processes import Processes
+from tests.simulation.product_log import ProductLog
+from tests.simulation.scenarios import GONE, Act, Scenario
+from tests.simulation.workloads import NAMESPACE
+from tests.support.builders.appwrappers import phase, true_conditions
+from tests.support.builders.autopilot import GPU
+
+_CONFIGURATION: Final = Configuration.model_validate(
+    {"controllerManager": {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}}
+)
+_NODES: Final = 4
+_LONGEST: Final = 3 * 3600.0
+_STEP: Final = 5.0  # between two looks whether the run is over
+_SETTLES: Final = 60.0
+
+
+class World:
+    """`run` once. Equal choices give equal runs."""
+
+    def __init__(
+        self,
+        choices: Choices,
+        scenario: Scenario,
+        *,
+        keep_trace: bool = False,
+    ) -> None:
+        self.scenario = scenario
+        self.cluster = cluster = Cluster(choices, keep_trace=keep_trace)
+        self.faults = Faults(cluster, until=scenario.faults_until, odds=scenario.odds)
+        self.invariants = Invariants(cluster, lambda: self.faults.over_at, self._may_be_late)
+        self.processes = Processes(cluster, self.faults, self._control)
+        self.controllers: dict[str, Controller] = {}
+        self.kueue = Kueue(cluster)
+        self.kueue.on_release(self._released)
+        Scheduler(cluster)
+        Kubelet(cluster, faults_until=scenario.faults_until if scenario.pods_fail else 0.0)
+        JobController(cluster)
+        GarbageCollector(cluster)
+        PodGc(cluster, removes_ended=scenario.pods_vanish)
+        self.nodes = Nodes(cluster, NodeLifecycle(cluster))
+        self.acts = Acts(cluster, self.kueue, self.nodes)
+        cluster.store.listeners.append(self._tell)
+
+    def run(self) -> Outcome:
+        """Run until everything has ended, and judge it."""
+        log = ProductLog(self.cluster, self.invariants.violate, lambda: self.faults.over_at > 0.0)
+        root = logging.getLogger()
+        level = root.level
+        root.addHandler(log)
+        root.setLevel(logging.INFO)
+        self._populate()
+        self._arrange()
+        try:
+            self.cluster.loop.run_until_complete(self._live())
+        except Deadlock as error:
+            self.invariants.violate("deadlock", str(error))
+        finally:
+            root.removeHandler(log)
+            root.setLevel(level)
+            self.cluster.loop.close()
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
+        choices = self.cluster.choices
+        return Outcome(
+            violations=tuple(self.invariants.violations),
+            digest=self.cluster.digest,
+            deviations=choices.deviations,
+            picks=choices.picks,
+            ends=self.ends,
+            lives=len(self.scenario.appwrappers),
+            virtual_seconds=self.cluster.loop.now,
+            faults=self.faults.injected,
+            trace=tuple(self.cluster.trace),
+        )
+
+    def _tell(self, write: Write) -> None:
+        item = write.item
+        told = f"{write.type} {write.resource.plural}/{item['metadata']['name']} {phase(item)}"
+        if "deletionTimestamp" in item["metadata"]:
+            told += " (being deleted)"
+        self.cluster.tell(told)
+
+    async def _control(self, client: SimulatedClient, clock: VirtualClock) -> None:
+        """Run one of the product's controllers."""
+        seed = self.cluster.choices.pick(f"jitter of {client.name}", range(1000))
+        sources = Sources(clock, random.Random(seed), _run_at_once, client.name)
+        controller = Controller(client, _CONFIGURATION, sources=sources)
+        self.controllers[client.name] = controller
+        await controller.run(asyncio.Event())
+
+    def _may_be_late(self) -> bool:
+        """True if a request of this run may take effect when its sender has been replaced."""
+        words = {word for kind in self.faults.injected for word in kind.split()}
+        return len(self.scenario.skews) > 1 or not words.isdisjoint(
+            ("late", "ghost", "freeze", "crash")
+        )
+
+    def _released(self, release: Release) -> None:
+        if release.why in WAITED_FOR:
+            self.invariants.see_release(release.uid)
+
+    def _populate(self) -> None:
+        store = self.cluster.store
+        team = {"name": NAMESPACE, "labels": {"mlbatch-team-namespace": "true"}}
+        store.create(NAMESPACES, None, {"metadata": team})
+        store.create(RESOURCE_FLAVORS, None, {"metadata": {"name": "default"}, "spec": {}})
+        amounts = {GPU: str(self.scenario.capacity), "cpu": "100", "memory": "100Gi"}
+        store.create(CLUSTER_QUEUES, None, cluster_queue(QUEUE, **amounts))
+        queue = {"metadata": {"name": "default-queue"}, "spec": {"clusterQueue": QUEUE}}
+        store.create(LOCAL_QUEUES, NAMESPACE, queue)
+        for number in range(_NODES):
+            self.nodes.add(f"n{number}")
+
+    def _arrange(self) -> None:
+        loop, store = self.cluster.loop, self.cluster.store
+        for at, body in self.scenario.appwrappers:
+            loop.outside(at, store.create, APPWRAPPERS, NAMESPACE, body)
+        for act in self.scenario.acts:
+            loop.outside(act.at, self._act, act)
+
+    def _act(self, act: Act) -> None:
+        running = self.processes.running
+        match act.what:
+            case "outage":
+                self.faults.outage(**act.options)
+            case "crash" if running:
+                self.faults.count("crash")
+                self.processes.crash(running[0], "at a random moment")
+            case "freeze" if running:
+                self.faults.count(f"freeze {act.options['seconds']:g}")
+                self.processes.freeze(running[0], **act.options)
+            case "crash" | "freeze":
+                pass  # it is restarting
+            case _:
+                self.acts.do(act.what, act.target, **act.options)
+
+    async def _live(self) -> None:
+        for number, skew in enumerate(self.scenario.skews):
+            self.processes.start(f"c{number}", timedelta(seconds=skew))
+        await self._until_over()
+        self.ends = {**{body["metadata"]["name"]: GONE for _, body in self.scenario.appwrappers}}
+        self.ends |= {each["metadata"]["name"]: phase(each) for each in self._appwrappers()}
+        for text in self._unfinished():
+            self.invariants.violate("liveness", text)
+        await self._delete_all()
+        for name, error in self.processes.ended:
+            self.invariants.violate("died", f"{name}: {error!r}")
+        await self.processes.stop()
+
+    async def _until_over(self) -> None:
+        begins = max([self.scenario.faults_until, *(act.at for act in self.scenario.acts)])
+        await asyncio.sleep(begins)
+        await self._wait(lambda: not self._unfinished(), begins + _LONGEST)
+        await asyncio.sleep(_SETTLES)
+
+    async def _wait(self, over: Callable[[], bool], limit: float) -> None:
+        """Wait until something is over, or until the second `limit`."""
+        clock = self.cluster.clock
+        while not over() and clock.monotonic() < limit:
+            await clock.sleep(_STEP)
+
+    async def _delete_all(self) -> None:
+        """Delete what is left, and check that the product forgets it."""
+        for each in self._appwrappers():
+            self.cluster.store.delete(APPWRAPPERS, *key_of(each))
+        await self._wait(lambda: not self._appwrappers(), self.cluster.loop.now + _LONGEST)
+        for each in self._appwrappers():
+            self.invariants.violate("liveness", f"{key_of(each)[1]} was deleted, and stays")
+        await asyncio.sleep(_STEP)
+        for name in self.processes.running:
+            for uid in self.controllers[name]._memory._known:
+                self.invariants.violate("memory", f"{name} remembers {uid}")
+
+    def _appwrappers(self) -> list[JsonObject]:
+        return self.cluster.store.items(APPWRAPPERS)
+
+    def _unfinished(self) -> list[str]:
+        return [text for each in self._appwrappers() if (text := _unfinished(each))]
+
+
+def _run_at_once(call: Callable[[], None], name: str) -> None:
+    """Run a call that would block a thread."""
+    call()
+
+
+def _unfinished(item: JsonObject) -> str:
+    """Return why an AppWrapper has not ended yet; empty if it has."""
+    held = true_conditions(item)
+    over = phase(item) in ENDED and "deletionTimestamp" not in item["metadata"]
+    if over and (phase(item) == "Succeeded" or CONDITION_RESOURCES_DEPLOYED not in held):
+        return ""
+    return f"{key_of(item)[1]} is {phase(item) or 'new'}: {', '.join(sorted(held))}"
