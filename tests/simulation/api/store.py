@@ -63,6 +63,11 @@ class Store:
             return list(found.values())
         return [item for (there, _), item in found.items() if there == namespace]
 
+    def load(self, resource: Resource, item: JsonObject) -> None:
+        """Put a recorded object in as it is. That is no write."""
+        self._tables[resource][key_of(item)] = item
+        self.revision = max(self.revision, int(item["metadata"]["resourceVersion"]))
+
     def compact(self, resource: Resource) -> None:
         """Forget the history: a watch from an older revision gets 410."""
         self.compacted[resource] = self.revision
