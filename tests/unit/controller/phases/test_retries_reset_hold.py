@@ -1,364 +1,269 @@
-"""A reset that was decided on and must wait: what is said, what goes on, what never waits."""
+"""A reset that must wait: what is reported, what continues, and what never waits."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
-from controller.phases import decide
-from controller.phases.actions import (
-    ClearTimer,
-    CreateComponents,
-    MoveTo,
-    Reason,
-    RecordFailures,
-    SetCondition,
-    StartTimer,
-    Timer,
-    WakeAfter,
-    Warn,
-)
-from controller.phases.phase import Phase
+from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
     Component,
-    ConditionText,
     CreateProblem,
     Evacuation,
-    FaultTolerance,
     HoldReason,
-    PodCounts,
     Presence,
     ResetHold,
-    Snapshot,
-    Timers,
 )
 from shared.api.conditions import Terminal
+from tests.support.decisions import HOLDING, JOB, RUNNING, Situation, ago, decisions
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
-JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
-GAVE_UP = replace(JOB, terminal=Terminal.FAILED, message="BackoffLimitExceeded")
-HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
-ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
-ALL_RUN = PodCounts(expected=4, running=4)
-
-RATE = ResetHold(HoldReason.RATE, "its turn comes", timedelta(seconds=3))
+RATE = ResetHold(HoldReason.RATE, "too many resets", timedelta(seconds=3))
 PAUSED = ResetHold(HoldReason.PAUSED, "an admin set pauseResets")
 BREAKER = ResetHold(HoldReason.BREAKER, "12 of 40 nodes turned bad", timedelta(seconds=30))
+GAVE_UP = replace(JOB, terminal=Terminal.FAILED, message="BackoffLimitExceeded")
 
-
-def ago(seconds: float) -> datetime:
-    return NOW - timedelta(seconds=seconds)
-
-
-def told(reason: Reason, message: str, logged: str | None = None) -> tuple[object, ...]:
-    unhealthy = SetCondition("Unhealthy", True, reason, message, logged)
-    return (unhealthy, Warn(reason, message, logged))
-
-
-UNHEALTHY = Snapshot(
-    phase=Phase.RUNNING,
-    finalizer=True,
-    conditions=HOLDING | {"Unhealthy"},
-    told={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
-    components=(JOB,),
-    pods=ONE_FAILED,
-    timers=Timers(failure=ago(60), admission=NOW, warmup=NOW),
+# One of four pods failed, and the grace period is over.
+DUE = (
+    RUNNING.pods(running=3, failed=1)
+    .but(conditions=HOLDING | {"Unhealthy"})
+    .reported("Unhealthy", Reason.FAILED_PODS, "1 failed pod")
+    .since(failure=60, admission=0, warmup=0)
 )
+HELD = DUE.but(reset_hold=RATE)
+REPORTED = HELD.reported("Unhealthy", Reason.RESET_THROTTLED, "1 failed pod; too many resets")
 
 
-@pytest.mark.parametrize(
-    ("hold", "reason", "wait"),
-    [
-        pytest.param(RATE, Reason.RESET_THROTTLED, (WakeAfter(timedelta(seconds=3)),), id="rate"),
-        pytest.param(PAUSED, Reason.RESETS_PAUSED, (), id="paused: until something wakes it"),
-    ],
-)
-def test_it_says_what_is_wrong_and_what_it_waits_for(
-    hold: ResetHold, reason: Reason, wait: tuple[object, ...]
-) -> None:
-    held = replace(UNHEALTHY, reset_hold=hold)
-    assert decide(held, NOW, CONFIG) == (*told(reason, f"1 failed pod; {hold.message}"), *wait)
+def reports(reason: Reason, message: str, logged: str = "") -> str:
+    text = f"{message} [logged: {logged}]" if logged else message
+    return f"Unhealthy=True ({reason.value}): {text}\nwarn ({reason.value}): {text}"
 
 
-@pytest.mark.parametrize("hold", [RATE, replace(RATE, message="another text")])
-def test_it_says_so_once(hold: ResetHold) -> None:
-    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
-    held = replace(UNHEALTHY, told=said, reset_hold=hold)
-    assert decide(held, NOW, CONFIG) == (WakeAfter(timedelta(seconds=3)),)
-
-
-def test_another_cause_of_waiting_is_said() -> None:
-    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
-    held = replace(UNHEALTHY, told=said, reset_hold=PAUSED)
-    assert decide(held, NOW, CONFIG) == told(
-        Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets"
-    )
-
-
-def test_the_grace_period_is_over_once_and_for_all() -> None:
-    """When the permission comes, a second later or a day, the reset does not wait again."""
-    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
-    for seconds in (61, 86400):
-        timers = replace(UNHEALTHY.timers, failure=ago(seconds))
-        permitted = replace(UNHEALTHY, told=said, timers=timers)
-        assert MoveTo(
-            Phase.RESETTING, Reason.FAILED_PODS, "1 failed pod", spend_retry=True
-        ) in decide(permitted, NOW, CONFIG)
-
-
-def test_readiness_goes_on_being_reported() -> None:
-    lost = replace(
-        UNHEALTHY, conditions=UNHEALTHY.conditions | {"PodsReady"}, reset_hold=RATE, timers=Timers()
-    )
-    assert decide(replace(lost, components=(GAVE_UP,)), NOW, CONFIG) == (
-        RecordFailures(((0, "BackoffLimitExceeded"),)),
-        SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY, "3 of 4 pods run"),
-        StartTimer(Timer.ADMISSION),
-        StartTimer(Timer.WARMUP),
-        StartTimer(Timer.UNREADY),
-        *told(
-            Reason.RESET_THROTTLED,
-            "Job train: BackoffLimitExceeded; its turn comes",
-            "Job train; its turn comes",
+@decisions(
+    {
+        "it reports the failure and the reason to wait": (
+            HELD,
+            f"{reports(Reason.RESET_THROTTLED, '1 failed pod; too many resets')}\nwake after 3s",
         ),
-        StartTimer(Timer.FAILURE),
-        WakeAfter(timedelta(seconds=3)),
-    )
-
-
-def test_a_failure_is_remembered_while_its_reset_waits() -> None:
-    """The Job may go by its TTL, and this process may end, before resets go on."""
-    said = {"Unhealthy": ConditionText(Reason.RESETS_PAUSED, "Job train: BackoffLimitExceeded; …")}
-    held = replace(UNHEALTHY, told=said, timers=Timers(), reset_hold=PAUSED)
-    recorded = replace(GAVE_UP, failure_recorded=True)
-    after_restart = replace(recorded, presence=Presence.GONE)
-    for component, expected in (
-        (GAVE_UP, (RecordFailures(((0, "BackoffLimitExceeded"),)),)),
-        (recorded, ()),
-        (after_restart, ()),
-    ):
-        helper = replace(GAVE_UP, name="board", helper=True)
-        actions = decide(replace(held, components=(component, helper)), NOW, CONFIG)
-        assert tuple(each for each in actions if isinstance(each, RecordFailures)) == expected
-        assert not any(isinstance(each, MoveTo) for each in actions)
-    free = replace(held, components=(after_restart,), reset_hold=None)
-    assert decide(free, NOW, CONFIG)[0] == MoveTo(
-        Phase.RESETTING,
-        Reason.FAILED_COMPONENT,
-        "Job train: BackoffLimitExceeded",
-        spend_retry=True,
-        logged="Job train",
-    )
-
-
-def test_what_heals_while_it_waits_is_not_reset() -> None:
-    said = {
-        "Unhealthy": ConditionText(Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets")
+        "without a time a change ends the wait": (
+            HELD.but(reset_hold=PAUSED),
+            reports(Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets"),
+        ),
+        "it reports once": (REPORTED, "wake after 3s"),
+        "another text of the same reason is not reported": (
+            REPORTED.but(reset_hold=replace(RATE, message="another text")),
+            "wake after 3s",
+        ),
+        "another reason is reported": (
+            REPORTED.but(reset_hold=PAUSED),
+            reports(Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets"),
+        ),
+        "readiness is still reported": (
+            HELD.but(
+                conditions=HOLDING | {"Unhealthy", "PodsReady"}, components=(GAVE_UP,)
+            ).since(),
+            f"""
+            record as failed: 0: BackoffLimitExceeded
+            PodsReady=False (InsufficientPodsReady): 3 of 4 pods run
+            start admission
+            start warmup
+            start unready
+            {
+                reports(
+                    Reason.RESET_THROTTLED,
+                    "Job train: BackoffLimitExceeded; too many resets",
+                    "Job train; too many resets",
+                )
+            }
+            start failure
+            wake after 3s
+            """,
+        ),
+        "a failure that heals meanwhile is not reset": (
+            DUE.reported("Unhealthy", Reason.RESETS_PAUSED, "1 failed pod").pods(running=4),
+            """
+            PodsReady=True (SufficientPodsReady)
+            clear admission
+            clear warmup
+            Unhealthy=False (FoundNoFailedPods)
+            clear failure
+            """,
+        ),
     }
-    healed = replace(UNHEALTHY, told=said, pods=ALL_RUN, reset_hold=None)
-    assert decide(healed, NOW, CONFIG) == (
-        SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
-        ClearTimer(Timer.ADMISSION),
-        ClearTimer(Timer.WARMUP),
-        SetCondition("Unhealthy", False, Reason.NO_FAILED_PODS),
-        ClearTimer(Timer.FAILURE),
-    )
+)
+def test_a_held_reset_is_reported(situation: Situation, expected: list[str]) -> None:
+    assert situation.decision == expected
 
 
-HEALTHY = replace(
-    UNHEALTHY,
-    conditions=HOLDING | {"PodsReady"},
-    told={"Unhealthy": ConditionText(Reason.RESUMING)},
-    pods=ALL_RUN,
-    timers=Timers(),
-    evacuation=Evacuation("pod a on node n uses nvidia.com/gpu"),
-)
-WAITS = told(
-    Reason.EVACUATION_HELD, "pod a on node n uses nvidia.com/gpu; 12 of 40 nodes turned bad"
-)
-IN_THIRTY = WakeAfter(timedelta(seconds=30))
-BREAKER_TOLD = {"Unhealthy": ConditionText(Reason.EVACUATION_HELD, "as above")}
+@pytest.mark.parametrize("seconds", [61, 86400])
+def test_a_permitted_reset_has_no_second_grace_period(seconds: int) -> None:
+    permitted = REPORTED.but(reset_hold=None).since(failure=seconds, admission=0, warmup=0)
+    assert permitted.moves == ["-> Resetting (FoundFailedPods, spending a retry): 1 failed pod"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("component", "recorded"),
     [
-        pytest.param({}, (*WAITS, StartTimer(Timer.UNREADY), IN_THIRTY), id="an evacuation waits"),
+        pytest.param(GAVE_UP, ["record as failed: 0: BackoffLimitExceeded"], id="it failed"),
+        pytest.param(replace(GAVE_UP, failure_recorded=True), [], id="recorded already"),
         pytest.param(
-            {"conditions": HEALTHY.conditions | {"Unhealthy"}, "told": BREAKER_TOLD},
-            (IN_THIRTY,),
-            id="and has said so",
-        ),
-        pytest.param(
-            {
-                "conditions": HEALTHY.conditions | {"Unhealthy"},
-                "told": BREAKER_TOLD,
-                "evacuation": None,
-                "reset_hold": None,
-            },
-            (SetCondition("Unhealthy", False, Reason.NO_FAILED_PODS), ClearTimer(Timer.FAILURE)),
-            id="its node is well again",
-        ),
-        pytest.param(
-            {
-                "conditions": HOLDING | {"Unhealthy"},
-                "told": BREAKER_TOLD,
-                "pods": ONE_FAILED,
-                "timers": Timers(admission=NOW, warmup=NOW),
-            },
-            (StartTimer(Timer.FAILURE), IN_THIRTY),
-            id="a pod fails meanwhile: its grace period begins",
-        ),
-        pytest.param(
-            {
-                "conditions": HOLDING | {"Unhealthy"},
-                "told": BREAKER_TOLD,
-                "pods": ONE_FAILED,
-                "timers": Timers(admission=NOW, warmup=NOW, failure=ago(59)),
-            },
-            (WakeAfter(timedelta(seconds=1)),),
-            id="one second before that is over",
-        ),
-        pytest.param(
-            {
-                "conditions": HOLDING | {"Unhealthy"},
-                "told": BREAKER_TOLD,
-                "pods": ONE_FAILED,
-                "timers": Timers(admission=NOW, warmup=NOW, failure=ago(10)),
-                "evacuation": None,
-                "reset_hold": None,
-            },
-            (
-                SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pod"),
-                WakeAfter(timedelta(seconds=50)),
-            ),
-            id="no evacuation any more, and the failed pod is still there",
+            replace(GAVE_UP, failure_recorded=True, presence=Presence.GONE),
+            [],
+            id="its TTL deleted it",
         ),
     ],
 )
-def test_the_breaker_holds_evacuations(
-    changes: dict[str, Any], expected: tuple[object, ...]
+def test_a_held_reset_records_the_failed_component(
+    component: Component, recorded: list[str]
 ) -> None:
-    held = replace(HEALTHY, reset_hold=BREAKER)
-    assert decide(replace(held, **changes), NOW, CONFIG) == expected
+    """A TTL may delete the Job, and this process may end, before the reset is permitted."""
+    helper = replace(GAVE_UP, name="board", helper=True)
+    held = DUE.but(reset_hold=PAUSED, components=(component, helper))
+    held = held.reported("Unhealthy", Reason.RESETS_PAUSED, "Job train: BackoffLimitExceeded; …")
+    assert held.decision == recorded
+    assert held.but(reset_hold=None).moves == [
+        "-> Resetting (FailedComponent, spending a retry): Job train: BackoffLimitExceeded "
+        "[logged: Job train]"
+    ]
+
+
+WHY = "pod a on node n uses nvidia.com/gpu"
+EVACUATED = RUNNING.but(evacuation=Evacuation(WHY), reset_hold=BREAKER).reported(
+    "Unhealthy", Reason.RESUMING
+)
+EVACUATION_REPORTED = EVACUATED.but(
+    conditions=EVACUATED.snapshot.conditions | {"Unhealthy"}
+).reported("Unhealthy", Reason.EVACUATION_HELD, "as above")
+FAILED_MEANWHILE = EVACUATION_REPORTED.but(conditions=HOLDING | {"Unhealthy"}).pods(
+    running=3, failed=1
+)
+
+
+@decisions(
+    {
+        "an evacuation is held and reported": (
+            EVACUATED,
+            f"""
+            {reports(Reason.EVACUATION_HELD, f"{WHY}; 12 of 40 nodes turned bad")}
+            start unready
+            wake after 30s
+            """,
+        ),
+        "once": (EVACUATION_REPORTED, "wake after 30s"),
+        "until the node recovers": (
+            EVACUATION_REPORTED.but(evacuation=None, reset_hold=None),
+            "Unhealthy=False (FoundNoFailedPods)\nclear failure",
+        ),
+        "a pod that fails meanwhile has its grace period": (
+            FAILED_MEANWHILE.since(admission=0, warmup=0),
+            "start failure\nwake after 30s",
+        ),
+        "one second before the end of that grace period": (
+            FAILED_MEANWHILE.since(admission=0, warmup=0, failure=59),
+            "wake after 1s",
+        ),
+        "the node recovers and the failed pod remains": (
+            FAILED_MEANWHILE.since(admission=0, warmup=0, failure=10).but(
+                evacuation=None, reset_hold=None
+            ),
+            "Unhealthy=True (FoundFailedPods): 1 failed pod\nwake after 50s",
+        ),
+    }
+)
+def test_the_breaker_holds_evacuations(situation: Situation, expected: list[str]) -> None:
+    assert situation.decision == expected
 
 
 @pytest.mark.parametrize("hold", [PAUSED, BREAKER])
-def test_one_without_retries_is_not_lost_to_a_label_meanwhile(hold: ResetHold) -> None:
-    held = replace(HEALTHY, retries=3, reset_hold=hold)
-    actions = decide(held, NOW, CONFIG)
-    assert [a for a in actions if isinstance(a, MoveTo)] == []
-    free = decide(replace(held, reset_hold=None), NOW, CONFIG)
-    assert [a.phase for a in free if isinstance(a, MoveTo)] == [Phase.FAILED]
+def test_an_evacuation_without_retries_left_fails_the_appwrapper_only_with_a_permit(
+    hold: ResetHold,
+) -> None:
+    held = EVACUATED.but(retries=3, reset_hold=hold)
+    assert held.moves == []
+    (move,) = held.but(reset_hold=None).moves
+    assert move.startswith("-> Failed (AutopilotNoExecute)")
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("situation", "reason"),
     [
-        pytest.param({"components": (GAVE_UP,)}, Reason.FAILED_COMPONENT, id="a component gave up"),
+        pytest.param(EVACUATED.but(components=(GAVE_UP,)), "FailedComponent", id="gave up"),
         pytest.param(
-            {"pods": ONE_FAILED, "timers": Timers(failure=ago(60))},
-            Reason.FAILED_PODS,
-            id="pods failed for too long",
+            EVACUATED.pods(running=3, failed=1).since(failure=60), "FoundFailedPods", id="failed"
         ),
     ],
 )
-def test_the_breaker_holds_nothing_else(changes: dict[str, Any], reason: Reason) -> None:
-    held = replace(HEALTHY, reset_hold=BREAKER)
-    moves = [a for a in decide(replace(held, **changes), NOW, CONFIG) if isinstance(a, MoveTo)]
-    assert [(move.phase, move.reason) for move in moves] == [(Phase.RESETTING, reason)]
+def test_the_breaker_holds_no_other_reset(situation: Situation, reason: str) -> None:
+    (move,) = situation.moves
+    assert move.startswith(f"-> Resetting ({reason}, spending a retry)")
+
+
+BOTH = HELD.but(evacuation=Evacuation(WHY))
 
 
 @pytest.mark.parametrize("hold", [RATE, PAUSED, BREAKER])
 @pytest.mark.parametrize(
-    ("changes", "phase"),
+    ("situation", "phase"),
     [
-        pytest.param({"suspend": True}, Phase.SUSPENDING, id="suspension"),
-        pytest.param({"deletion_requested": True}, Phase.TERMINATING, id="deletion"),
-        pytest.param({"retries": 3}, Phase.FAILED, id="failure, without retries left"),
+        pytest.param(BOTH.but(suspend=True), Phase.SUSPENDING, id="suspension"),
+        pytest.param(BOTH.but(deletion_requested=True), Phase.TERMINATING, id="deletion"),
+        pytest.param(BOTH.but(retries=3), Phase.FAILED, id="failure without retries left"),
         pytest.param(
-            {
-                "pods": replace(
-                    ONE_FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
-                ),
-                "evacuation": None,
-            },
+            HELD.pods(running=3, failed=1, terminal_named="exit code 42 is in terminalExitCodes"),
             Phase.FAILED,
-            id="failure, by an exit code",
+            id="failure by an exit code",
         ),
         pytest.param(
-            {"components": (replace(JOB, presence=Presence.GONE),)},
-            Phase.FAILED,
-            id="failure, by a missing component",
+            BOTH.job(presence=Presence.GONE), Phase.FAILED, id="failure by a missing component"
         ),
         pytest.param(
-            {
-                "components": (replace(JOB, terminal=Terminal.SUCCEEDED),),
-                "pods": PodCounts(expected=4, succeeded=4),
-            },
+            BOTH.job(terminal=Terminal.SUCCEEDED).pods(succeeded=4),
             Phase.SUCCEEDED,
             id="success",
         ),
     ],
 )
-def test_what_never_waits(hold: ResetHold, changes: dict[str, Any], phase: Phase) -> None:
-    held = replace(UNHEALTHY, reset_hold=hold, evacuation=HEALTHY.evacuation)
-    actions = decide(replace(held, **changes), NOW, CONFIG)
-    assert [a.phase for a in actions if isinstance(a, MoveTo)] == [phase]
-
-
-REFUSED = CreateProblem(
-    fatal=False, message="403 Forbidden: exceeded quota", retry_at=NOW + timedelta(seconds=2)
-)
-RESUMING = Snapshot(
-    phase=Phase.RESUMING,
-    finalizer=True,
-    conditions=HOLDING,
-    components=(replace(JOB, presence=Presence.PLANNED),),
-    create_problem=REFUSED,
-    timers=Timers(admission=ago(60), warmup=ago(60)),
-    reset_hold=RATE,
-)
-CANNOT = SetCondition(
-    "ResourcesDeployed", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
-)
-CANNOT_RESET = told(Reason.RESET_THROTTLED, "403 Forbidden: exceeded quota; its turn comes")
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param(
-            {},
-            (CANNOT, *CANNOT_RESET, WakeAfter(timedelta(seconds=2))),
-            id="creating goes on being tried",
-        ),
-        pytest.param(
-            {"create_problem": replace(REFUSED, retry_at=NOW)},
-            (CANNOT, *CANNOT_RESET, CreateComponents(), WakeAfter(timedelta(0))),
-            id="as soon as it may be",
-        ),
-        pytest.param(
-            {"create_problem": replace(REFUSED, retry_at=NOW + timedelta(seconds=9))},
-            (CANNOT, *CANNOT_RESET, WakeAfter(timedelta(seconds=3))),
-            id="or the reset begins, if its turn comes first",
-        ),
-        pytest.param(
-            {"reset_hold": PAUSED},
-            (
-                CANNOT,
-                *told(
-                    Reason.RESETS_PAUSED, "403 Forbidden: exceeded quota; an admin set pauseResets"
-                ),
-                WakeAfter(timedelta(seconds=2)),
-            ),
-            id="or for as long as resets are paused",
-        ),
-    ],
-)
-def test_a_create_that_fails_for_too_long_waits_as_well(
-    changes: dict[str, Any], expected: tuple[object, ...]
+def test_other_moves_never_wait_for_a_permit(
+    hold: ResetHold, situation: Situation, phase: Phase
 ) -> None:
-    assert decide(replace(RESUMING, **changes), NOW, CONFIG) == expected
+    (move,) = situation.but(reset_hold=hold).moves
+    assert move.startswith(f"-> {phase.value} (")
+
+
+FORBIDDEN = "403 Forbidden: exceeded quota"
+REFUSED = CreateProblem(fatal=False, message=FORBIDDEN, retry_at=ago(-2))
+RESUMING = (
+    RUNNING.job(presence=Presence.PLANNED)
+    .but(phase=Phase.RESUMING, conditions=HOLDING, create_problem=REFUSED, reset_hold=RATE)
+    .since(admission=60, warmup=60)
+)
+REPORTS = f"""
+    ResourcesDeployed=True (CreateFailed): {FORBIDDEN}
+    {reports(Reason.RESET_THROTTLED, f"{FORBIDDEN}; too many resets")}
+"""
+
+
+@decisions(
+    {
+        "the create waits for its pause": (RESUMING, f"{REPORTS}\nwake after 2s"),
+        "the create is retried after its pause": (
+            RESUMING.but(create_problem=replace(REFUSED, retry_at=ago())),
+            f"{REPORTS}\ncreate\nwake after 0s",
+        ),
+        "the reset may be permitted before the end of the pause": (
+            RESUMING.but(create_problem=replace(REFUSED, retry_at=ago(-9))),
+            f"{REPORTS}\nwake after 3s",
+        ),
+        "resets are paused": (
+            RESUMING.but(reset_hold=PAUSED),
+            f"""
+            ResourcesDeployed=True (CreateFailed): {FORBIDDEN}
+            {reports(Reason.RESETS_PAUSED, f"{FORBIDDEN}; an admin set pauseResets")}
+            wake after 2s
+            """,
+        ),
+    }
+)
+def test_creates_are_retried_while_their_reset_is_held(
+    situation: Situation, expected: list[str]
+) -> None:
+    assert situation.decision == expected
