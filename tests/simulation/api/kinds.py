@@ -48,6 +48,8 @@ CRDS: Final = Resource(
 API_SERVICES: Final = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
 )
+PROBES: Final = Resource("simulation.example.com", "v1", "probes", "Probe")
+"""Of no program: the differential test compares its objects with those of a real API server."""
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
@@ -79,7 +81,7 @@ SERVED: Final[dict[Resource, Served]] = {
         *_plain((PODS, JOBS, DEPLOYMENTS, REPLICA_SETS), status=True, generation=True),
         *_plain((STATEFUL_SETS, CRDS, API_SERVICES), status=True, generation=True),
         *_custom((APPWRAPPERS, PYTORCH_JOBS, JOB_SETS, RAY_CLUSTERS, RAY_JOBS, MPI_JOBS)),
-        *_custom((LEADER_WORKER_SETS, POD_GROUPS, WORKLOADS, LOCAL_QUEUES, CLUSTER_QUEUES)),
+        *_custom((LEADER_WORKER_SETS, POD_GROUPS, WORKLOADS, LOCAL_QUEUES, CLUSTER_QUEUES, PROBES)),
         Served(RESOURCE_FLAVORS, status=False, custom=True),
     )
 }
