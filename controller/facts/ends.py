@@ -15,6 +15,9 @@ from worker.record import ErrorRecord
 from worker.termination_message import find
 
 _KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
+# The kubelet reports this reason, the code 137 and no time for a container that it cannot find. If
+# its pod is being deleted, the container has usually not been started: other pods failed earlier.
+_NOT_FOUND: Final = "ContainerStatusUnknown"
 
 
 # Ends that were caused by the pod's deletion.
@@ -38,7 +41,7 @@ def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
     try:
         finished = parse_time(ended.get("finishedAt") or "")
     except ValueError:
-        return False
+        return ended.get("reason") == _NOT_FOUND
     return finished > deleted or (finished == deleted and ended["exitCode"] in _KILLED)
 
 

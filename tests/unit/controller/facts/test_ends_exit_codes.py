@@ -54,6 +54,16 @@ def test_without_a_time_an_end_is_taken_for_the_containers_own() -> None:
     assert exit_codes(item) == (143,)
 
 
+@pytest.mark.parametrize(("deleted", "codes"), [(True, ()), (False, (137,))])
+def test_a_container_that_a_deletion_came_before_has_no_exit_code(
+    deleted: bool, codes: tuple[int, ...]
+) -> None:
+    item = failed(137, **({"deletionTimestamp": "2026-01-01T10:00:00Z"} if deleted else {}))
+    never_started = {"exitCode": 137, "reason": "ContainerStatusUnknown", "finishedAt": None}
+    item["status"]["containerStatuses"][0]["state"]["terminated"] = never_started
+    assert exit_codes(item) == codes
+
+
 @pytest.mark.parametrize(
     ("terminal", "retryable", "expected"),
     [
