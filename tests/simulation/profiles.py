@@ -76,7 +76,7 @@ _FREEZES: Final[Odds] = {
     "write": odds("write", 0.04, **{"429": 0, "500": 0, "409": 0, "freeze_20": 6, "freeze_90": 6}),
     "read": odds("read", 0.02, freeze_20=6),
 }
-_OPERATED: Final = {"Job": 1.0, "PyTorchJob": 2.0}
+_OPERATED: Final = {"Job": 1.0, "PyTorchJob": 2.0, "JobSet": 1.0}
 
 PROFILES: Final[dict[str, Profile]] = {
     "calm": Profile(),
@@ -85,6 +85,7 @@ PROFILES: Final[dict[str, Profile]] = {
     "crashes": Profile(acts=8, what={**_USERS, "crash": 3.0}, odds=_CRASHES, pods_fail=True),
     "quiet crashes": Profile(acts=4, what={"crash": 1.0}, odds=_CRASHES),
     "nodes": Profile(acts=6, what=_NODES, odds=_LATENCY, pods_fail=True, pods_vanish=0.2),
+    "operators": Profile(acts=6, what=_USERS, odds=_CRASHES, kinds=_OPERATED, pods_fail=True),
     "dual": Profile(acts=6, what=_USERS, odds=_LATENCY, pods_fail=True, skews=(0.0, 45.0)),
     "freeze": Profile(acts=6, what={**_USERS, "freeze": 3.0}, odds=_FREEZES, pods_fail=True),
 }

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shared.api.objects import JsonObject
-from tests.simulation.workloads import config_map, job, wrapped
+from tests.simulation.workloads import (
+    config_map,
+    job,
+    jobs_together,
+    leader_and_worker,
+    pytorch,
+    ray,
+    wrapped,
+)
 
 GONE: Final = "gone"
 
@@ -53,6 +61,8 @@ def _one(
 
 FAILS_ONCE: Final = {"exit_code": "1", "fail_attempts": "1", "run_for": "2s"}
 FOR_LONG: Final = {"run_for": "1h"}
+# A component that never ends: it is suspended, starts again, and is deleted.
+_SERVES: Final = (Act(15.0, "evict", "a"), Act(45.0, "delete", "a"))
 
 _ALL: Final = (
     _one("success", config_map("c"), job(), end="Succeeded"),
@@ -106,6 +116,14 @@ _ALL: Final = (
         forcefulDeletionGracePeriodDuration="20s",
         end=GONE,
     ),
+    _one("PyTorchJob", pytorch("x", 2), end="Succeeded"),
+    _one("PyTorchJob, retry", pytorch("x", 2, worker=FAILS_ONCE), end="Succeeded"),
+    _one("PyTorchJob, suspend", pytorch("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one("JobSet", jobs_together("x"), end="Succeeded"),
+    _one("JobSet, retry", jobs_together("x", **FAILS_ONCE), end="Succeeded"),
+    _one("JobSet, suspend", jobs_together("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one("RayCluster", ray("x"), acts=_SERVES, end=GONE),
+    _one("LeaderWorkerSet", leader_and_worker("x"), acts=_SERVES, end=GONE),
     _one("silent node", job(run_for="1m"), acts=(Act(4.5, "silence", "a"),), end="Succeeded"),
 )
 SCENARIOS: Final[dict[str, Scenario]] = {each.name: each for each in _ALL}

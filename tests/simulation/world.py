@@ -20,6 +20,7 @@ from tests.simulation.actors.kueue.kueue import Kueue, cluster_queue
 from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
 from tests.simulation.actors.node_lifecycle import NodeLifecycle
 from tests.simulation.actors.nodes import Nodes
+from tests.simulation.actors.operators import start_operators
 from tests.simulation.actors.pod_gc import PodGc
 from tests.simulation.actors.scheduler import Scheduler
 from tests.simulation.acts import QUEUE, Acts
@@ -69,6 +70,7 @@ class World:
         Scheduler(cluster)
         Kubelet(cluster, faults_until=scenario.faults_until if scenario.pods_fail else 0.0)
         JobController(cluster)
+        start_operators(cluster)
         GarbageCollector(cluster)
         PodGc(cluster, removes_ended=scenario.pods_vanish)
         self.nodes = Nodes(cluster, NodeLifecycle(cluster))
