@@ -9,7 +9,7 @@ from typing import Final
 from shared.api.objects import NAMESPACES, PODS, JsonObject, Resource
 from shared.api.times import format_time, parse_time
 from tests.simulation.api.kinds import JOBS
-from tests.simulation.loop import EPOCH, stamp
+from tests.simulation.loop import stamp
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -67,7 +67,7 @@ def _mark(meta: JsonObject, now: float, grace: int) -> None:
 def _shorten(meta: JsonObject, grace: int) -> None:
     ends = parse_time(meta["deletionTimestamp"])
     earlier = timedelta(seconds=meta["deletionGracePeriodSeconds"] - grace)
-    meta["deletionTimestamp"] = format_time(max(EPOCH, ends - earlier))
+    meta["deletionTimestamp"] = format_time(ends - earlier)
     meta["deletionGracePeriodSeconds"] = grace
 
 

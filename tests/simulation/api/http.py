@@ -161,7 +161,20 @@ def _patched(
             new = patches.json_patch(old, body)
         case PatchType.APPLY:
             new = patches.applied(old, body)
-    return store.update(resource, *key, new, sub)
+    return store.update(resource, *key, _with_own_uid(resource, old, new, sub), sub)
+
+
+def _with_own_uid(resource: Resource, old: JsonObject, new: JsonObject, sub: str) -> JsonObject:
+    """Return the patched object with the UID that it keeps. Raise Invalid for another.
+
+    In a PATCH the UID is no precondition, as in a PUT: only the resourceVersion is.
+    """
+    meta, known = new["metadata"], old["metadata"]
+    if meta.get("uid") == known["uid"] or meta.get("resourceVersion") != known["resourceVersion"]:
+        return new
+    if not (sub and SERVED[resource].custom):
+        raise api_error(422, "Invalid", "metadata.uid: Invalid value: field is immutable")
+    return {**new, "metadata": {**meta, "uid": known["uid"]}}
 
 
 def _discovery(group: str, version: str | None) -> JsonObject:

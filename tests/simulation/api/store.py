@@ -116,8 +116,6 @@ class Store:
         asked = body.get("metadata") or {}
         old = self.get(resource, namespace, name)
         if old is None:
-            if asked.get("uid"):
-                raise rules.error(409, "Conflict", resource, name, "Precondition failed: UID")
             raise rules.error(404, "NotFound", resource, name, "not found")
         rules.check_preconditions(resource, asked, old)
         if subresource == "status":

@@ -6,7 +6,7 @@ that the servers also agree about which requests changed nothing.
 
 from typing import Final
 
-from shared.api.objects import PODS, JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 
 _TIMES: Final = ("creationTimestamp", "deletionTimestamp")
 # The real API server sets many more defaults in pods; no actor reads them.
@@ -26,8 +26,8 @@ class Normal:
     def of(self, item: JsonObject, place: str = "answers") -> JsonObject:
         """Return the form of an object. Its versions are counted in each `place` alone."""
         meta = self._metadata(item["metadata"], place)
-        if item.get("kind") == PODS.kind:
-            spec, status = item.get("spec") or {}, item.get("status") or {}
+        spec, status = item.get("spec") or {}, item.get("status") or {}
+        if "containers" in spec:
             kept = {key: spec[key] for key in _POD_SPEC if key in spec}
             return {"metadata": meta, "spec": kept, "phase": status.get("phase")}
         return {**item, "metadata": meta}

@@ -120,7 +120,7 @@ def _put(random: Random, resource: Resource, name: str) -> AnyStep:
 
 def _put_status(random: Random, resource: Resource, name: str) -> AnyStep:
     resource = PROBES if resource == CONFIGMAPS else resource
-    change = {**_change(random, resource), "status": _status(random)}
+    change = {**_change(random, resource), "status": _status(random, resource)}
     if resource == PODS:
         change.pop("metadata", None)  # a pod's status may change its labels
     return Put(resource, name, change, _uid(random), _which(random, "old"), "status")
@@ -129,7 +129,7 @@ def _put_status(random: Random, resource: Resource, name: str) -> AnyStep:
 def _merge(random: Random, resource: Resource, name: str) -> AnyStep:
     uid, version = _which(random, "none", "wrong"), _which(random, "none", "old")
     if resource != CONFIGMAPS and random.random() < 0.3:
-        body: JsonObject = {"status": _status(random)}
+        body: JsonObject = {"status": _status(random, resource)}
         return Patch(resource, name, PatchType.MERGE, body, uid, version, "status")
     return Patch(resource, name, PatchType.MERGE, _change(random, resource), uid, version)
 
@@ -152,14 +152,7 @@ def _json_patch(random: Random, resource: Resource, name: str) -> AnyStep:
 def _apply(random: Random, resource: Resource, name: str) -> AnyStep:
     """Return an apply as the product sends it: one condition, to the status of a custom Kind."""
     del resource
-    condition = {
-        "type": random.choice(("Evicted", "Ready")),
-        "status": random.choice(("True", "False")),
-        "reason": "Because",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    body: JsonObject = {"status": {"conditions": [condition]}}
+    body: JsonObject = {"status": {"conditions": [_condition(random, "Evicted")]}}
     uid, version = _which(random, "wrong", "none"), _which(random, "old", "none")
     return Patch(PROBES, name, PatchType.APPLY, body, uid, version, "status")
 
@@ -178,7 +171,7 @@ def _change(random: Random, resource: Resource) -> JsonObject:
     if resource != PODS and random.random() < 0.5:
         change[_PARTS[resource]] = _values(random)
     if resource != CONFIGMAPS and random.random() < 0.2:
-        change["status"] = _status(random)
+        change["status"] = _status(random, resource)
     return change
 
 
@@ -192,8 +185,22 @@ def _metadata(random: Random) -> JsonObject:
     return meta
 
 
-def _status(random: Random) -> JsonObject:
-    return {"phase": random.choice(("Pending", "Running", "Succeeded", "Failed"))}
+def _status(random: Random, resource: Resource) -> JsonObject:
+    status: JsonObject = {"phase": random.choice(("Pending", "Running", "Succeeded", "Failed"))}
+    if resource == PROBES and random.random() < 0.5:
+        kinds = random.choice(((), ("Ready",), ("Ready", "Evicted")))
+        status["conditions"] = [_condition(random, kind) for kind in kinds]
+    return status
+
+
+def _condition(random: Random, kind: str) -> JsonObject:
+    return {
+        "type": kind,
+        "status": random.choice(("True", "False")),
+        "reason": "Because",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
 
 
 def _values(random: Random) -> JsonObject:
