@@ -16,8 +16,12 @@ RARE: Final = (0.95, 0.05)
 
 EVENT: Final[Lag] = (0.003, 0.05, 6.0)
 """From a write to the program that watches the object."""
-REQUEST: Final[Lag] = (0.005, 0.05, 3.0)
-"""Between two requests of one program: one request on an idle and on a busy API server."""
+REQUEST: Final[Lag] = (0.005, 0.05, 2.0)
+"""Between two requests of one program: one request on an idle and on a busy API server.
+
+The controller under test waits three seconds (SETTLING) for pods whose creation was on its way when
+their owner was deleted. So no program stalls longer between its reading and its creating.
+"""
 
 # Controllers of Kubernetes
 

@@ -19,7 +19,7 @@ from tests.simulation.actors.job_counts import (
     is_tracked,
     uid_of,
 )
-from tests.simulation.actors.job_writes import counted, pod_of, tracked
+from tests.simulation.actors.job_writes import counted, is_due, pod_of, tracked
 from tests.simulation.actors.objects import (
     Key,
     owner_uid,
@@ -115,23 +115,28 @@ class JobController(Actor):
 
     def _manage(self, key: _Step, job: JsonObject, counts: JobCounts) -> None:
         batch: list[JsonObject] = []
+        gone: list[JsonObject] = []
         wait = self._back_off(key.uid, counts)
         deadline = counts.spec.get("activeDeadlineSeconds")
         if deadline is not None and not counts.suspended:
             self.later(key._replace(step=_DEADLINE), max(0.0, deadline - self._running_for(counts)))
         if self._verdict(counts) is not None:
-            self._delete(counts.active)
+            gone = counts.active
         elif not counts.deleting:
-            surplus = counts.active[counts.wanted() :]
-            self._release(surplus)
-            self._delete(surplus)
-            missing = [] if surplus else counts.missing()
+            gone = counts.active[counts.wanted() :]
+            self._release(gone)
+            missing = [] if gone else counts.missing()
             if missing and wait > 0:
                 self.later(key._replace(step=_BACK_OFF), wait)
             else:
                 batch = [pod_of(job, index) for index in missing]
+        self._delete(gone)
         self._batches[key.uid] = batch
-        self.later(key._replace(step=_CREATE if batch else _TRACK))
+        verdict = self._verdict(counts) or counts.success(len(counts.active))
+        if batch or gone or is_due(job, counts, verdict, self.now):
+            self.later(key._replace(step=_CREATE if batch else _TRACK))
+        else:
+            self._busy.discard(key.uid)  # nothing to write
 
     def _create(self, key: _Step) -> None:
         """Create the next pod of a batch, whatever became of the Job since it was read."""

@@ -98,6 +98,17 @@ def counted(counts: JobCounts, now: float) -> Change:
     return change
 
 
+def is_due(job: JsonObject, counts: JobCounts, verdict: Verdict | None, now: float) -> bool:
+    """True if a sync would change the Job's status or a pod's finalizer."""
+    new = copy.deepcopy(job)
+    tracked(counts, verdict, now)(new)
+    counted(counts, now)(new)
+    over = counts.deleting or counts.known_verdict() is not None
+    return new != job or any(
+        is_tracked(each) and (over or counts.is_counted(each)) for each in counts.pods
+    )
+
+
 def _extend(uncounted: JsonObject, kind: str, pods: Sequence[JsonObject]) -> None:
     if pods:
         uncounted[kind] = [*(uncounted.get(kind) or ()), *map(uid_of, pods)]

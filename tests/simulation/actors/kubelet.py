@@ -72,13 +72,15 @@ class Kubelet(Actor):
 
     def wants(self, write: Write) -> Iterable[Hashable]:
         if write.resource == NODES and write.type != "DELETED":
-            yield _Step(_SEE, Key.of(NODES, write.item))
+            name = write.item["metadata"]["name"]
+            if any(each["spec"].get("nodeName") == name for each in self.store.items(PODS)):
+                yield _Step(_SEE, Key.of(NODES, write.item))
         elif write.resource == PODS and write.item["spec"].get("nodeName"):
             key = Key.of(PODS, write.item)
             if write.type == "DELETED":
                 self._faults.pop(key.uid, None)
                 self._titles.pop(key, None)
-            else:
+            elif _is_new(write):
                 self._titles[key] = title(write.item)
                 yield _Step(_SEE, key)
 
@@ -98,10 +100,9 @@ class Kubelet(Actor):
             return
         if key.step == _SEE:
             self._plan(key.about, pod)
-        elif key.step in (_STOP, _KILL, _REMOVE):
-            if is_being_deleted(pod):
-                self._stop(key, pod)
-        elif not is_being_deleted(pod) and not has_ended(pod):
+        elif is_being_deleted(pod):
+            self._stop(key, pod)
+        elif key.step not in (_STOP, _KILL, _REMOVE) and not has_ended(pod):
             self._run_on(key, pod)
 
     def _is_heard(self, pod: JsonObject) -> bool:
@@ -173,22 +174,32 @@ class Kubelet(Actor):
 
     def _stop(self, key: _Step, pod: JsonObject) -> None:
         """End the containers of a pod that is being deleted, report that, then remove the pod."""
-        if key.step == _KILL and phase_of(pod) == "Running":
-            key.about.change(self.store, stopped(SIGKILL, self.now))
-        elif key.step == _STOP and phase_of(pod) == "Running":
-            place = f"{self.name}: SIGTERM to {title(pod)}"
-            reaction = self.cluster.choices.pick(place, _ENDS_ON_SIGTERM, lags.ODDS)
-            if reaction != "ignores it":
-                code = SIGTERM if reaction == "ends" else 0
-                key.about.change(self.store, stopped(code, self.now))
-        elif key.step == _REMOVE and phase_of(pod) == "Pending":
-            place = f"{self.name} has not started {title(pod)}"
-            if self.cluster.choices.pick(place, _REMOVES_UNSTARTED, lags.RARE) == "reports it":
-                key.about.change(self.store, never_started())
-            else:
-                key.about.delete(self.store, grace=0)
+        code = self._code(key, pod) if phase_of(pod) == "Running" else None
+        if code is not None:
+            key.about.change(self.store, stopped(code, self.now))
+            self.later(_Step(_REMOVE, key.about))
+        elif key.step == _REMOVE and phase_of(pod) == "Pending" and self._reports(pod):
+            key.about.change(self.store, never_started())
+            self.later(_Step(_REMOVE, key.about))
         elif key.step == _REMOVE:
             key.about.delete(self.store, grace=0)
+
+    def _code(self, key: _Step, pod: JsonObject) -> int | None:
+        """Return the code with which the containers end in this step; None if they run on."""
+        fate = self._fate(pod)
+        if key.step == _KILL:
+            return SIGKILL
+        if key.step == _END and fate.stops_after is None:
+            return fate.exit_code
+        if key.step != _STOP:
+            return None
+        place = f"{self.name}: SIGTERM to {title(pod)}"
+        reaction = self.cluster.choices.pick(place, _ENDS_ON_SIGTERM, lags.ODDS)
+        return {"ends": SIGTERM, "succeeds": 0}.get(reaction)
+
+    def _reports(self, pod: JsonObject) -> bool:
+        place = f"{self.name} has not started {title(pod)}"
+        return self.cluster.choices.pick(place, _REMOVES_UNSTARTED, lags.RARE) == "reports it"
 
     def _fate(self, pod: JsonObject) -> Fate:
         """Return the pod's fate; its fault, if any, is picked when the kubelet first sees it."""
@@ -211,6 +222,16 @@ class Kubelet(Actor):
 
     def _at(self, key: _Step, moment: float) -> None:
         self.later(key, max(0.0, moment - self.now))
+
+
+def _is_new(write: Write) -> bool:
+    """True if a pod was bound, or its deletion began or changed; the rest are its own reports."""
+    old = write.old or {"spec": {}, "metadata": {}}
+    deletion = ("deletionTimestamp", "deletionGracePeriodSeconds")
+    changed = any(
+        old["metadata"].get(each) != write.item["metadata"].get(each) for each in deletion
+    )
+    return changed or not old["spec"].get("nodeName")
 
 
 def _pause(fate: Fate, restarts: int) -> float:

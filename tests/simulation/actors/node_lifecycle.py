@@ -43,10 +43,11 @@ class NodeLifecycle(Actor):
 
     def wants(self, write: Write) -> Iterable[Hashable]:
         if write.resource == NODES and write.type != "DELETED":
-            yield Key.of(NODES, write.item)
+            if _taints(write.item) or _own_taints(write.item) or _taints(write.old or {}):
+                yield Key.of(NODES, write.item)
         elif write.resource == PODS and write.type == "DELETED":
             self._since.pop(Key.of(PODS, write.item), None)
-        elif write.resource == PODS and _was_bound(write):
+        elif write.resource == PODS and _was_bound(write) and self._taints_of(write.item):
             yield Key.of(PODS, write.item)
 
     def place(self, key: Hashable) -> str:
@@ -137,11 +138,14 @@ class NodeLifecycle(Actor):
     def _taints_of(self, pod: JsonObject) -> list[JsonObject]:
         """Return the NoExecute taints of the pod's node."""
         node = self.store.get(NODES, None, pod["spec"]["nodeName"])
-        taints = ((node or {}).get("spec") or {}).get("taints") or ()
-        return [each for each in taints if each["effect"] == "NoExecute"]
+        return [each for each in _taints(node or {}) if each["effect"] == "NoExecute"]
 
     def _pods_on(self, node: str) -> list[JsonObject]:
         return [each for each in self.store.items(PODS) if each["spec"].get("nodeName") == node]
+
+
+def _taints(node: JsonObject) -> list[JsonObject]:
+    return [*((node.get("spec") or {}).get("taints") or ())]
 
 
 def _was_bound(write: Write) -> bool:
