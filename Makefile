@@ -52,6 +52,9 @@ unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 mutants: $(STAMP) ## plausible faults of the product, each of which a test must notice (ONLY=name or file, with * and ?)
 	@exec $(BIN)/python -m scripts.mutants $(if $(ONLY),--only '$(ONLY)')
 
+simulate: $(STAMP) ## random worlds in virtual time: the controller's lives with faults (SEEDS=n; each is four lives)
+	@exec $(BIN)/python -m tests.simulation $(SEEDS)
+
 integration: $(STAMP) ## integration tests, side by side on real control planes
 	@exec $(BIN)/python -m scripts.run_tests integration
 

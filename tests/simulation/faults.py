@@ -67,6 +67,7 @@ class Faults:
     `families` limits what may happen. In random runs `odds` are the weights by family; without any,
     a family does nothing. `crash` and `freeze` act on a process by name; `Processes` sets them.
     `over_at`: when the effect of the last fault ends, as far as its name says how long it lasts.
+    `is_landing`: True while a write takes effect whose sender crashed, or gave up, before.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Faults:
         self.until = until
         self.injected: Counter[str] = Counter()
         self.over_at = 0.0
+        self.is_landing = False
         self.crash: Callable[[str, str], None] = _no_processes
         self.freeze: Callable[[str, float], None] = _no_processes
         self._cluster = cluster
@@ -132,6 +134,14 @@ class Faults:
         self._cluster.tell(f"fault {fault}: {process} {place}")
         return self._with_fault(fault, process, attempt)
 
+    def land(self, act: Callable[[], T]) -> T:
+        """Carry out a request whose sender no longer waits for it."""
+        self.is_landing = True
+        try:
+            return act()
+        finally:
+            self.is_landing = False
+
     def count(self, fault: str) -> None:
         """Count an injected fault. The last word of its name may say how many seconds it lasts."""
         self.injected[fault] += 1
@@ -148,11 +158,11 @@ class Faults:
                 self.crash(process, f"{when} {attempt.place}")
                 return None
             case ["late", seconds]:
-                loop.outside(float(seconds), attempt.result)
+                loop.outside(float(seconds), self.land, attempt.result)
                 self.crash(process, f"while {attempt.place} is on its way")
                 return None
             case ["ghost", seconds]:
-                loop.outside(float(seconds), attempt.result)
+                loop.outside(float(seconds), self.land, attempt.result)
                 return Unreachable("the request timed out (fault)")
             case ["freeze", seconds]:
                 result = attempt.result()

@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, LABEL_ATTEMPT, LABEL_COMPONENT
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    ANNOTATION_KEEP,
+    CONDITION_RESOURCES_DEPLOYED,
+    LABEL_ATTEMPT,
+    LABEL_COMPONENT,
+)
 from shared.api.names import LABEL_UID as UID
 from shared.api.objects import (
     APPWRAPPERS,
@@ -28,6 +34,7 @@ from shared.api.objects import (
 from tests.simulation.api.kinds import BY_OBJECT
 from tests.simulation.api.store import Write
 from tests.simulation.cluster import Cluster
+from tests.simulation.faults import Faults
 from tests.simulation.outcome import Violation
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.observer.change import Change
@@ -52,21 +59,19 @@ class _Said:
 class Invariants:
     """Listens to all writes of a cluster.
 
-    `last_fault` returns when a fault was injected last. `late` returns whether a write may land
-    late in this run.
+    `late` returns whether any write of this run may come from a process that is behind: it was
+    frozen, or another one works beside it.
     """
 
-    def __init__(
-        self, cluster: Cluster, last_fault: Callable[[], float], late: Callable[[], bool]
-    ) -> None:
+    def __init__(self, cluster: Cluster, faults: Faults, late: Callable[[], bool]) -> None:
         self.violations: list[Violation] = []
         self._cluster = cluster
-        self._last_fault = last_fault
+        self._faults = faults
         self._late = late
         self._judge = Judge()
         self._said: dict[str, _Said] = {}
         self._phases: dict[str, str] = {}
-        self._orphaned_at: dict[str, float] = {}  # when such a pod of an AppWrapper was made
+        self._stray_at: dict[str, float] = {}  # when a stray of an AppWrapper was made
         cluster.store.listeners.append(self._see)
 
     def violate(self, kind: str, text: str) -> None:
@@ -83,8 +88,8 @@ class Invariants:
             self._judge_write(write, write.item["metadata"]["uid"])
             self._see_appwrapper(write)
         elif uid:
-            if write.type == "ADDED" and self._is_orphan(write.item):
-                self._orphaned_at[uid] = write.at
+            if write.type == "ADDED" and (self._faults.is_landing or self._is_orphan(write.item)):
+                self._stray_at[uid] = write.at
             self._judge_write(write, uid)
             self._see_owned(write, uid)
 
@@ -97,16 +102,17 @@ class Invariants:
         standing = self._judge.standing(uid)
         may_be_stray = self._may_be_stray(uid)
         for each in found:
-            if each.broken not in standing.values() or not may_be_stray:
+            tolerated = each.broken in standing.values() or write.type == "ADDED"
+            if not (may_be_stray and tolerated):
                 self.violate("judge", f"{each.name}: {each.broken}")
         if may_be_stray:
             for key in standing:
                 self._after(self._still_broken, uid, key)
 
     def _may_be_stray(self, uid: str) -> bool:
-        orphaned_at = self._orphaned_at.get(uid)
+        made_at = self._stray_at.get(uid)
         now = self._cluster.loop.now
-        return self._late() or (orphaned_at is not None and now < orphaned_at + PATIENCE)
+        return self._late() or (made_at is not None and now < made_at + PATIENCE)
 
     def _still_broken(self, uid: str, key: str) -> None:
         if text := self._judge.standing(uid).get(key):
@@ -116,7 +122,7 @@ class Invariants:
         """Check after 30 seconds without a fault."""
 
         def later() -> None:
-            left = self._last_fault() + PATIENCE - self._cluster.loop.time()
+            left = self._faults.over_at + PATIENCE - self._cluster.loop.time()
             if left > 0:
                 self._cluster.loop.outside(left, later)
             else:
@@ -189,9 +195,12 @@ class Invariants:
         if "deletionTimestamp" in now["metadata"] or annotation(now, ANNOTATION_KEEP) == "true":
             return
         phase = self._phases.get(uid, "")
-        appwrapper = self.appwrapper(uid)
-        attempt = str(((appwrapper or {}).get("status") or {}).get("attempt"))
-        if phase in WITHOUT or attempt != labels(now).get(LABEL_ATTEMPT):
+        appwrapper = self.appwrapper(uid) or {}
+        attempt = str((appwrapper.get("status") or {}).get("attempt"))
+        given_up = phase == "Failed" and CONDITION_RESOURCES_DEPLOYED not in true_conditions(
+            appwrapper
+        )
+        if phase in WITHOUT or given_up or attempt != labels(now).get(LABEL_ATTEMPT):
             made = (
                 f"{resource.plural}/{metadata['name']} of attempt {labels(now).get(LABEL_ATTEMPT)}"
             )
@@ -217,7 +226,7 @@ class Invariants:
             for resource, item in self.owned(uid)
             if resource is PODS and (item.get("status") or {}).get("phase") not in ENDED
         ]
-        if live and not (self._may_be_stray(uid) and self._last_fault() + PATIENCE > now):
+        if live and not (self._may_be_stray(uid) and self._faults.over_at + PATIENCE > now):
             self.violate("quota", f"Kueue released the quota of {uid} while {live} live")
 
     def owned(self, uid: str) -> list[tuple[Resource, JsonObject]]:

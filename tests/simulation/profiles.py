@@ -76,7 +76,13 @@ _FREEZES: Final[Odds] = {
     "write": odds("write", 0.04, **{"429": 0, "500": 0, "409": 0, "freeze_20": 6, "freeze_90": 6}),
     "read": odds("read", 0.02, freeze_20=6),
 }
-_OPERATED: Final = {"Job": 1.0, "PyTorchJob": 2.0, "JobSet": 1.0}
+_OPERATED: Final = {
+    "Job": 1.0,
+    "PyTorchJob": 3.0,
+    "JobSet": 2.0,
+    "RayCluster": 0.5,
+    "LeaderWorkerSet": 0.5,
+}
 
 PROFILES: Final[dict[str, Profile]] = {
     "calm": Profile(),
@@ -85,8 +91,13 @@ PROFILES: Final[dict[str, Profile]] = {
     "crashes": Profile(acts=8, what={**_USERS, "crash": 3.0}, odds=_CRASHES, pods_fail=True),
     "quiet crashes": Profile(acts=4, what={"crash": 1.0}, odds=_CRASHES),
     "nodes": Profile(acts=6, what=_NODES, odds=_LATENCY, pods_fail=True, pods_vanish=0.2),
-    "operators": Profile(acts=6, what=_USERS, odds=_CRASHES, kinds=_OPERATED, pods_fail=True),
     "dual": Profile(acts=6, what=_USERS, odds=_LATENCY, pods_fail=True, skews=(0.0, 45.0)),
+    "operators": Profile(
+        acts=6, what=_USERS, odds=_LATENCY, kinds=_OPERATED, pods_fail=True, pods_vanish=0.1
+    ),
+    "operators crash": Profile(
+        acts=8, what={**_USERS, "crash": 3.0}, odds=_CRASHES, kinds=_OPERATED, pods_fail=True
+    ),
     "freeze": Profile(acts=6, what={**_USERS, "freeze": 3.0}, odds=_FREEZES, pods_fail=True),
 }
 
@@ -94,6 +105,14 @@ PROFILES: Final[dict[str, Profile]] = {
 def draw(choices: Choices, name: str) -> Scenario:
     """Draw a random scenario of a profile."""
     return _Drawing(choices, PROFILES[name]).scenario(name)
+
+
+_ENDLESS: Final = frozenset({"RayCluster", "LeaderWorkerSet"})
+
+
+def _is_endless(body: JsonObject) -> bool:
+    """True if a user must delete the AppWrapper: a component does not end by itself."""
+    return any(each["template"]["kind"] in _ENDLESS for each in body["spec"]["components"])
 
 
 class _Drawing:
@@ -108,6 +127,11 @@ class _Drawing:
             (self._pick(f"{each} arrives", _ARRIVALS), self._body(each)) for each in names
         )
         acts = [self._act(number, names) for number in range(profile.acts)]
+        acts += [
+            Act(_HORIZON, "delete", name)
+            for name, (_, body) in zip(names, bodies, strict=True)
+            if _is_endless(body)
+        ]
         return Scenario(
             name,
             bodies,
@@ -159,6 +183,10 @@ class _Drawing:
                 return workloads.pytorch(name, pods - 1)
             case "JobSet":
                 return workloads.jobs_together(name)
+            case "RayCluster":
+                return workloads.ray(name)
+            case "LeaderWorkerSet":
+                return workloads.leader_and_worker(name)
             case _:
                 options = ("0", "2", "1000")
                 backoff = self._pick(f"{name} has backoffLimit", options, (0.6, 0.2, 0.2))

@@ -119,6 +119,7 @@ _ALL: Final = (
     _one("PyTorchJob", pytorch("x", 2), end="Succeeded"),
     _one("PyTorchJob, retry", pytorch("x", 2, worker=FAILS_ONCE), end="Succeeded"),
     _one("PyTorchJob, suspend", pytorch("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one("workers outlive the master", pytorch("p", worker=FOR_LONG), end="Succeeded"),
     _one("JobSet", jobs_together("x"), end="Succeeded"),
     _one("JobSet, retry", jobs_together("x", **FAILS_ONCE), end="Succeeded"),
     _one("JobSet, suspend", jobs_together("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),

@@ -9,23 +9,13 @@ from typing import Final
 
 from controller.main import Controller
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
-from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.config.configuration import Configuration
 from shared.process.sources import Sources
-from shared.waits.quota import CLUSTER_QUEUES
-from tests.simulation.actors.garbage_collector import GarbageCollector
-from tests.simulation.actors.job_controller import JobController
-from tests.simulation.actors.kubelet import Kubelet
-from tests.simulation.actors.kueue.kueue import Kueue, cluster_queue
+from tests.simulation import programs
 from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
-from tests.simulation.actors.node_lifecycle import NodeLifecycle
-from tests.simulation.actors.nodes import Nodes
-from tests.simulation.actors.operators import start_operators
-from tests.simulation.actors.pod_gc import PodGc
-from tests.simulation.actors.scheduler import Scheduler
-from tests.simulation.acts import QUEUE, Acts
+from tests.simulation.acts import Acts
 from tests.simulation.api.client import SimulatedClient
-from tests.simulation.api.kinds import LOCAL_QUEUES, RESOURCE_FLAVORS
 from tests.simulation.api.store import Write, key_of
 from tests.simulation.choices import Choices
 from tests.simulation.cluster import Cluster
@@ -38,12 +28,11 @@ from tests.simulation.product_log import ProductLog
 from tests.simulation.scenarios import GONE, Act, Scenario
 from tests.simulation.workloads import NAMESPACE
 from tests.support.builders.appwrappers import phase, true_conditions
-from tests.support.builders.autopilot import GPU
 
 _CONFIGURATION: Final = Configuration.model_validate(
     {"controllerManager": {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}}
 )
-_NODES: Final = 4
+_LONG_FREEZE: Final = 60.0  # the admission period
 _LONGEST: Final = 3 * 3600.0
 _STEP: Final = 5.0  # between two looks whether the run is over
 _SETTLES: Final = 60.0
@@ -62,19 +51,13 @@ class World:
         self.scenario = scenario
         self.cluster = cluster = Cluster(choices, keep_trace=keep_trace)
         self.faults = Faults(cluster, until=scenario.faults_until, odds=scenario.odds)
-        self.invariants = Invariants(cluster, lambda: self.faults.over_at, self._may_be_late)
+        self.invariants = Invariants(cluster, self.faults, self._may_be_late)
         self.processes = Processes(cluster, self.faults, self._control)
+        self.faults.freeze = self._freeze
         self.controllers: dict[str, Controller] = {}
-        self.kueue = Kueue(cluster)
-        self.kueue.on_release(self._released)
-        Scheduler(cluster)
-        Kubelet(cluster, faults_until=scenario.faults_until if scenario.pods_fail else 0.0)
-        JobController(cluster)
-        start_operators(cluster)
-        GarbageCollector(cluster)
-        PodGc(cluster, removes_ended=scenario.pods_vanish)
-        self.nodes = Nodes(cluster, NodeLifecycle(cluster))
-        self.acts = Acts(cluster, self.kueue, self.nodes)
+        self.programs = programs.start(cluster, scenario)
+        self.programs.kueue.on_release(self._released)
+        self.acts = Acts(cluster, self.programs.kueue, self.programs.nodes)
         cluster.store.listeners.append(self._tell)
 
     def run(self) -> Outcome:
@@ -84,7 +67,7 @@ class World:
         level = root.level
         root.addHandler(log)
         root.setLevel(logging.INFO)
-        self._populate()
+        programs.populate(self.cluster, self.programs.nodes, self.scenario.capacity)
         self._arrange()
         try:
             self.cluster.loop.run_until_complete(self._live())
@@ -126,27 +109,20 @@ class World:
         await controller.run(asyncio.Event())
 
     def _may_be_late(self) -> bool:
-        """True if a request of this run may take effect when its sender has been replaced."""
-        words = {word for kind in self.faults.injected for word in kind.split()}
-        return len(self.scenario.skews) > 1 or not words.isdisjoint(
-            ("late", "ghost", "freeze", "crash")
-        )
+        """True if a process of this run may act on what it knew before another one acted."""
+        froze = any("freeze" in kind for kind in self.faults.injected)
+        return froze or len(self.scenario.skews) > 1
+
+    def _freeze(self, name: str, seconds: float) -> None:
+        """Freeze a process. When it wakes, periods may be over in which it did not act."""
+        self.processes.freeze(name, seconds)
+        if seconds >= _LONG_FREEZE:
+            for each in self._appwrappers():
+                self.cluster.causes.add(each["metadata"]["uid"], f"{name} was frozen")
 
     def _released(self, release: Release) -> None:
         if release.why in WAITED_FOR:
             self.invariants.see_release(release.uid)
-
-    def _populate(self) -> None:
-        store = self.cluster.store
-        team = {"name": NAMESPACE, "labels": {"mlbatch-team-namespace": "true"}}
-        store.create(NAMESPACES, None, {"metadata": team})
-        store.create(RESOURCE_FLAVORS, None, {"metadata": {"name": "default"}, "spec": {}})
-        amounts = {GPU: str(self.scenario.capacity), "cpu": "100", "memory": "100Gi"}
-        store.create(CLUSTER_QUEUES, None, cluster_queue(QUEUE, **amounts))
-        queue = {"metadata": {"name": "default-queue"}, "spec": {"clusterQueue": QUEUE}}
-        store.create(LOCAL_QUEUES, NAMESPACE, queue)
-        for number in range(_NODES):
-            self.nodes.add(f"n{number}")
 
     def _arrange(self) -> None:
         loop, store = self.cluster.loop, self.cluster.store
@@ -165,7 +141,7 @@ class World:
                 self.processes.crash(running[0], "at a random moment")
             case "freeze" if running:
                 self.faults.count(f"freeze {act.options['seconds']:g}")
-                self.processes.freeze(running[0], **act.options)
+                self._freeze(running[0], **act.options)
             case "crash" | "freeze":
                 pass  # it is restarting
             case _:

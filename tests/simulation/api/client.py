@@ -161,6 +161,9 @@ class SimulatedClient(KubeClient):
     def _arrive(
         self, act: Callable[[], T], place: str, write: bool, reply: asyncio.Future[T]
     ) -> None:
+        if not self.alive:
+            self._faults.land(lambda: self._faults.arrive(self.name, place, act, write=write))
+            return
         result = self._faults.arrive(self.name, place, act, write=write)
         if result is not None:
             self._loop.outside(_ANSWER_TAKES, _deliver, reply, result)
