@@ -35,7 +35,7 @@ class Programs:
 
 def start(cluster: Cluster, scenario: Scenario) -> Programs:
     """Start all programs; the operators only if a component of the scenario needs one."""
-    kueue = Kueue(cluster)
+    kueue = Kueue(cluster, scenario.kueue)
     Scheduler(cluster)
     Kubelet(cluster, faults_until=scenario.faults_until if scenario.pods_fail else 0.0)
     JobController(cluster)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shared.api.objects import JsonObject
+from tests.simulation.actors.kueue.settings import Settings
 from tests.simulation.workloads import (
     config_map,
     job,
@@ -37,7 +38,7 @@ class Scenario:
 
     `odds`: the weights of faults in a random run, by family. No fault is injected after the second
     `faults_until`. `pods_fail` and `pods_vanish`: as in `Profile`. `skews`: one controller for
-    each, with a clock that is so many seconds ahead.
+    each, with a clock that is so many seconds ahead. `kueue`: how Kueue is configured.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Scenario:
     pods_fail: bool = False
     pods_vanish: float = 0.0
     skews: tuple[float, ...] = (0.0,)
+    kueue: Settings = field(default_factory=Settings)
 
 
 def _one(

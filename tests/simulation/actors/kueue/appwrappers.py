@@ -224,4 +224,8 @@ def _assignments(workload: JsonObject) -> list[JsonObject]:
 
 def _compared(pod_set: JsonObject) -> JsonObject:
     """Return what Kueue compares: count and containers, not the name."""
-    return {"count": pod_set["count"], "template": pod_set["template"]}
+    spec = pod_set["template"]["spec"]
+    return {
+        "count": pod_set["count"],
+        **{field: spec.get(field) for field in ("initContainers", "containers")},
+    }

@@ -106,17 +106,16 @@ def pod_sets_of(appwrapper: JsonObject) -> list[JsonObject]:
 
 
 def _reduced(template: JsonObject) -> JsonObject:
-    spec = template["spec"]
-    return {
-        "spec": {
-            field: [
+    spec, found = template["spec"], {}
+    for field in ("initContainers", "containers"):
+        if spec.get(field):
+            found[field] = [
                 {key: each[key] for key in ("name", "image", "resources") if key in each}
                 for each in spec[field]
             ]
-            for field in ("initContainers", "containers")
-            if spec.get(field)
-        }
-    }
+    if spec.get("priorityClassName"):
+        found["priorityClassName"] = spec["priorityClassName"]
+    return {"spec": found}
 
 
 def start(appwrapper: JsonObject, infos: list[JsonObject]) -> None:
@@ -164,12 +163,14 @@ def _known(item: JsonObject, fields: tuple[str, ...]) -> JsonObject:
 
 
 def new_workload(appwrapper: JsonObject, priorities: Mapping[str, int]) -> JsonObject:
-    """Return the Workload that Kueue makes. `priorities`: the WorkloadPriorityClasses."""
+    """Return the Workload that Kueue makes. `priorities`: the classes of workloads and of pods."""
     metadata = appwrapper["metadata"]
-    priority = label(appwrapper, _LABEL_PRIORITY) or ""
+    pod_sets = pod_sets_of(appwrapper)
+    classes = [each["template"]["spec"].get("priorityClassName") for each in pod_sets]
+    priority = label(appwrapper, _LABEL_PRIORITY) or next(filter(None, classes), "")
     spec: JsonObject = {
         "queueName": queue_of(appwrapper),
-        "podSets": pod_sets_of(appwrapper),
+        "podSets": pod_sets,
         "priority": priorities.get(priority, 0),
         "active": True,
     }

@@ -26,7 +26,7 @@ class Settings:
     `finishes_orphans`: Kueue finishes the Workload as soon as the AppWrapper is being deleted. That
     is the feature gate FinishOrphanedWorkloads, on since 0.18.
     `children`: Kinds that Kueue manages itself, so that it suspends them under an AppWrapper
-    without admission. `priorities`: the WorkloadPriorityClasses.
+    without admission. `priorities`: the values of the classes, of workloads and of pods.
     """
 
     pods_ready: PodsReady | None = field(default_factory=PodsReady)
