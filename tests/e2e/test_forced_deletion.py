@@ -15,7 +15,7 @@ from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import ResearchTeam, container_of, ended
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DELETING, DEPLOYED, QUOTA, condition
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, condition
 from tests.support.patience import comes_to
 
 ITS_OWN_GRACE = 3600

@@ -15,7 +15,7 @@ from tests.e2e.product_pods import SYSTEM, all_pods, identities, process_of
 from tests.e2e.research_team import ResearchTeam, container_of
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.lives import DEPLOYED, QUOTA, READY
+from tests.support.life_record import DEPLOYED, QUOTA, READY
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

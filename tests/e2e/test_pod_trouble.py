@@ -16,7 +16,7 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.lives import READY, UNHEALTHY, Condition, condition
+from tests.support.life_record import READY, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

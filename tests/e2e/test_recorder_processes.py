@@ -20,7 +20,7 @@ from tests.e2e.recorded import (
 from tests.e2e.research_team import TEAM, ResearchTeam, container_of
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import UNHEALTHY, unhealthy_reasons
+from tests.support.life_record import UNHEALTHY, unhealthy_reasons
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

@@ -16,7 +16,7 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import (
+from tests.support.life_record import (
     DEPLOYED,
     QUOTA,
     READY,

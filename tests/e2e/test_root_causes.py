@@ -17,7 +17,7 @@ from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam
 from tests.support.builders.appwrappers import phase
 from tests.support.cluster.explaining import explain
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import UNHEALTHY, condition
+from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
 
 Lives = dict[str, Life]

@@ -26,14 +26,14 @@ class Acts:
         self._cluster = cluster
         self._kueue = kueue
         self._nodes = nodes
-        self._user = User(cluster, NAMESPACE)
+        self.user = User(cluster, NAMESPACE)
         self._acts: dict[str, Callable[[str, str, float], object]] = {
             "evict": lambda _name, uid, _seconds: kueue.preempt(uid),
             "deactivate": self._deactivate,
             "hold": self._hold,
-            "delete": lambda name, _uid, _seconds: self._user.delete(name),
+            "delete": lambda name, _uid, _seconds: self.user.delete(name),
             "delete component": lambda name, _uid, _seconds: self._delete_component(name),
-            "delete pod": lambda name, _uid, _seconds: self._user.delete_pod(name),
+            "delete pod": lambda name, _uid, _seconds: self.user.delete_pod(name),
             "delete Workload": lambda _name, uid, _seconds: kueue.delete_workload(uid),
             "evacuate": self._evacuate,
             "silence": self._silence,
@@ -51,17 +51,17 @@ class Acts:
         self._cluster.loop.outside(seconds, act, *args)
 
     def _deactivate(self, name: str, uid: str, seconds: float) -> None:
-        self._user.deactivate(name)
-        self._cluster.loop.outside(seconds, lambda: self._user.deactivate(name, active=True))
+        self.user.deactivate(name)
+        self._cluster.loop.outside(seconds, lambda: self.user.deactivate(name, active=True))
 
     def _hold(self, name: str, uid: str, seconds: float) -> None:
         """Stop the queue, which evicts all AppWrappers in it."""
-        self._user.stop_cluster_queue(QUEUE)
-        self._later(seconds, self._user.stop_cluster_queue, QUEUE, "None")
+        self.user.stop_cluster_queue(QUEUE)
+        self._later(seconds, self.user.stop_cluster_queue, QUEUE, "None")
 
     def _delete_component(self, name: str) -> None:
         for index in range(3):
-            if self._user.delete_component(name, index):
+            if self.user.delete_component(name, index):
                 return
 
     def _evacuate(self, name: str, uid: str, seconds: float) -> None:

@@ -55,6 +55,7 @@ class World:
         self.processes = Processes(cluster, self.faults, self._control)
         self.faults.freeze = self._freeze
         self.controllers: dict[str, Controller] = {}
+        self.over_at = 0  # the revision at which the run's end was judged
         self.programs = programs.start(cluster, scenario)
         self.programs.kueue.on_release(self._released)
         self.acts = Acts(cluster, self.programs.kueue, self.programs.nodes)
@@ -151,6 +152,7 @@ class World:
         for number, skew in enumerate(self.scenario.skews):
             self.processes.start(f"c{number}", timedelta(seconds=skew))
         await self._until_over()
+        self.over_at = self.cluster.store.revision
         self.ends = {**{body["metadata"]["name"]: GONE for _, body in self.scenario.appwrappers}}
         self.ends |= {each["metadata"]["name"]: phase(each) for each in self._appwrappers()}
         for text in self._unfinished():

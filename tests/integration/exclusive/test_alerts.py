@@ -27,12 +27,13 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
 from tests.support.cluster.gpu_nodes import gpu_nodes
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.lives import NAMESPACE, QUOTA, READY, Lives, requesting
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.people import admin
 from tests.support.cluster.prometheus import Prometheus, build_prometheus, prometheus
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.resources import JOBS
 from tests.support.cluster.slack_fleet import SLACK, queue, slack_fleet
+from tests.support.life_record import QUOTA, READY
 from tests.support.manifests import ROOT
 from tests.support.patience import comes_to
 from tests.support.walkthrough import Person, blocks_of

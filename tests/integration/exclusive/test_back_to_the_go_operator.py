@@ -18,8 +18,9 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.crashes import controller_away
 from tests.support.cluster.followed import until_said
 from tests.support.cluster.life import exists, listed
-from tests.support.cluster.lives import DEPLOYED, NAMESPACE, READY, Lives, config_map
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS
+from tests.support.life_record import DEPLOYED, READY
 from tests.support.manifests import ROOT
 from tests.support.walkthrough import blocks_of
 

@@ -15,10 +15,11 @@ from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import member_of
 from tests.support.cluster.answers import created
-from tests.support.cluster.failing_lives import ended, failing, retries
+from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import DELETING, NAMESPACE, Lives
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.life_record import DELETING, retries
 from tests.support.patience import comes_to
 
 LONG = "1h"

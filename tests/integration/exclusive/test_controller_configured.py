@@ -14,17 +14,9 @@ from tests.support.builders.jobs import restarted_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import member_of
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    Condition,
-    Lives,
-    condition,
-    slow_to_go,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.life_record import DEPLOYED, QUOTA, READY, Condition, condition
 from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}

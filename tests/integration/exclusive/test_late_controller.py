@@ -14,10 +14,11 @@ from tests.support.builders.jobs import job, restarted_job
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE as LIVES
-from tests.support.cluster.lives import READY, Lives, unhealthy_reasons
+from tests.support.cluster.lives import Lives
 from tests.support.cluster.resources import JOBS
 from tests.support.cluster.sample_team import SUCCEEDED, Team, quota_reserved
 from tests.support.cluster.stages import CRASH_LOOP, IMPATIENT, LONG, falls
+from tests.support.life_record import READY, unhealthy_reasons
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 

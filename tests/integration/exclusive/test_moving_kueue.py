@@ -14,20 +14,10 @@ from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.another_team import another_team
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    lives_documents,
-    requesting,
-    revisions,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, lives_documents, requesting
 from tests.support.cluster.moved_kueue import move_kueue
 from tests.support.cluster.reconfigured import pause_resets
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, revisions
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
 from tests.support.patience import comes_to

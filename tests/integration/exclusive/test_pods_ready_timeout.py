@@ -14,7 +14,8 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.gpu_nodes import typed
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DEPLOYED, NAMESPACE, QUOTA, UNHEALTHY, Lives, condition
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.life_record import DEPLOYED, QUOTA, UNHEALTHY, condition
 from tests.support.walkthrough import commands_below
 
 pytestmark = pytest.mark.kueue

@@ -21,9 +21,10 @@ from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
 from tests.support.cluster.hot_loops import passes
 from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.lives import DELETING, DEPLOYED, QUOTA, READY, condition, config_map
+from tests.support.cluster.lives import config_map
 from tests.support.cluster.registrations import unjudged
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS, REPLICA_SETS, WORKLOADS
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, condition
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE

@@ -16,7 +16,8 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.builders.pods import pod
 from tests.support.cluster.crashes import controller_away
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import DEPLOYED, NAMESPACE, READY, UNHEALTHY, Lives
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.life_record import DEPLOYED, READY, UNHEALTHY
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

@@ -25,7 +25,6 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.crashes import Successor, controller_away, dies
 from tests.support.cluster.gpu_nodes import RUNS, gpu_job
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import QUOTA, UNHEALTHY, condition
 from tests.support.cluster.racks import (
     PREFERRED,
     RACK,
@@ -36,6 +35,7 @@ from tests.support.cluster.racks import (
     racks_team,
 )
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.life_record import QUOTA, UNHEALTHY, condition
 from tests.support.patience import comes_to
 
 SOON = AT_ONCE | {"warmupGracePeriodDuration": "10s"}

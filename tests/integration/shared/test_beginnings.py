@@ -12,20 +12,18 @@ from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.followed import followed
 from tests.support.cluster.life import exists
-from tests.support.cluster.lives import (
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map
+from tests.support.cluster.resources import JOBS, STATEFUL_SETS
+from tests.support.life_record import (
     DEPLOYED,
-    NAMESPACE,
     QUOTA,
     READY,
     UNHEALTHY,
     Condition,
-    Lives,
     condition,
-    config_map,
     steps,
     unhealthy_reasons,
 )
-from tests.support.cluster.resources import JOBS, STATEFUL_SETS
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue

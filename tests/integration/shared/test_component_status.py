@@ -23,16 +23,7 @@ from tests.support.cluster.another_team import member_of
 from tests.support.cluster.answers import answer
 from tests.support.cluster.deletion_blockers import blocked, set_finalizers
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Condition,
-    Lives,
-    condition,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import (
     DEPLOYMENTS,
     JOB_SETS,
@@ -42,6 +33,7 @@ from tests.support.cluster.resources import (
     STATEFUL_SETS,
 )
 from tests.support.cluster.stages import IMPATIENT, LONG, NOW, waits_for_no_pod
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
 
 

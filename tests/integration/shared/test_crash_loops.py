@@ -11,14 +11,8 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.builders.jobs import pytorch_job, restarted_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-)
+from tests.support.cluster.lives import Lives
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]

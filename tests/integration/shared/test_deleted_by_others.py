@@ -17,20 +17,9 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    config_map,
-    slow_to_go,
-    steps,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map, slow_to_go
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
 
 LONG = "1h"
 HELD = (QUOTA, DEPLOYED)

@@ -14,17 +14,9 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job, scaled
 from tests.support.cluster.deletion_blockers import HOLD, set_finalizers
 from tests.support.cluster.life import exists
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    config_map,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue

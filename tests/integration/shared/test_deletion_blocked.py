@@ -18,17 +18,9 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.at_once import UnderWay, under_way
 from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
 from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    Lives,
-    condition,
-    config_map,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, condition
 from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE
 

@@ -13,7 +13,8 @@ from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.controller_log import entries_about, moves_in
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import NAMESPACE, READY, Lives
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.life_record import READY
 from tests.support.manifests import ROOT
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to

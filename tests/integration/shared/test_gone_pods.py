@@ -8,14 +8,7 @@ from tests.support.builders.jobs import job, restarted_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import member_of
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    Lives,
-    unhealthy_reasons,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
 from tests.support.cluster.stages import (
     CRASH_LOOP,
@@ -27,6 +20,7 @@ from tests.support.cluster.stages import (
     running,
     waits_for_no_pod,
 )
+from tests.support.life_record import DEPLOYED, QUOTA, READY, unhealthy_reasons
 from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}

@@ -18,17 +18,8 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    slow_to_go,
-    steps,
-)
+from tests.support.cluster.lives import Lives, slow_to_go
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
 
 LONG = "1h"
 HELD = (QUOTA, DEPLOYED)

@@ -10,8 +10,9 @@ from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import NAMESPACE, READY, Lives, requesting
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.resources import WORKLOADS
+from tests.support.life_record import READY
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue

@@ -6,7 +6,8 @@ from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
-from tests.support.cluster.lives import NAMESPACE, READY, Lives
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.life_record import READY
 from tests.support.observer.controller_words import ControllerWords
 
 PHASES = (

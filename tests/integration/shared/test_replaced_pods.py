@@ -9,15 +9,13 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import (
+from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.life_record import (
     DEPLOYED,
-    NAMESPACE,
     QUOTA,
     READY,
     UNHEALTHY,
-    Lives,
     condition,
-    slow_to_go,
     steps,
     unhealthy_reasons,
 )

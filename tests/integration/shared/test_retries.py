@@ -18,21 +18,21 @@ from tests.support.builders.appwrappers import (
 )
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
-from tests.support.cluster.failing_lives import ended, failing, retries
+from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.life import exists
-from tests.support.cluster.lives import (
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.cluster.resources import JOBS
+from tests.support.life_record import (
     DELETING,
     DEPLOYED,
-    NAMESPACE,
     QUOTA,
     READY,
     UNHEALTHY,
-    Lives,
     condition,
+    retries,
     steps,
     unhealthy_reasons,
 )
-from tests.support.cluster.resources import JOBS
 
 LONG = "1h"
 ONCE = [("",), ("Suspended",), ("Resuming",), ("Running",)]

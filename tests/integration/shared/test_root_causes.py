@@ -22,7 +22,8 @@ from tests.support.cluster.failed_workers import (
     world_of,
 )
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import Lives, unhealthy_reasons
+from tests.support.cluster.lives import Lives
+from tests.support.life_record import unhealthy_reasons
 
 RESET = "connection reset by peer"
 PEER_LOSS = f"torch.distributed.DistBackendError: {RESET}"

@@ -22,8 +22,9 @@ from tests.support.cluster.failed_workers import (
     running,
     world_of,
 )
-from tests.support.cluster.lives import NAMESPACE, UNHEALTHY, Lives, condition, slow_to_go
+from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
 from tests.support.cluster.resources import PYTORCH_JOBS
+from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
 
 LOST = raised("torch.distributed.DistBackendError: connection reset by peer", recoverable=True)

@@ -8,19 +8,9 @@ from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, master_and_workers
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    slow_to_go,
-    steps,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
 from tests.support.cluster.resources import JOBS
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
 from tests.support.observer.observer import Observer
 
 RUNS = {QUOTA, DEPLOYED, READY}

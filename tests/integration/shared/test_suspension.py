@@ -18,20 +18,8 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    config_map,
-    requesting,
-    revisions,
-    slow_to_go,
-    steps,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map, requesting, slow_to_go
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, revisions, steps
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue

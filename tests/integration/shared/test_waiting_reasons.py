@@ -8,9 +8,10 @@ from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed, until_said
-from tests.support.cluster.lives import NAMESPACE, QUOTA, Lives, condition, requesting
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES, LOCAL_QUEUES
+from tests.support.life_record import QUOTA, condition
 from tests.support.team import own
 
 pytestmark = pytest.mark.kueue

@@ -18,16 +18,9 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    Lives,
-    slow_to_go,
-    steps,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
 from tests.support.cluster.resources import CLAIMS, JOBS, STATEFUL_SETS
+from tests.support.life_record import DEPLOYED, QUOTA, READY, steps
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue

@@ -4,7 +4,8 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DELETING, DEPLOYED, NAMESPACE, QUOTA, Condition, condition
+from tests.support.cluster.lives import NAMESPACE
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, Condition, condition
 
 HOLD = "example.com/hold"
 

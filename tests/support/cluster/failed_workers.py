@@ -15,7 +15,8 @@ from shared.api.times import format_precise_time, format_time, parse_time
 from tests.support.builders.appwrappers import phase, version_of
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import NAMESPACE, UNHEALTHY, Lives, condition
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
 from worker import error_document, termination_message
 from worker.record import USER, ErrorRecord

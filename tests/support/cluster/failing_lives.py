@@ -4,17 +4,12 @@ from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import true_conditions, version_of
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DEPLOYED, QUOTA
+from tests.support.life_record import DEPLOYED, QUOTA
 
 
 def failing(name: str, **simulation: str) -> JsonObject:
     """Builds a pod that fails soon after it runs."""
     return pod(name, **{"run_for": "300ms", "exit_code": "1"} | simulation)
-
-
-def retries(item: JsonObject) -> int:
-    """Returns the number of spent retries."""
-    return int(item["status"].get("resettingCount", 0))
 
 
 async def ended(life: Life, *, after: JsonObject) -> JsonObject:

@@ -10,6 +10,7 @@ from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
+from tests.support.life_record import phases
 from tests.support.patience import PATIENCE_SECONDS
 
 
@@ -111,11 +112,7 @@ class Life:
 
     def phases(self) -> list[str]:
         """Returns its phases in order, each once in a row."""
-        seen: list[str] = []
-        for event in self.events:
-            if not seen or seen[-1] != phase(event.object):
-                seen.append(phase(event.object))
-        return seen
+        return phases(self)
 
     async def check_the_promise_to_kueue(self) -> None:
         """Asserts that no status reported resources, or quota, as free while pods had them.

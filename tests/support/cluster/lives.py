@@ -1,14 +1,14 @@
 """A team whose quota one workload can fill, and whole lives of AppWrappers in its namespace."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, EVENTS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
-from tests.support.builders.appwrappers import phase, true_conditions
+from tests.support.builders.appwrappers import true_conditions
 from tests.support.cluster.another_team import team_documents
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.resources import RESOURCE_QUOTAS, WORKLOADS
@@ -16,11 +16,6 @@ from tests.support.patience import comes_to
 from tests.support.team import own
 
 NAMESPACE = own("lives")
-QUOTA = "QuotaReserved"
-DEPLOYED = "ResourcesDeployed"
-READY = "PodsReady"
-UNHEALTHY = "Unhealthy"
-DELETING = "DeletingResources"
 
 
 def lives_documents() -> list[JsonObject]:
@@ -32,31 +27,6 @@ def lives_documents() -> list[JsonObject]:
         if resource["name"] == "cpu":
             resource["nominalQuota"] = 2
     return documents
-
-
-class Condition(NamedTuple):
-    """The values of one condition."""
-
-    status: str
-    reason: str
-    message: str
-
-
-def condition(item: JsonObject, kind: str) -> Condition:
-    """Returns a condition; fails if the AppWrapper has none of that type."""
-    [found] = [each for each in item["status"]["conditions"] if each["type"] == kind]
-    return Condition(found["status"], found["reason"], found["message"])
-
-
-def steps(life: Life, *conditions: str) -> list[tuple[str, ...]]:
-    """Returns the phases, each with its True conditions among `conditions`; every change once."""
-    seen: list[tuple[str, ...]] = []
-    for event in life.events:
-        held = true_conditions(event.object)
-        step = (phase(event.object), *(each for each in conditions if each in held))
-        if not seen or seen[-1] != step:
-            seen.append(step)
-    return seen
 
 
 class Lives:
@@ -224,25 +194,3 @@ def slow_to_go(body: JsonObject) -> JsonObject:
 
 def config_map(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
-
-
-def unhealthy_reasons(life: Life) -> list[str]:
-    """Returns the reasons of Unhealthy while it was True, each once in a row."""
-    seen: list[str] = []
-    for event in life.events:
-        if UNHEALTHY in true_conditions(event.object):
-            reason = condition(event.object, UNHEALTHY).reason
-            if seen[-1:] != [reason]:
-                seen.append(reason)
-    return seen
-
-
-def revisions(life: Life, phases: Iterable[str]) -> dict[str, int]:
-    """Returns phase → the revision at which it was first seen."""
-    wanted = set(phases)
-    found: dict[str, int] = {}
-    for event in life.events:
-        at = phase(event.object)
-        if at in wanted:
-            found.setdefault(at, int(event.object["metadata"]["resourceVersion"]))
-    return found

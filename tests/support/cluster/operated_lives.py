@@ -10,16 +10,14 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.builders.jobs import job
 from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import (
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
+from tests.support.life_record import (
     DEPLOYED,
-    NAMESPACE,
     QUOTA,
     READY,
     UNHEALTHY,
     Condition,
-    Lives,
     condition,
-    requesting,
     revisions,
     steps,
 )

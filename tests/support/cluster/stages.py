@@ -5,7 +5,7 @@ from typing import Any
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import READY, condition
+from tests.support.life_record import READY, condition
 
 # A test reports the state of these pods in place of their node.
 UNTOLD = {"hang": "pending"}

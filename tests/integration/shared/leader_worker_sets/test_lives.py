@@ -29,19 +29,11 @@ from tests.support.builders.wrapped_kinds import LEADER_WORKER_SET, NAME
 from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
 from tests.support.cluster.followed import followed, said, until_said
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    UNHEALTHY,
-    Condition,
-    Lives,
-    condition,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
 from tests.support.cluster.served_kinds import converted_by_nobody, served, undefined
 from tests.support.cluster.submitting_team import Team
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
 
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"

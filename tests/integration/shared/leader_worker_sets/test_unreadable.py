@@ -10,17 +10,10 @@ from tests.support.builders.jobs import job
 from tests.support.builders.operated_kinds import leader_worker_set
 from tests.support.cluster.followed import until_said
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import (
-    DELETING,
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    Lives,
-    condition,
-    config_map,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS, LEADER_WORKER_SETS
 from tests.support.cluster.served_kinds import converted_by_nobody, served, set_conversion
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, condition
 from tests.support.patience import comes_to
 
 UNREADABLE = "ComponentUnreadable"

@@ -10,8 +10,9 @@ from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.operated_kinds import mpi_job
 from tests.support.cluster.followed import followed, said
 from tests.support.cluster.life import exists
-from tests.support.cluster.lives import NAMESPACE, UNHEALTHY, Lives
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.served_kinds import served
+from tests.support.life_record import UNHEALTHY
 
 # In the version that serves PyTorchJobs: the controller remembers what else that serves.
 MPI_JOBS_V1 = Resource("kubeflow.org", "v1", "mpijobs", "MPIJob")

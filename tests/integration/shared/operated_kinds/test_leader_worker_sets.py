@@ -13,17 +13,7 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.builders.operated_kinds import always, leader_worker_set
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.failing_lives import ended
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    steps,
-    unhealthy_reasons,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.operated_lives import (
     RUNNING,
     RUNS,
@@ -45,6 +35,15 @@ from tests.support.cluster.resources import (
     WORKLOADS,
 )
 from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
+from tests.support.life_record import (
+    DEPLOYED,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    condition,
+    steps,
+    unhealthy_reasons,
+)
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

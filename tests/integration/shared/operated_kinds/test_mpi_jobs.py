@@ -11,17 +11,7 @@ from tests.support.builders.operated_kinds import mpi_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import (
-    DEPLOYED,
-    NAMESPACE,
-    QUOTA,
-    READY,
-    UNHEALTHY,
-    Lives,
-    condition,
-    steps,
-    unhealthy_reasons,
-)
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.operated_lives import (
     RUNNING,
     RUNS,
@@ -38,6 +28,15 @@ from tests.support.cluster.operated_lives import (
 )
 from tests.support.cluster.resources import JOBS, MPI_JOBS, SERVICES
 from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
+from tests.support.life_record import (
+    DEPLOYED,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    condition,
+    steps,
+    unhealthy_reasons,
+)
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long

@@ -1,0 +1,78 @@
+"""Questions about the recorded changes of one AppWrapper, on a real cluster or a simulated one."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from shared.api.objects import JsonObject
+from shared.kube.responses import WatchEvent
+from tests.support.builders.appwrappers import phase, true_conditions
+
+QUOTA: Final = "QuotaReserved"
+DEPLOYED: Final = "ResourcesDeployed"
+READY: Final = "PodsReady"
+UNHEALTHY: Final = "Unhealthy"
+DELETING: Final = "DeletingResources"
+
+
+class Recorded(Protocol):
+    """The changes of one AppWrapper, in etcd's order."""
+
+    @property
+    def events(self) -> Sequence[WatchEvent]: ...
+
+
+class Condition(NamedTuple):
+    """The values of one condition."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def condition(item: JsonObject, kind: str) -> Condition:
+    """Returns a condition; fails if the AppWrapper has none of that type."""
+    [found] = [each for each in item["status"]["conditions"] if each["type"] == kind]
+    return Condition(found["status"], found["reason"], found["message"])
+
+
+def phases(life: Recorded) -> list[str]:
+    """Returns its phases in order, each once in a row."""
+    return [step for (step,) in steps(life)]
+
+
+def steps(life: Recorded, *conditions: str) -> list[tuple[str, ...]]:
+    """Returns the phases, each with its True conditions among `conditions`; every change once."""
+    seen: list[tuple[str, ...]] = []
+    for event in life.events:
+        held = true_conditions(event.object)
+        step = (phase(event.object), *(each for each in conditions if each in held))
+        if not seen or seen[-1] != step:
+            seen.append(step)
+    return seen
+
+
+def unhealthy_reasons(life: Recorded) -> list[str]:
+    """Returns the reasons of Unhealthy while it was True, each once in a row."""
+    seen: list[str] = []
+    for event in life.events:
+        if UNHEALTHY in true_conditions(event.object):
+            reason = condition(event.object, UNHEALTHY).reason
+            if seen[-1:] != [reason]:
+                seen.append(reason)
+    return seen
+
+
+def revisions(life: Recorded, phases: Iterable[str]) -> dict[str, int]:
+    """Returns phase → the revision at which it was first seen."""
+    wanted = set(phases)
+    found: dict[str, int] = {}
+    for event in life.events:
+        at = phase(event.object)
+        if at in wanted:
+            found.setdefault(at, int(event.object["metadata"]["resourceVersion"]))
+    return found
+
+
+def retries(item: JsonObject) -> int:
+    """Returns the number of spent retries."""
+    return int(item["status"].get("resettingCount", 0))
