@@ -12,7 +12,8 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeVarTuple, Unpack
 
 from shared.api.times import format_time
 
@@ -22,6 +23,8 @@ EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 PROCESS: ContextVar[str | None] = ContextVar("PROCESS", default=None)
 """The simulated process (a controller) that the current task belongs to."""
 
+Arguments = TypeVarTuple("Arguments")
+Timer = tuple[float, int, events.TimerHandle]
 Work = Generator[Any, None, Any] | Coroutine[Any, Any, Any]
 
 
@@ -43,36 +46,18 @@ class NumberedTask(asyncio.Task[Any]):
         return self is other
 
 
-class _Selector:
-    """The loop's selector: it advances the time instead of waiting."""
-
-    def __init__(self, loop: "VirtualLoop") -> None:
-        self._loop = loop
-
-    def select(self, timeout: float | None) -> tuple[()]:
-        if timeout is None:
-            raise Deadlock("no task can ever run again")
-        if timeout > 0:
-            self._loop.now += timeout
-        return ()
-
-    def close(self) -> None:
-        """Close nothing: there are no descriptors."""
-
-
 class VirtualLoop(asyncio.BaseEventLoop):
     """Run tasks in virtual time. `now` is in seconds since EPOCH."""
 
-    # The base class's own, which its type does not show.
-    _ready: deque[events.Handle]
-    _scheduled: list[events.TimerHandle]
+    _ready: deque[events.Handle]  # the base class's own
+    _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
         self.tasks_of: dict[str, dict[int, NumberedTask]] = {}
-        self._selector = _Selector(self)
-        self._clock_resolution = 1e-9
+        self._timers: list[Timer] = []
+        self._timers_made = 0
         self._tasks_made = 0
         self._frozen: dict[str, list[events.Handle]] = {}
         self._outside = copy_context()
@@ -80,10 +65,33 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._numbered_task)
 
     def __del__(self) -> None:
-        """Warn of nothing: there is nothing to close."""
+        """Warn of nothing: an open loop holds no descriptors."""
 
     def time(self) -> float:
         return self.now
+
+    def call_soon(
+        self,
+        callback: Callable[[Unpack[Arguments]], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> events.Handle:
+        """Do as the base class, without its checks."""
+        handle = events.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Arguments]], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> events.TimerHandle:
+        """Do as the base class, and keep the order of calls at the same time."""
+        handle = events.TimerHandle(when, callback, args, self, context)
+        self._add_timer(handle)
+        return handle
 
     def outside(self, delay: float, callback: Callable[..., object], *args: Any) -> None:
         """Call back after `delay` seconds as no process: neither crash nor freeze stops it."""
@@ -99,7 +107,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         held = self._frozen.pop(process, [])
         for handle in held:
             if isinstance(handle, events.TimerHandle):
-                heapq.heappush(self._scheduled, handle)
+                self._add_timer(handle)
             else:
                 self._ready.append(handle)
 
@@ -109,8 +117,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _hold(self) -> None:
         """Set the callbacks and timers of frozen processes aside."""
         self._ready = deque(each for each in self._ready if not self._held(each))
-        self._scheduled = [each for each in self._scheduled if not self._held(each)]
-        heapq.heapify(self._scheduled)
+        self._timers = [each for each in self._timers if not self._held(each[2])]
+        heapq.heapify(self._timers)
 
     def _held(self, handle: events.Handle) -> bool:
         context: Context = handle._context  # type: ignore[attr-defined]
@@ -121,9 +129,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return True
 
     def _run_once(self) -> None:
+        """Run what is ready, else what is due next. `run_forever` repeats it. Raise Deadlock."""
         if self._frozen:
             self._hold()
-        super()._run_once()  # type: ignore[misc]
+        ready, timers = self._ready, self._timers
+        if not ready and not self._stopping:
+            if not timers:
+                raise Deadlock("no task can ever run again")
+            self.now = max(self.now, timers[0][0])
+        while timers and timers[0][0] <= self.now:
+            ready.append(heapq.heappop(timers)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def _add_timer(self, handle: events.TimerHandle) -> None:
+        self._timers_made += 1
+        heapq.heappush(self._timers, (handle.when(), self._timers_made, handle))
 
     def _numbered_task(
         self, loop: asyncio.AbstractEventLoop, work: Work, *, context: Context | None = None
@@ -136,9 +159,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
             tasks[task.number] = task
             task.add_done_callback(lambda done: tasks.pop(done.number, None))
         return task
-
-    def _process_events(self, found: object) -> None:
-        """Process nothing: there are no descriptors."""
 
     def _write_to_self(self) -> None:
         """Wake nobody: there are no threads."""
@@ -166,4 +186,9 @@ class VirtualClock:
 
 def stamp(seconds: float) -> str:
     """Return the time at `seconds` as the API server writes it."""
+    return _stamp(int(seconds))
+
+
+@lru_cache(maxsize=1024)
+def _stamp(seconds: int) -> str:
     return format_time(EPOCH + timedelta(seconds=seconds))
