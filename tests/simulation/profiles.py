@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from shared.api.objects import JsonObject
 from tests.simulation import workloads
+from tests.simulation.actors.kueue.settings import OLDEST, WITH_JOBS, Settings
 from tests.simulation.choices import Choices
 from tests.simulation.faults import odds
 from tests.simulation.scenarios import Act, Scenario
@@ -45,6 +46,8 @@ _USERS: Final = {
     "delete pod": 1.0,
     "evacuate": 1.0,
     "hold": 0.3,
+    "deactivate": 0.5,
+    "delete Workload": 0.5,
 }
 _NODES: Final = {"evacuate": 3.0, "silence": 2.0, "evict": 1.0, "delete pod": 1.0}
 _LATENCY: Final = {"latency": (0.9, 0.08, 0.015, 0.005), "event": (0.9, 0.06, 0.03, 0.01)}
@@ -141,6 +144,7 @@ class _Drawing:
             pods_fail=profile.pods_fail,
             pods_vanish=profile.pods_vanish,
             skews=profile.skews,
+            kueue=self._pick("Kueue", (Settings(), WITH_JOBS, OLDEST), (0.4, 0.4, 0.2)),
         )
 
     def _pick(self, place: str, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
@@ -151,7 +155,7 @@ class _Drawing:
         chosen = self._pick(f"act {number}", [*what], [*what.values()])
         at, target = self._pick(f"act {number} at", _MOMENTS), self._pick(f"act {number} on", names)
         seconds = self._pick(f"act {number} lasts", (60.0, 5.0, 20.0, 600.0))
-        lasts = chosen in ("hold", "evacuate", "silence", "outage", "freeze")
+        lasts = chosen in ("hold", "deactivate", "evacuate", "silence", "outage", "freeze")
         limit = 30.0 if chosen == "outage" else 600.0
         return Act(at, chosen, target, {"seconds": min(limit, seconds)} if lasts else {})
 

@@ -21,19 +21,23 @@ class PodsReady:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The defaults are those of Kueue 0.19, with the integrations of the local cluster.
+    """The defaults are those of Kueue 0.19, with the integration of AppWrappers only.
 
     `finishes_orphans`: Kueue finishes the Workload as soon as the AppWrapper is being deleted. That
     is the feature gate FinishOrphanedWorkloads, on since 0.18.
     `children`: Kinds that Kueue manages itself, so that it suspends them under an AppWrapper
-    without admission. `priorities`: the values of the classes, of workloads and of pods.
+    without admission. That helps the product: stray Jobs do not run. `priorities`: the values of
+    the classes, of workloads and of pods.
     """
 
     pods_ready: PodsReady | None = field(default_factory=PodsReady)
     finishes_orphans: bool = True
-    children: frozenset[Resource] = frozenset({JOBS})
+    children: frozenset[Resource] = frozenset()
     priorities: Mapping[str, int] = field(default_factory=dict)
 
 
 OLDEST: Final = Settings(pods_ready=None, finishes_orphans=False)
 """The defaults of Kueue 0.16, the oldest that the product supports."""
+
+WITH_JOBS: Final = Settings(children=frozenset({JOBS}))
+"""The integrations of the local cluster."""

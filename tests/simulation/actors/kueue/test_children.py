@@ -2,7 +2,7 @@
 
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.simulation.actors.kueue.bench import JOB, NAMESPACE, Bench
-from tests.simulation.actors.kueue.settings import Settings
+from tests.simulation.actors.kueue.settings import WITH_JOBS
 from tests.simulation.api.kinds import JOBS
 
 
@@ -26,14 +26,14 @@ def job(bench: Bench) -> JsonObject:
 
 
 def test_a_job_of_an_admitted_appwrapper_runs() -> None:
-    bench = Bench()
+    bench = Bench(WITH_JOBS)
     make_job(bench, bench.started("a"))
     assert "suspend" not in job(bench)["spec"]
 
 
 def test_a_job_that_is_made_without_admission_is_suspended() -> None:
     """shouldSuspendChildJob: the Workload is not admitted."""
-    bench = Bench(pods="0")
+    bench = Bench(WITH_JOBS, pods="0")
     uid = bench.submit("a")
     bench.run()
     make_job(bench, uid)
@@ -42,7 +42,7 @@ def test_a_job_that_is_made_without_admission_is_suspended() -> None:
 
 def test_a_job_is_suspended_at_its_next_write_after_the_appwrapper_finished() -> None:
     """shouldSuspendChildJob: there is no unfinished Workload; only Job events start a pass."""
-    bench = Bench()
+    bench = Bench(WITH_JOBS)
     make_job(bench, bench.started("a"))
     bench.report("a", "Succeeded", QuotaReserved=False)
     assert "suspend" not in job(bench)["spec"]
@@ -52,7 +52,7 @@ def test_a_job_is_suspended_at_its_next_write_after_the_appwrapper_finished() ->
 
 
 def test_a_kind_without_an_integration_is_left_alone() -> None:
-    bench = Bench(Settings(children=frozenset()), pods="0")
+    bench = Bench(pods="0")
     uid = bench.submit("a")
     bench.run()
     make_job(bench, uid)
