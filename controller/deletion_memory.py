@@ -1,5 +1,6 @@
 """The part of the memory about deletions: sent deletes and their results."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -76,6 +77,11 @@ class Deletions:
         known = self._memory.known(appwrapper_uid).deletion
         return known is not None and uid in known.absent
 
+    def absent(self, appwrapper_uid: str) -> Collection[str]:
+        """Return the UIDs of objects that are known to be gone."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known.absent if known else ()
+
     def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
         """Record that the API server, or a webhook, rejected a delete."""
         self._of(appwrapper_uid).refused[uid] = message
@@ -145,11 +151,16 @@ class Deletions:
         if known is not None:
             known.clear_since = None
 
-    def end(self, appwrapper_uid: str) -> None:
-        """Forget a finished deletion, but not whether all pods of the attempt existed."""
+    def end(self, appwrapper_uid: str, cached: Collection[str] = ()) -> None:
+        """Forget a finished deletion, but not whether all pods of the attempt existed.
+
+        `cached`: the UIDs of deleted objects that a cache still shows.
+        """
         remembered = self._memory.known(appwrapper_uid)
         complete = remembered.deletion.complete if remembered.deletion else None
-        remembered.deletion = None if complete is None else Deletion(complete=complete)
+        kept = complete is not None or cached
+        remembered = self._memory.of(appwrapper_uid) if kept else remembered
+        remembered.deletion = Deletion(complete=complete, absent=set(cached)) if kept else None
 
     def _of(self, appwrapper_uid: str) -> Deletion:
         remembered = self._memory.of(appwrapper_uid)

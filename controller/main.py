@@ -244,9 +244,9 @@ class Controller:
             self._fleet.avoided_hosts,
             behaviour.fault_tolerance.error_aggregation,
         )
-        deleter = Deleter(client, self._memory.deletions, clock)
         meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)
         teller = Teller(self._recorder, meter)
+        deleter = Deleter(client, self._memory.deletions, clock, teller.swept)
         applier = Applier(
             client,
             self._appwrappers,

@@ -165,6 +165,7 @@ class ControllerMetrics:
             "Reconciles that acted on a change that only the resync found: no watch reported it.",
             registry=self.registry,
         )
+        self._unexpected = _unexpected_counter(self.registry)
         self._detection = Histogram(
             "appwrapper_detection_seconds",
             "From the watch event that showed the problem to the status that reports it.",
@@ -234,6 +235,10 @@ class ControllerMetrics:
     def repaired(self) -> None:
         self._repairs.inc()
 
+    def swept(self, objects: int) -> None:
+        """Count unexpected objects that were deleted."""
+        self._unexpected.inc(objects)
+
     def show_phases(self, count: Callable[[], Mapping[str, int]]) -> None:
         """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
         self.registry.register(_PhaseGauge(count))
@@ -249,6 +254,15 @@ class ControllerMetrics:
     def show_standings(self, standings: Standings, now: Callable[[], float]) -> None:
         """Register the gauges of the standings. `now`: seconds since the epoch."""
         self.registry.register(_StandingGauges(standings, now))
+
+
+def _unexpected_counter(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "appwrapper_unexpected_components_total",
+        "Components and pods that were deleted because the phase or the attempt of their"
+        " AppWrapper cannot have them.",
+        registry=registry,
+    )
 
 
 def _root_cause_counter(registry: CollectorRegistry) -> Counter:

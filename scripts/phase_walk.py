@@ -185,6 +185,8 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
         ghosts=None if gone else _GHOSTS[bits >> 9 & 3],
+        unexpected_due=not gone and bits >> 17 & 7 == 1,
+        unexpected_alive=not gone and bits >> 18 & 3 == 1,
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
         pods_ready_eviction=PodsReadyEviction("appwrapper-train-1", 2) if bits >> 2 & 1 else None,
         retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,

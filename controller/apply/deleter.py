@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from controller.apply.fence import is_later, read_unchanged
 from controller.deletion_memory import Deletions
-from controller.facts.observe import Deployed, Observation
+from controller.facts.deployed import Deployed
+from controller.facts.observe import Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
@@ -41,14 +42,21 @@ NODE_PATIENCE: Final = 4.0
 SHORTEST_GRACE: Final = 1
 
 
+Swept = Callable[[AppWrapper, Sequence[Deployed]], None]
+
+
 class Deleter:
     """Deletes components in the foreground: each disappears only after all that it owns.
 
     Labelled pods own nothing relevant, so their deletion need not wait for the garbage collector.
+    `swept` receives the unexpected objects whose deletes were accepted.
     """
 
-    def __init__(self, client: KubeClient, deletions: Deletions, clock: Clock) -> None:
+    def __init__(
+        self, client: KubeClient, deletions: Deletions, clock: Clock, swept: Swept
+    ) -> None:
         self._client = client
+        self._swept = swept
         self._deletions = deletions
         self._clock = clock
 
@@ -67,12 +75,13 @@ class Deleter:
                 await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
                 if seen.snapshot.stray_pods:
                     await self._once(seen, _own(seen.pods), Propagation.BACKGROUND)
-            case DeletionMode.HELPERS:
-                await self._once(seen, seen.helpers, Propagation.FOREGROUND)
+            case DeletionMode.HELPERS | DeletionMode.OUTLIVED:
+                whole = seen.helpers if mode is DeletionMode.HELPERS else seen.outlived
+                await self._once(seen, whole, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
-            case DeletionMode.OUTLIVED:
-                await self._once(seen, seen.outlived, Propagation.FOREGROUND)
+            case DeletionMode.UNEXPECTED:
+                await self._sweep(seen)
             case DeletionMode.FORCE_GHOSTS:
                 await self._forced_pods(_with_operators_patience(seen), seen.ghosts)
             case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
@@ -96,6 +105,24 @@ class Deleter:
             if not target.deleting and not self._deletions.is_accepted(owner, target.uid)
         ]
         await self._all(observation, unasked, propagation, None)
+
+    async def _sweep(self, observation: Observation) -> None:
+        """Delete unexpected objects and report those that existed: a cache may show gone ones."""
+        owner = observation.appwrapper.uid
+        new = [
+            each
+            for each in observation.unexpected
+            if not self._deletions.is_accepted(owner, each.uid)
+        ]
+        components = [each for each in new if each.resource != PODS]
+        pods = [each for each in new if each.resource == PODS]
+        try:
+            await self._once(observation, components, Propagation.FOREGROUND)
+            await self._once(observation, pods, Propagation.BACKGROUND)
+        finally:
+            gone = [each for each in new if self._deletions.is_accepted(owner, each.uid)]
+            if gone:
+                self._swept(observation.appwrapper, gone)
 
     async def _forced_pods(self, observation: Observation, pods: Iterable[Deployed]) -> None:
         """Let the kubelets stop the pods; remove a pod object if its kubelet cannot or did not."""

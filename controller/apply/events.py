@@ -6,12 +6,13 @@ user: an AppWrapper without trouble has two. Events may quote users' texts; the 
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from controller.apply.metrics import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
+from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
 from controller.memory import Memory
 from controller.phases.actions import (
@@ -133,6 +134,13 @@ TOLD_CONDITIONS: Final = {
 }
 
 
+_UNEXPECTED: Final = (
+    "objects appeared after their attempt had ended, probably by a late create; the controller "
+    "deletes them"
+)
+_MOST_OBJECTS: Final = 5  # named in one Event
+
+
 class Teller:
     """Reports decisions. No method fails or waits."""
 
@@ -160,6 +168,15 @@ class Teller:
                     self._tell_condition(observation.appwrapper, action, said)
                 case _:
                     pass
+
+    def swept(self, appwrapper: AppWrapper, objects: Sequence[Deployed]) -> None:
+        """Report unexpected objects whose deletes the API server accepted."""
+        self._meter.swept(len(objects))
+        names = [f"{each.resource.kind} {each.name} of attempt {each.attempt}" for each in objects]
+        more = f" and {len(names) - _MOST_OBJECTS} more" if len(names) > _MOST_OBJECTS else ""
+        named = ", ".join(names[:_MOST_OBJECTS]) + more
+        message = f"{_UNEXPECTED}: {named}"
+        self._tell(appwrapper, WARNING, Reason.UNEXPECTED, message, set())
 
     def _tell_move(
         self, appwrapper: AppWrapper, move: MoveTo, reason: Reason, said: set[Reason]

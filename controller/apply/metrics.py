@@ -56,6 +56,10 @@ class Meter:
                 case _:
                     pass
 
+    def swept(self, objects: int) -> None:
+        """Count unexpected objects that were deleted."""
+        self._metrics.swept(objects)
+
     def _look_for_first_pod(self, observation: Observation, now: float) -> None:
         attempt = self._memory.known(observation.appwrapper.uid).measured
         if attempt is None or attempt.first_pod is not None or not observation.snapshot.pods.ready:

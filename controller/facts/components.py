@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.facts.pods import Pod
+from controller.facts.pods import Pod, component_index
 from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Progress, Terminal
@@ -46,6 +46,12 @@ def is_kept(component: JsonObject) -> bool:
     this check covers objects that bypassed the webhook, and components without readable pod sets.
     """
     return asks_to_be_kept(component) and not may_have_pods(component)
+
+
+def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
+    """True if the component of that index survives resets and suspensions."""
+    components = appwrapper.components
+    return index < len(components) and is_kept(components[index])
 
 
 def may_have_pods(component: JsonObject) -> bool:
@@ -203,6 +209,8 @@ class ComponentFacts:
     progress: Progress = NO_PROGRESS
     leaves: str = ""
     labelled: bool = True
+    component: int | None = None  # its index by its label; None without the label
+    controlled: bool = False  # its owner reference names the AppWrapper, not only its label
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +230,9 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
     `--cascade=orphan` the garbage collector removes the reference.
     """
     metadata = item["metadata"]
-    owner = controller_of(item) or _labelled_owner(metadata.get("labels") or {})
+    labels = metadata.get("labels") or {}
+    controller = controller_of(item)
+    owner = controller or _labelled_owner(labels)
     if owner is None:
         return None
     report = report_of(group_kind, item)
@@ -233,14 +243,16 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         uid=metadata["uid"],
         owner_uid=owner.uid,
         owner_name=owner.name,
-        attempt=(metadata.get("labels") or {}).get(LABEL_ATTEMPT, ""),
+        attempt=labels.get(LABEL_ATTEMPT, ""),
         deleting="deletionTimestamp" in metadata,
         leaves=metadata.get("deletionTimestamp") or "",
         terminal=report.terminal,
         message=report.message,
         invalid=report.invalid,
         progress=progress_of(group_kind, item),
-        labelled=LABEL_APPWRAPPER in (metadata.get("labels") or {}),
+        labelled=LABEL_APPWRAPPER in labels,
+        component=component_index(labels),
+        controlled=controller is not None,
     )
 
 

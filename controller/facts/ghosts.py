@@ -6,7 +6,7 @@ controller tolerates such pods for at most the operator's own period, whatever t
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from controller.facts.pod_counts import Membership
@@ -33,14 +33,16 @@ def find_ghosts(
     reserved: Sequence[int],
     period: timedelta,
     now: datetime,
+    unexpected: Collection[str] = (),
 ) -> tuple[list[Pod], timedelta | None]:
     """Return the pods to force now, and the wait until the next one is due; None without another.
 
     `pods`: all pods of the AppWrapper, of any attempt. `reserved` is by component.
+    `unexpected`: UIDs of pods without any reserved quota (unexpected.py).
     """
     overdue: list[Pod] = []
     waits: list[timedelta] = []
-    for pod in _replaced(pods, membership, reserved):
+    for pod in _replaced(pods, membership, reserved, unexpected):
         left = remaining(parse_time(pod.asked), period, now)
         if left > ZERO:
             waits.append(left)
@@ -50,7 +52,10 @@ def find_ghosts(
 
 
 def _replaced(
-    pods: Iterable[Pod], membership: Membership, reserved: Sequence[int]
+    pods: Iterable[Pod],
+    membership: Membership,
+    reserved: Sequence[int],
+    unexpected: Collection[str],
 ) -> Iterable[Pod]:
     """Yield terminating pods, as many as exceed the reserved number, the earliest deleted first.
 
@@ -58,6 +63,9 @@ def _replaced(
     pods of another component ended.
     """
     under_way = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+    if unexpected:
+        yield from (pod for pod in under_way if pod.asked and pod.uid in unexpected)
+        under_way = [pod for pod in under_way if pod.uid not in unexpected]
     by_component: dict[int | None, list[Pod]] = defaultdict(list)
     for pod in under_way:
         by_component[membership.index_of(pod)].append(pod)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.components import ComponentFacts, Located, is_kept, is_lost
+from controller.facts.components import ComponentFacts, Located, is_kept_at, is_lost
+from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failures import evidence, on_bad_nodes
@@ -25,6 +26,7 @@ from controller.facts.pod_counts import (
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_among, suspect_of
+from controller.facts.unexpected import Owned, Unexpected, find_unexpected
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
@@ -44,7 +46,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_SUCCEEDED,
 )
-from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
+from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended
 
@@ -138,35 +140,10 @@ def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
     return annotations.get(ANNOTATION_HELPER) == "true"
 
 
-def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
-    """True if the component of that index survives resets and suspensions."""
-    components = appwrapper.components
-    return index < len(components) and is_kept(components[index])
-
-
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
-
-    `attempt`: its label; empty for an object of the Go operator.
-    Only pods have `node`, `leaves` (the end of the termination grace period, RFC 3339) and
-    `made_by` (the owner of a pod that has the AppWrapper's labels but no component).
-    """
-
-    resource: Resource
-    name: str
-    uid: str
-    deleting: bool
-    keep: bool = False
-    attempt: str = ""
-    node: str = ""
-    leaves: str = ""
-    made_by: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """`deployed`: the existing components. `pods`: the labelled pods of every attempt.
+    """`deployed`: the existing components, unexpected ones too. `pods`: the labelled pods of every
+    attempt. `unexpected`: objects that the phase and attempt cannot have, to delete now.
 
     `helpers`: components that only serve the others. `stragglers`: unfinished pods of a component
     that ended well or is gone. `outlived`: components whose pods go only together with them.
@@ -184,6 +161,7 @@ class Observation:
     stragglers: tuple[Deployed, ...] = ()
     outlived: tuple[Deployed, ...] = ()
     ghosts: tuple[Deployed, ...] = ()
+    unexpected: tuple[Deployed, ...] = ()
     empty: tuple[Deployed, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
     look_again: timedelta | None = None
@@ -197,6 +175,8 @@ class GatherContext:
     `elsewhere`: owners of pods that belong to no component, by UID, with their last owner.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
+    `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
+    gone although a cache may still show them.
     """
 
     appwrapper: AppWrapper
@@ -210,11 +190,14 @@ class GatherContext:
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
     store: StoreRead | None = None
+    owned: Sequence[Owned] = ()
+    absent: Collection[str] = ()
 
 
 # How often unwatched components are read: Secrets, and Kinds without a watch.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 LOOK_AT_GHOSTS: Final = timedelta(seconds=30)  # until the deletion of a pod is forced again
+LOOK_AT_UNEXPECTED: Final = timedelta(seconds=5)  # until a rejected delete is sent again
 
 
 def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
@@ -295,9 +278,12 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
     current = [pod for pod in own if membership.is_current(pod)]
     seen = [pod for pod in context.successes if pod.owner_uid not in context.elsewhere]
     successes = [pod for pod in seen if membership.is_current(pod)]
-    deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
+    deployed = [
+        (each, found) for each in located if (found := deployed_component(each)) is not None
+    ]
     whole = outlived(current, membership)
-    ghosts, next_ghost = _ghosts(context, own, membership)
+    unexpected = find_unexpected(appwrapper, snapshot, context.owned, own, context.absent)
+    ghosts, next_ghost = _ghosts(context, own, membership, unexpected)
     counted = with_successes(current, successes, membership)
     root_cause = _root_cause(context, counted, membership)
     snapshot = replace(
@@ -310,35 +296,48 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         evacuation=_evacuation(context, current, membership),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
+        and not unexpected.components
         and not any(each.makes_unseen for each in membership.components)
         and any(not pod.deleting for pod in own),
         ghosts=Ghosts() if ghosts else None,
+        unexpected_due=bool(unexpected.due),
+        unexpected_alive=unexpected.alive,
     )
-    # In other phases its absence changes nothing, or the deletion searches for it anyway.
-    missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
     looks = [] if next_ghost is None else [next_ghost]
-    if missed and any(each.component.exists and not each.watched for each in located):
+    if _may_be_missed(snapshot, located):
         looks.append(LOOK_AT_UNWATCHED)
     if ghosts:
         looks.append(LOOK_AT_GHOSTS)
+    if unexpected.due:
+        looks.append(LOOK_AT_UNEXPECTED)
     return Observation(
         appwrapper,
         snapshot,
         config,
-        deployed=tuple(found for _, found in deployed),
+        deployed=(*(found for _, found in deployed), *unexpected.components),
         pods=tuple(
-            _deployed_pod(pod, made_by=context.elsewhere.get(pod.owner_uid, "")) for pod in labelled
+            deployed_pod(pod, made_by=context.elsewhere.get(pod.owner_uid, "")) for pod in labelled
         ),
         helpers=tuple(found for each, found in deployed if each.component.helper),
-        stragglers=tuple(_deployed_pod(pod) for pod in stragglers(current, membership)),
+        stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
         outlived=tuple(
             found
             for index, each in enumerate(located)
-            if index in whole and (found := _deployed(each)) is not None
+            if index in whole and (found := deployed_component(each)) is not None
         ),
-        ghosts=tuple(_deployed_pod(pod) for pod in ghosts),
+        ghosts=tuple(deployed_pod(pod) for pod in ghosts),
+        unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )
+
+
+def _may_be_missed(snapshot: Snapshot, located: Sequence[Located]) -> bool:
+    """True if the deletion of a component matters and no watch would report it.
+
+    In other phases its absence changes nothing, or the deletion searches for it anyway.
+    """
+    missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
+    return missed and any(each.component.exists and not each.watched for each in located)
 
 
 def _root_cause(
@@ -378,23 +377,10 @@ def _suspect(
 
 
 def _ghosts(
-    context: GatherContext, pods: Sequence[Pod], membership: Membership
+    context: GatherContext, pods: Sequence[Pod], membership: Membership, unexpected: Unexpected
 ) -> tuple[list[Pod], timedelta | None]:
     if not any(pod.deleting for pod in pods):
         return [], None  # as on almost every pass
-    reserved = reserved_pods(context.appwrapper)
-    return find_ghosts(pods, membership, reserved, context.config.longest_pod_grace, context.now)
-
-
-def _deployed(located: Located) -> Deployed | None:
-    facts = located.facts
-    if located.resource is None or facts is None:
-        return None
-    keep = located.component.keep
-    return Deployed(located.resource, facts.name, facts.uid, facts.deleting, keep, facts.attempt)
-
-
-def _deployed_pod(pod: Pod, *, made_by: str = "") -> Deployed:
-    name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
-    place, leaves = pod.node, pod.leaves
-    return Deployed(PODS, name, uid, deleting, False, attempt, place, leaves, made_by)
+    reserved, period = reserved_pods(context.appwrapper), context.config.longest_pod_grace
+    surplus = frozenset(pod.uid for pod in unexpected.pods)
+    return find_ghosts(pods, membership, reserved, period, context.now, surplus)

@@ -1,7 +1,7 @@
 """Pods as facts: projected from the API server's objects, with the causes of failures."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -256,7 +256,7 @@ def project_pod(item: JsonObject) -> Pod:
         appwrapper=intern(labels.get(LABEL_APPWRAPPER, "")),
         appwrapper_uid=intern(labels.get(LABEL_UID, "")),
         attempt=intern(labels.get(LABEL_ATTEMPT, "")),
-        component=_component(labels),
+        component=component_index(labels),
         phase=intern(phase),
         deleting="deletionTimestamp" in metadata,
         created=intern(metadata.get("creationTimestamp") or ""),
@@ -290,7 +290,8 @@ def _ends(item: JsonObject, phase: str, looping: str | None) -> tuple[ContainerE
     return ends_of_looping(item) if looping is not None else ends_before_deletion(item)
 
 
-def _component(labels: dict[str, str]) -> int | None:
+def component_index(labels: Mapping[str, str]) -> int | None:
+    """Return the index of the component that an object is or comes from; None if unknown."""
     text = labels.get(LABEL_COMPONENT, "")
     # Any user may write labels; no AppWrapper has a thousand components.
     return int(text) if _COMPONENT.fullmatch(text) and LABEL_UID in labels else None

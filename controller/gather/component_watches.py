@@ -15,6 +15,7 @@ from typing import Final
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.failures import failure_in
 from controller.facts.pods import Pod
+from controller.facts.unexpected import Owned
 from controller.memory import Memory
 from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER
@@ -38,6 +39,8 @@ _LOOK: Final = 30.0
 # Seconds without reads of a Kind after a read without an answer. Otherwise AppWrappers with such
 # components could keep all workers waiting.
 SILENCE: Final = 10.0
+
+_BY_OWNER: Final = "owner"
 
 Wake = Callable[[tuple[str, str]], None]
 # True if an AppWrapper with that key and UID exists.
@@ -147,6 +150,16 @@ class ComponentWatches:
         facts = self._cached(resource, namespace, name)
         return facts if facts and facts.owner_uid == owner_uid else None
 
+    def owned(self, owner_uid: str) -> list[Owned]:
+        """Return the cached objects that this owner controls, of all Kinds with a good watch."""
+        return [
+            (resource, facts)
+            for resource, watched in self._watched.items()
+            if watched.informer.synced and not watched.informer.refused
+            for _, facts in watched.informer.indexed(_BY_OWNER, owner_uid)
+            if facts is not None and facts.controlled
+        ]
+
     def last_seen(self, group_kind: str, name: str, owner_uid: str) -> ComponentFacts | None:
         """Return the last state of an object before its DELETED event; None without one."""
         return self._memory.known(owner_uid).deleted.get((group_kind, name))
@@ -171,6 +184,7 @@ class ComponentWatches:
             transform=lambda item: project_component(group_kind, item),
             sources=self._sources,
             label_selector=LABEL_APPWRAPPER,
+            indexes={_BY_OWNER: lambda facts: (facts.owner_uid,) if facts else ()},
             metadata_only=not says_something(group_kind),
             failed=lambda error: self._watch_failed(resource, error),
         )

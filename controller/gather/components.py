@@ -2,21 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from controller.facts.components import ComponentFacts, Located, project_component
+from controller.facts.components import ComponentFacts, Located, is_kept_at, project_component
 from controller.facts.observe import (
     counts_for,
     deployed_condition,
     deployed_status,
     is_current,
-    is_kept_at,
     kind_of,
     locate_from,
     presence_of,
 )
+from controller.facts.unexpected import Owned
 from controller.gather.component_watches import ComponentWatches
 from controller.memory import Memory
 from controller.phases.actions import Reason
@@ -93,6 +94,21 @@ class ComponentLocator:
         one = partial(self._locate, appwrapper, proof_follows=proof_follows, since=since)
         recorded = enumerate(appwrapper.component_statuses)
         return tuple([await one(index, each) for index, each in recorded])
+
+    def owned(self, appwrapper_uid: str) -> list[Owned]:
+        """Return the cached objects of watched Kinds that the AppWrapper controls."""
+        return self._watches.owned(appwrapper_uid)
+
+    async def watch_kinds(self, appwrapper: AppWrapper) -> None:
+        """Watch the Kinds of components that may exist although none should.
+
+        Usually other AppWrappers use them too. Raises KubeError.
+        """
+        for recorded in appwrapper.component_statuses:
+            with suppress(_Unreadable):
+                resource = await self._resource(recorded, None) if recorded.get("name") else None
+                if resource is not None and resource.namespaced:
+                    await self._watches.ensure(resource)
 
     async def locate_live(
         self, appwrapper: AppWrapper, located: Sequence[Located]

@@ -5,7 +5,7 @@ remains. A long deletion is checked by live reads at intervals: a watch event ma
 never come because the Kind is gone.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -13,7 +13,8 @@ from typing import Final
 from controller.deletion_memory import Deletions, Explanation
 from controller.facts.blockers import LeftPod, blockers, project_left_pod
 from controller.facts.components import Located
-from controller.facts.observe import Deployed, GatherContext, Observation, observe
+from controller.facts.deployed import Deployed
+from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.dependants import BlockerSearch, LeftMakers, unread
@@ -102,10 +103,16 @@ class DeletionProof:
         if _is_left(context, seen, located) and self._may_believe(context, seen):
             self._deletions.find_left(context.appwrapper.uid)
             return self._as_told(context, _with_unread(seen, located))
-        return await self._look_live(context, located)
+        cached = [each.uid for each in (*_to_go(context, seen), *seen.pods)]
+        return await self._look_live(context, located, cached)
 
-    async def _look_live(self, context: GatherContext, located: Sequence[Located]) -> Observation:
-        """Read components, then orphaned owners, then pods: each may create the next."""
+    async def _look_live(
+        self, context: GatherContext, located: Sequence[Located], cached: Collection[str]
+    ) -> Observation:
+        """Read components, then orphaned owners, then pods: each may create the next.
+
+        `cached`: the UIDs of the objects that caches show.
+        """
         appwrapper = context.appwrapper
         located = await self._locator.locate_live(appwrapper, located)
         located = [_doubted(context, index, each) for index, each in enumerate(located)]
@@ -119,7 +126,7 @@ class DeletionProof:
         found = observe(context, located, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
         if not unproved and not _is_left(context, found, located):
-            return self._gone(context, found)
+            return self._gone(context, found, cached)
         self._deletions.find_left(appwrapper.uid)
         if unproved or not _is_long(context):
             return _with_unread(found, located, unproved)
@@ -140,7 +147,9 @@ class DeletionProof:
     def _refusal(self, context: GatherContext, item: JsonObject) -> str:
         return self._deletions.refusal(context.appwrapper.uid, item["metadata"]["uid"])
 
-    def _gone(self, context: GatherContext, found: Observation) -> Observation:
+    def _gone(
+        self, context: GatherContext, found: Observation, cached: Collection[str]
+    ) -> Observation:
         """Set `gone`, or wait for SETTLING if a controller may still be creating pods."""
         owner = context.appwrapper.uid
         if self._may_be_making(context):
@@ -149,7 +158,7 @@ class DeletionProof:
                 said = (STILL_SETTLING,) if _is_long(context) else ()
                 snapshot = replace(found.snapshot, blockers=said)
                 return replace(found, snapshot=snapshot, look_again=wait)
-        self._deletions.end(owner)
+        self._deletions.end(owner, cached)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
     def _may_be_making(self, context: GatherContext) -> bool:

@@ -19,7 +19,8 @@ from controller.facts.blockers import (
     owned_name,
 )
 from controller.facts.components import Located
-from controller.facts.observe import Deployed, GatherContext, kind_of
+from controller.facts.deployed import Deployed
+from controller.facts.observe import GatherContext, kind_of
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence

@@ -15,11 +15,12 @@ from controller.facts.components import (
     with_attempt,
     with_sound_record,
 )
+from controller.facts.deployed import Deployed
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failures import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
-from controller.facts.observe import Deployed, GatherContext, Observation, membership_of, observe
+from controller.facts.observe import GatherContext, Observation, membership_of, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
 from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
@@ -125,7 +126,7 @@ class SnapshotGatherer:
         needed = needs(snapshot, now, config)
         if Need.DEPLOYED not in needed:
             snapshot = await self._waiting(needed, appwrapper, snapshot, now, config)
-            return Observation(appwrapper, snapshot, config)
+            return await self._swept(self._context(appwrapper, snapshot, config, now))
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         if is_lost(appwrapper):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
@@ -139,7 +140,7 @@ class SnapshotGatherer:
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
         elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        context = GatherContext(appwrapper, snapshot, config, now, self._nodes, self._flagged)
+        context = self._context(appwrapper, snapshot, config, now)
         context = self._with_records(context, pods, asked=records)
         context = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
         if proving:
@@ -161,6 +162,33 @@ class SnapshotGatherer:
             observation = await self._with_assignment(observation, now)
         observation = self._with_too_large(observation, pods)
         return self._sightings.look(await self._with_ghosts_named(observation))
+
+    async def _swept(self, context: GatherContext) -> Observation:
+        """Observe an AppWrapper that has no objects; unexpected ones are in the caches."""
+        appwrapper = context.appwrapper
+        if appwrapper.attempt:
+            await self._locator.watch_kinds(appwrapper)
+            key = (appwrapper.namespace, appwrapper.name)
+            pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
+            if pods or context.owned:
+                elsewhere = await self._elsewhere(appwrapper, (), pods)
+                found = observe(replace(context, elsewhere=elsewhere), (), pods)
+                return await self._with_ghosts_named(found)
+        return Observation(appwrapper, context.snapshot, context.config)
+
+    def _context(
+        self, appwrapper: AppWrapper, snapshot: Snapshot, config: FaultTolerance, now: datetime
+    ) -> GatherContext:
+        return GatherContext(
+            appwrapper,
+            snapshot,
+            config,
+            now,
+            self._nodes,
+            self._flagged,
+            owned=self._locator.owned(appwrapper.uid),
+            absent=self._deletions.absent(appwrapper.uid),
+        )
 
     def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
         """If the scheduler rejects pods, add the request that no node can satisfy."""

@@ -46,6 +46,7 @@ class DeletionMode(StrEnum):
     OUTLIVED = "outlived"  # components whose pods go only together with them
     FORCE_LEAVING = "force-leaving"  # labelled pods that are already being deleted
     FORCE_GHOSTS = "force-ghosts"  # replaced pods that exceeded their period
+    UNEXPECTED = "unexpected"  # objects that the phase and attempt cannot have
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from controller.phases.actions import Actions
+from controller.phases.actions import Actions, DeleteComponents, DeletionMode
 from controller.phases.deletion import (
     decide_suspending,
     decide_terminating,
@@ -53,7 +53,8 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     if problem is not None:
         created = record_created(snapshot.components)
         recorded = (*created, *record_refusal(problem, snapshot.components))
-    ghosts = force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()
+    sweep = (DeleteComponents(DeletionMode.UNEXPECTED),) if snapshot.unexpected_due else ()
+    always = (*sweep, *(force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()))
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
-        return (*recorded, *terminate(snapshot), *ghosts)
-    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *ghosts)
+        return (*recorded, *terminate(snapshot), *always)
+    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *always)

@@ -111,6 +111,10 @@ class Reason(StrEnum):
         "ReplacedPodsForced",
         "deleted and replaced pods did not end in time, so the controller forced their deletion",
     )
+    UNEXPECTED = (
+        "UnexpectedObjects",
+        "objects appeared that its phase and attempt cannot have, so the controller deletes them",
+    )
     DELETION_BLOCKED = (
         "DeletionBlocked",
         "its resources are not deleted in time; the message shows why",

@@ -384,5 +384,9 @@ class Snapshot:
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
     ghosts: Ghosts | None = None  # None: no replaced pod must be forced
+    # Objects exist that this phase and attempt cannot have (facts/unexpected.py): some of them are
+    # not being deleted; some of them may use quota.
+    unexpected_due: bool = False
+    unexpected_alive: bool = False
     retries: int = 0
     timers: Timers = field(default_factory=Timers)

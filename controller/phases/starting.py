@@ -152,6 +152,8 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
         return report_waiting(snapshot, now)
     if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
         return report_unsuspended(snapshot, now)
+    if snapshot.unexpected_alive:  # two attempts never run at once
+        return (WakeAfter(LOOK_AGAIN),)
     return deploy(snapshot, Reason.RESUMING)
 
 
@@ -261,6 +263,8 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
         return (WakeAfter(left),)
     if asking := ask_for_other_nodes(snapshot, now, config):
         return asking
+    if snapshot.unexpected_alive:  # two attempts never run at once
+        return (WakeAfter(LOOK_AGAIN),)
     words = unanswered(snapshot, now, config)
     warning = (Warn(Reason.REASSIGNMENT, words),) if words else ()
     return (*warning, *deploy(snapshot, Reason.RETRY_PAUSE_OVER, words))

@@ -45,8 +45,12 @@ def with_trouble(message: str, snapshot: Snapshot) -> str:
 
 
 def has_succeeded(snapshot: Snapshot) -> bool:
-    """True if all components that count succeeded, no pod is unfinished and no helper exists."""
-    return has_ended_well(snapshot) and not snapshot.pods.under_way and not _helpers(snapshot)
+    """True if all components that count succeeded, no pod is unfinished and no helper exists.
+
+    Unfinished pods of earlier attempts count too, because success releases the quota.
+    """
+    over = has_ended_well(snapshot) and not snapshot.pods.under_way and not _helpers(snapshot)
+    return over and not snapshot.unexpected_alive
 
 
 def has_ended_well(snapshot: Snapshot) -> bool:
@@ -76,6 +80,9 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return (*ends, DeleteComponents(DeletionMode.HELPERS), WakeAfter(LOOK_AGAIN))
     if helpers:
         return (*ends, *_see_off(helpers, now, config))
+    if not snapshot.pods.under_way:
+        # Only unexpected objects remain, which `decide` deletes.
+        return (*ends, WakeAfter(LOOK_AGAIN))
     began = snapshot.timers.stragglers
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)

@@ -10,6 +10,7 @@ from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation
 from controller.facts.outline import project_appwrapper
 from controller.facts.pods import Pod, project_pod
+from controller.facts.unexpected import Owned
 from controller.gather.components import ComponentLocator
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
@@ -66,6 +67,7 @@ class Watches:
         self.refused = False
         self.silent: set[Resource] = set()
         self.more: tuple[Resource, ...] = ()
+        self.others: list[Owned] = []  # objects of no recorded name
 
     def set(self, facts: ComponentFacts | None) -> None:
         self._facts = facts
@@ -87,6 +89,10 @@ class Watches:
 
     def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
         return self._facts
+
+    def owned(self, uid: str) -> list[Owned]:
+        assert uid == "u1"
+        return self.others
 
     def not_served(self, gvk: GroupVersionKind) -> None:
         self.unserved.append(gvk)

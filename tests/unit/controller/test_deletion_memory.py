@@ -64,3 +64,15 @@ def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     assert (deletions.is_accepted("u1", "a"), deletions.told("u1")) == (False, None)
     memory.forget("u1", ("team1", "train"))
     assert not deletions.was_complete("u1", 3)
+
+
+def test_after_a_deletion_only_objects_that_a_cache_still_shows_are_known_as_gone() -> None:
+    memory = Memory()
+    deletions = memory.deletions
+    assert set(deletions.absent("u1")) == set()
+    deletions.find_absent("u1", "a")
+    assert deletions.absent("u1") == {"a"}
+    deletions.end("u1", ["b", "c"])
+    assert deletions.absent("u1") == {"b", "c"}
+    deletions.end("u1", [])
+    assert set(deletions.absent("u1")) == set()

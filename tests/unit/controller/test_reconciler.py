@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import Deployed, Observation
+from controller.facts.deployed import Deployed
+from controller.facts.observe import Observation
 from controller.fleet.reset_gate import ResetGate
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers

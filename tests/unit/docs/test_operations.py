@@ -85,7 +85,8 @@ def test_every_event_has_a_row() -> None:
     assert normal == [Phase.RESUMING, Phase.SUCCEEDED, Phase.SUSPENDING]
     began = [Reason.RESUMING, Reason.RETRY_PAUSE_OVER, Reason.SUCCEEDED, Reason.SUSPENDING]
     made |= {("Normal", each.value) for each in began}
-    made |= {("Warning", each.value) for each in (Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE)}
+    of_events = (Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE, Reason.UNEXPECTED)
+    made |= {("Warning", each.value) for each in of_events}
     made |= {("Warning", each) for each in (INVALID_ANNOTATION, UNAVAILABLE, SKIPPED)}
     shown = [(kind, reason) for kind, reason, *_ in rows("Events")]
     assert sorted(shown) == sorted(made)

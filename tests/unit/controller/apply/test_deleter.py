@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -6,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
-from controller.facts.observe import Deployed, Observation
+from controller.facts.deployed import Deployed
+from controller.facts.observe import Observation
 from controller.memory import Memory
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
@@ -49,7 +51,12 @@ class Bench:
         self.deletions = self.memory.deletions
         self.clock = FakeClock()
         client: Any = self.kube
-        self.delete = Deleter(client, self.deletions, self.clock).delete
+        self.swept: list[str] = []
+        self.delete = Deleter(client, self.deletions, self.clock, self._sweep).delete
+
+    def _sweep(self, appwrapper: AppWrapper, objects: Sequence[Deployed]) -> None:
+        assert appwrapper is APPWRAPPER
+        self.swept += [each.name for each in objects]
 
 
 def sent(kube: FakeKube) -> list[tuple[str, str, Any]]:
@@ -160,7 +167,9 @@ async def test_many_pods_go_a_few_at_a_time() -> None:
     client: Any = type("Client", (), {"delete": staticmethod(count)})
     pods = tuple(Deployed(PODS, f"p{i}", f"uid-{i}", False) for i in range(100))
     many = replace(observation(), pods=pods)
-    await Deleter(client, bench.deletions, bench.clock).delete(many, DeletionMode.FORCE_PODS)
+    await Deleter(client, bench.deletions, bench.clock, bench._sweep).delete(
+        many, DeletionMode.FORCE_PODS
+    )
     assert most == AT_ONCE
 
 
@@ -311,3 +320,32 @@ async def test_kept_components_stay_where_they_are_to_stay(mode: DeletionMode) -
     assert bench.kube.calls == []
     await bench.delete(left, mode)
     assert len(bench.kube.calls) == 1
+
+
+LATE = (Deployed(JOBS, "late", "uid-j", False), replace(POD, name="late-0", uid="uid-p"))
+
+
+def unexpected() -> Observation:
+    return replace(observation(), unexpected=LATE)
+
+
+async def test_unexpected_objects_are_deleted_and_reported_once() -> None:
+    bench = Bench(None, None)
+    for _ in range(2):
+        await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
+    assert sent(bench.kube) == [("late", "uid-j", None), ("late-0", "uid-p", None)]
+    assert bench.swept == ["late", "late-0"]
+
+
+async def test_an_unexpected_object_that_only_a_cache_shows_is_not_reported() -> None:
+    bench = Bench(NotFound(404, "NotFound", "gone"), None)
+    await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
+    assert bench.swept == ["late-0"]
+    assert bench.deletions.is_absent("u1", "uid-j")
+
+
+async def test_unexpected_objects_that_went_are_reported_although_another_delete_failed() -> None:
+    bench = Bench(None, Unreachable("no route"))
+    with pytest.raises(Unreachable):
+        await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
+    assert bench.swept == ["late"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controller.apply.events import Teller
+from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
 from controller.phases.actions import (
     Action,
@@ -22,6 +23,7 @@ from controller.phases.root_cause import Decision, RootCause, RunnerUp
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
+from shared.kinds.job import JOBS
 from shared.kube.events import ObjectReference
 
 ABOUT = ObjectReference("workload.codeflare.dev/v1beta2", "AppWrapper", "team1", "train", "u1")
@@ -42,6 +44,9 @@ class Heard:
     def warning(self, about: ObjectReference, reason: str, message: str) -> None:
         assert about == ABOUT
         self.events.append(("Warning", reason, message))
+
+    def swept(self, objects: int) -> None:
+        self.measured.append(objects)
 
     def measure(self, observation: Observation, actions: Any) -> None:
         self.measured.append(actions)
@@ -294,3 +299,21 @@ def test_the_end_of_a_namespace_takes_no_event_and_is_logged(
     said = condition(DEPLOYED, "True", "NamespaceTerminating", "its namespace is being deleted")
     heard_of(ending, conditions=[said])
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(("number", "more"), [(1, ""), (5, ""), (7, " and 2 more")])
+def test_unexpected_objects_are_named_in_one_event_at_most_five_of_them(
+    number: int, more: str
+) -> None:
+    heard = Heard()
+    told: Any = heard
+    item = AppWrapper({"metadata": {"namespace": "team1", "name": "train", "uid": "u1"}})
+    objects = [Deployed(JOBS, f"j{n}", f"u{n}", False, attempt="1") for n in range(number)]
+    Teller(told, told).swept(item, objects)
+    named = ", ".join(f"Job j{n} of attempt 1" for n in range(min(number, 5)))
+    message = (
+        "objects appeared after their attempt had ended, probably by a late create; the controller "
+        f"deletes them: {named}{more}"
+    )
+    assert heard.events == [("Warning", "UnexpectedObjects", message)]
+    assert heard.measured == [number]

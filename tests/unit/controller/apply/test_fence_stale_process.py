@@ -15,7 +15,8 @@ import pytest
 from controller.apply.applier import Applier
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
-from controller.facts.observe import Deployed, Observation
+from controller.facts.deployed import Deployed
+from controller.facts.observe import Observation
 from controller.memory import Memory
 from controller.phases.actions import (
     Action,
@@ -131,7 +132,7 @@ class Process:
             ErrorAggregation(),
         )
         self.clock = FakeClock()
-        deleter = Deleter(kube, self.memory.deletions, self.clock)
+        deleter = Deleter(kube, self.memory.deletions, self.clock, lambda *_: None)
         self.applier = Applier(kube, me, creator, deleter, me, self.memory, me.blame)
 
     class Watches:

@@ -318,3 +318,16 @@ async def test_a_pod_that_had_ended_well_is_remembered_when_it_goes(
     assert bench.memory.sightings.failures("u1", Phase.RUNNING) == ()
     task.cancel()
     await bench.end()
+
+
+async def test_all_objects_of_an_owner_are_found_by_its_uid() -> None:
+    by_label = owned(4, "copy")
+    del by_label["metadata"]["ownerReferences"]
+    by_label["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
+    bench = Bench([listed(5, owned(2, "a"), owned(3, "b"), by_label)])
+    assert bench.watches.owned("u1") == []
+    await bench.watches.ensure(JOBS)
+    found = bench.watches.owned("u1")
+    assert [(resource, facts.name) for resource, facts in found] == [(JOBS, "a"), (JOBS, "b")]
+    assert bench.watches.owned("u2") == []
+    await bench.end()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import LOOK_AT_UNWATCHED, Deployed
+from controller.facts.deployed import Deployed
+from controller.facts.observe import LOOK_AT_UNWATCHED
 from controller.gather.deletion_proof import PATIENCE
 from controller.phases import decide
 from controller.phases.actions import MoveTo

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.phases.snapshot import CreateProblem, PodCounts
 from shared.kube.client import Forbidden, Invalid, NotFound, Unreachable
 from tests.support.builders.gathering import (

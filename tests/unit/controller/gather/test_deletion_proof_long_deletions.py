@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.gather.deletion_proof import LOOK_INTO, PATIENCE
 from shared.api.objects import PODS
 from shared.api.times import format_precise_time

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.facts.blockers import LeftPod
-from controller.facts.observe import Deployed, GatherContext
+from controller.facts.deployed import Deployed
+from controller.facts.observe import GatherContext
 from controller.gather.dependants import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import Located
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.gather.dependants import LeftMakers
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper

@@ -190,7 +190,7 @@ async def test_the_proof_takes_every_labelled_pod_and_deletes_only_its_own() -> 
     assert observation.snapshot.stray_pods
     assert [pod.name for pod in observation.pods] == ["theirs-0", "a"]
     kube: Any = FakeKube(answers={"delete": [None] * 2})
-    delete = Deleter(kube, one.deletions, FakeClock()).delete
+    delete = Deleter(kube, one.deletions, FakeClock(), lambda *_: None).delete
     for mode in (DeletionMode.GRACEFUL, DeletionMode.FORCE_PODS):
         await delete(observation, mode)
     assert [call.args for call in kube.called("delete")] == [(PODS, "team1", "a")] * 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import project_component
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
 from controller.phases.health import wait_for_namespace

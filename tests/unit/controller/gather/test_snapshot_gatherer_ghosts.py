@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases.actions import Actions, DeleteComponents, DeletionMode, Reason, Warn
 from controller.phases.deletion import force_ghosts

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import Deployed
+from controller.facts.deployed import Deployed
 from controller.phases.snapshot import Presence
 from shared.api.conditions import Terminal
 from shared.kube.client import NotFound

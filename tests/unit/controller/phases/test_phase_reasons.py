@@ -11,7 +11,7 @@ from scripts.phase_walk import every_decision
 # Of one component's conditions, which `decide` has no words for: apply/status.py writes them.
 OF_COMPONENTS = {Reason.CREATION_INITIATED, Reason.CREATED, Reason.DELETED, Reason.ENDED_WELL}
 # Of Events beside those: apply/events.py writes them.
-OF_EVENTS = {Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE}
+OF_EVENTS = {Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE, Reason.UNEXPECTED}
 
 
 def test_every_other_reason_is_that_of_some_decision() -> None:

@@ -10,6 +10,7 @@ from controller.phases.actions import (
     Actions,
     CreateComponents,
     DeleteComponents,
+    DeletionMode,
     MoveTo,
     PlanDeployment,
     Reason,
@@ -44,6 +45,7 @@ ANOTHER_SITUATION = (
     MoveTo | PlanDeployment | RecordEnds | RecordFailures | RecordRefusal | RemoveFinalizer
 )
 DELETION_BEGINS = StartTimer(Timer.FORCEFUL_DELETION)
+SWEEP = DeleteComponents(DeletionMode.UNEXPECTED)
 SPARING = (Phase.RESETTING, Phase.SUSPENDING)
 
 
@@ -202,9 +204,35 @@ def test_ghosts_are_forced_in_every_phase_and_change_nothing_else(decisions: Dec
     assert haunted == set(Phase)
 
 
+def test_unexpected_objects_are_deleted_in_every_phase(decisions: Decisions) -> None:
+    swept: set[Phase] = set()
+    for snapshot, actions in decisions:
+        assert (SWEEP in actions) == snapshot.unexpected_due
+        if snapshot.unexpected_due:
+            swept.add(snapshot.phase)
+            rest = decide(replace(snapshot, unexpected_due=False), NOW, CONFIG)
+            assert [each for each in actions if each != SWEEP] == [*rest]
+    assert swept == set(Phase)
+
+
+def test_no_attempt_begins_and_none_succeeds_while_unexpected_objects_may_use_quota(
+    decisions: Decisions,
+) -> None:
+    waited: set[Phase] = set()
+    for snapshot, actions in decisions:
+        if not snapshot.unexpected_alive:
+            continue
+        assert moves(actions).isdisjoint({Phase.RESUMING, Phase.SUCCEEDED})
+        freely = moves(decide(replace(snapshot, unexpected_alive=False), NOW, CONFIG))
+        if not freely.isdisjoint({Phase.RESUMING, Phase.SUCCEEDED}):
+            waited.add(snapshot.phase)
+            assert any(isinstance(each, WakeAfter) for each in actions)
+    assert waited == {Phase.SUSPENDED, Phase.RESETTING, Phase.RUNNING}
+
+
 def without_ghosts(snapshot: Snapshot, actions: Actions) -> Actions:
     """What is decided of the rest. Pods that were replaced go in any phase, without a permit."""
-    forced = force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()
+    forced = (SWEEP, *(force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()))
     return tuple(action for action in actions if action not in forced)
 
 
