@@ -1,6 +1,6 @@
 """The order of Kueue's and the controller's steps, as Kueue's source prescribes it."""
 
-from tests.simulation.kueue_lives import Steps, prioritized, simulated
+from tests.simulation.kueue_lives import Steps, differences, prioritized, simulated
 from tests.simulation.scenarios import Act
 from tests.simulation.workloads import job, wrapped
 
@@ -73,3 +73,14 @@ def test_a_preempted_life_gives_way_and_starts_again() -> None:
         *STARTED[3:],
     ]
     begins(steps, STARTED, preempted, urgent, again, FINISHED)
+
+
+def test_lives_differ_if_two_steps_change_places() -> None:
+    steps = simulated((1.0, wrapped("a", job("a", 1))))
+    first, second, *rest = steps.handshake
+    other = Steps([second, first, *rest], {**steps.aside, "Workload a, pods": ["True Started"]})
+    assert differences(steps, steps) == []
+    assert differences(steps, other) == [
+        f"step 1: ['{first}'], really ['{second}']",
+        "Workload a, pods: ['False WaitForStart', 'True Started'], really ['True Started']",
+    ]

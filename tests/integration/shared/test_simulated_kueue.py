@@ -1,0 +1,151 @@
+"""The simulated Kueue takes the steps of the real one, in the same order."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.kube.client import KubeClient, WatchEvent, WatchEventType
+from shared.waits.workload import WORKLOADS
+from tests.simulation import kueue_lives, workloads
+from tests.simulation.kueue_lives import Change, Steps, differences, steps_of
+from tests.simulation.scenarios import Act
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
+from tests.support.life_record import QUOTA, READY
+from tests.support.patience import comes_to
+
+pytestmark = pytest.mark.kueue
+
+_CPU = "1500m"  # of the team's 2: one at a time
+
+
+class Recorded:
+    """The changes of the namespace's AppWrappers and Workloads, in etcd's order."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Resource, WatchEvent]] = []
+
+    async def follow(self, client: KubeClient, resource: Resource, version: str) -> None:
+        stream = client.watch(resource, NAMESPACE, resource_version=version)
+        async with aclosing(stream):
+            async for event in stream:
+                if event.type is not WatchEventType.BOOKMARK:
+                    self.events.append((resource, event))
+
+    def steps(self) -> Steps:
+        known: dict[str, JsonObject] = {}
+        changes = []
+        for resource, event in sorted(self.events, key=_revision):
+            item, uid = event.object, event.object["metadata"]["uid"]
+            new = None if event.type is WatchEventType.DELETED else item
+            changes.append(Change(resource, known.get(uid), new))
+            known[uid] = item
+        return steps_of(changes)
+
+
+def _revision(recorded: tuple[Resource, WatchEvent]) -> int:
+    return int(recorded[1].object["metadata"]["resourceVersion"])
+
+
+@asynccontextmanager
+async def recording(client: KubeClient) -> AsyncIterator[Recorded]:
+    recorded = Recorded()
+    async with asyncio.TaskGroup() as group:
+        tasks = []
+        for resource in (APPWRAPPERS, WORKLOADS):
+            version = ""
+            async with aclosing(client.pages(resource, NAMESPACE)) as pages:
+                async for page in pages:
+                    version = page.resource_version
+            tasks.append(group.create_task(recorded.follow(client, resource, version)))
+        yield recorded
+        for each in tasks:
+            each.cancel()
+
+
+def until_finished(steps: Steps, name: str) -> Steps:
+    """Leave out what follows after the AppWrapper's Workload finished."""
+    ends = f"Workload {name}: Finished=True Succeeded"
+    handshake = steps.handshake[: steps.handshake.index(ends) + 1]
+    aside = {key: told for key, told in steps.aside.items() if key.endswith("pods")}
+    return Steps(handshake, aside)
+
+
+async def finishes(recorded: Recorded, name: str) -> None:
+    ends = f"Workload {name}: Finished=True Succeeded"
+    await comes_to(lambda: _async(ends in recorded.steps().handshake), True)
+
+
+async def _async(value: bool) -> bool:
+    return value
+
+
+def big(name: str, run_for: str, priority: str = "") -> JsonObject:
+    return appwrapper(name, requesting(_CPU, job(name, 1, run_for=run_for), priority))
+
+
+def ready(item: JsonObject) -> bool:
+    return READY in true_conditions(item)
+
+
+def stopped(item: JsonObject) -> bool:
+    return item["spec"].get("suspend") is True and QUOTA not in true_conditions(item)
+
+
+async def test_a_successful_life(lives: Lives) -> None:
+    async with recording(lives.client) as recorded:
+        await lives.begin(big("a", "1s"))
+        await finishes(recorded, "a")
+    body = workloads.wrapped("a", workloads.job("a", 1))
+    simulated = await asyncio.to_thread(kueue_lives.simulated, (1.0, body))
+    compare(simulated, recorded)
+
+
+async def test_a_deactivated_life(lives: Lives) -> None:
+    async with recording(lives.client) as recorded:
+        life = await lives.begin(big("a", "10s"))
+        await life.until(ready, "pods ready")
+        await lives.set_active(life, False)
+        await life.until(after(life.events, stopped), "stopped")
+        await comes_to(lambda: _async("Requeued=False" in "".join(_told(recorded))), True)
+        await lives.set_active(life, True)
+        await finishes(recorded, "a")
+    acts = (Act(10.0, "deactivate", "a", {"seconds": 20.0}),)
+    body = workloads.wrapped("a", workloads.job("a", 1, run_for="15s"))
+    simulated = await asyncio.to_thread(kueue_lives.simulated, (1.0, body), acts=acts)
+    compare(simulated, recorded)
+
+
+async def test_a_preempted_life(lives: Lives) -> None:
+    async with recording(lives.client) as recorded:
+        life = await lives.begin(big("a", "10s", "low-priority"))
+        await life.until(ready, "pods ready")
+        await lives.begin(big("urgent", "1s", "high-priority"))
+        await finishes(recorded, "a")
+    simulated = await asyncio.to_thread(
+        kueue_lives.simulated,
+        (1.0, kueue_lives.prioritized("a", "low-priority", "15s")),
+        (10.0, kueue_lives.prioritized("urgent", "high-priority", "1s")),
+    )
+    compare(simulated, recorded)
+
+
+def after(
+    events: list[WatchEvent], seen: Callable[[JsonObject], bool]
+) -> Callable[[JsonObject], bool]:
+    """Return a predicate that ignores what was recorded until now."""
+    past = {event.object["metadata"]["resourceVersion"] for event in events}
+    return lambda item: item["metadata"]["resourceVersion"] not in past and seen(item)
+
+
+def _told(recorded: Recorded) -> list[str]:
+    return recorded.steps().handshake
+
+
+def compare(simulated: Steps, recorded: Recorded) -> None:
+    found = differences(until_finished(simulated, "a"), until_finished(recorded.steps(), "a"))
+    assert not found, "\n".join(["simulated, then real:", *found])
