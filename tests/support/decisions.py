@@ -7,7 +7,6 @@ A decision has one line per action, so that a table of decisions reads as a list
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -49,8 +48,8 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
+from tests.support.moments import NOW, ago
 
-NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG: Final = FaultTolerance()
 HOLDING: Final = frozenset({"QuotaReserved", "ResourcesDeployed"})
 READY: Final = HOLDING | {"PodsReady"}
@@ -60,11 +59,6 @@ JOB: Final = Component(
 SERVICE: Final = Component(name="rendezvous", kind="Service", presence=Presence.PRESENT)
 # It reports no end.
 DEPLOYMENT: Final = replace(JOB, name="serve", kind="Deployment", reports=False)
-
-
-def ago(seconds: float = 0, **units: float) -> datetime:
-    """Returns the moment that long before NOW."""
-    return NOW - timedelta(seconds=seconds, **units)
 
 
 @dataclass(frozen=True, slots=True)

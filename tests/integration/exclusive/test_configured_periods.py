@@ -55,7 +55,7 @@ async def test_no_annotation_exceeds_the_maximum_even_if_it_was_stored(
 
 
 @pytest.mark.long
-async def test_what_kueue_stops_by_the_clock_ends_within_the_operators_own_period(
+async def test_with_a_maximum_execution_time_the_operators_own_deletion_period_applies(
     cluster: LocalCluster, lives: Lives
 ) -> None:
     """Kueue counts its pods no more from then on. A researcher asks for a day; the pod never ends.

@@ -83,29 +83,32 @@ async def test_what_is_no_template_is_refused(cluster: RunningCluster, template:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "named_field"),
     [
-        None,
-        "x",
-        [],
-        {},
-        {"components": None},
-        {"components": {}},
-        {"components": "x"},
-        {"components": [None]},
-        {"components": [[]]},
-        {"components": [{"template": POD, "podSets": "x"}]},
-        {"components": [{"template": POD, "podSets": [1]}]},
-        {"components": [{"template": POD, "podSets": {"path": "template"}}]},
-        {"components": [{"template": POD, "podSetInfos": {}}]},
-        {"components": [{"template": POD, "annotations": []}]},
-        {"components": [{"template": POD}], "suspend": "true"},
-        {"components": [{"template": POD}], "managedBy": 1},
+        (None, "spec"),
+        ("x", "spec"),
+        ([], "spec"),
+        ({}, "spec.components"),
+        ({"components": None}, "spec.components"),
+        ({"components": {}}, "components"),
+        ({"components": "x"}, "components"),
+        ({"components": [None]}, "spec.components[0]"),
+        ({"components": [[]]}, "components[0]"),
+        ({"components": [{"template": POD, "podSets": "x"}]}, "podSets"),
+        ({"components": [{"template": POD, "podSets": [1]}]}, "podSets[0]"),
+        ({"components": [{"template": POD, "podSets": {"path": "template"}}]}, "podSets"),
+        ({"components": [{"template": POD, "podSetInfos": {}}]}, "podSetInfos"),
+        ({"components": [{"template": POD, "annotations": []}]}, "annotations"),
+        ({"components": [{"template": POD}], "suspend": "true"}, "suspend"),
+        ({"components": [{"template": POD}], "managedBy": 1}, "managedBy"),
     ],
 )
-async def test_what_is_no_spec_is_refused(cluster: RunningCluster, spec: Any) -> None:
+async def test_a_malformed_spec_is_refused_with_the_name_of_its_field(
+    cluster: RunningCluster, spec: Any, named_field: str
+) -> None:
     text = await tried(cluster, named(appwrapper() | {"spec": spec}))
     assert text.startswith(("400 ", "422 "))
+    assert named_field in text
     assert "failed calling webhook" not in text
 
 

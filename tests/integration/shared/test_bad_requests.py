@@ -77,7 +77,7 @@ NO_REVIEW = {
 
 
 @pytest.mark.parametrize("body", NO_REVIEW)
-async def test_what_is_no_review_gets_400(webhook: Served, body: str) -> None:
+async def test_a_malformed_review_gets_400(webhook: Served, body: str) -> None:
     sent, text = NO_REVIEW[body]
     for path in PATHS:
         answer = await webhook.post(path, sent)

@@ -1,6 +1,5 @@
 """Whose pods count, and for what, where real controllers stand between a component and its pods."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,6 +12,7 @@ from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
+from tests.support.cluster.failing_lives import failing
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.resources import JOBS
 from tests.support.patience import comes_to
@@ -91,9 +91,12 @@ async def test_a_pod_that_its_replica_set_replaced_is_no_failure(client: KubeCli
             pods = await listed(client, PODS, NAMESPACE, f"{NAME_LABEL}=count-evicted")
             return sorted(each["status"]["phase"] for each in pods)
 
-        # What comes and goes within flapPeriod need not be told.
+        # Within flapPeriod no condition has to change.
         await comes_to(phases, ["Failed", "Running", "Running"])
-        await asyncio.sleep(2)  # longer than the failure grace period
+        # The grace period of a pod that fails later, and is not replaced, ends later.
+        later = appwrapper("count-later", failing("count-later"), annotations=IMPATIENT)
+        async with submitted(client, later) as witness:
+            await witness.until_phase("Resetting")
         last = life.events[-1].object
         assert true_conditions(last) == RUNS
         assert last["status"]["attempt"] == 1

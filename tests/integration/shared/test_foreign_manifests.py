@@ -135,7 +135,7 @@ async def test_copies_of_what_is_stored(member: Kubectl, samples: dict[str, Json
     assert refused == {}
 
 
-async def test_what_is_created_directly(member: Kubectl) -> None:
+async def test_match_conditions_of_directly_created_objects(member: Kubectl) -> None:
     _, refused = await answers_to(
         member,
         {

@@ -317,7 +317,7 @@ async def test_what_kueue_follows_may_grow(team: Team) -> None:
         ),
     ],
 )
-async def test_what_holds_no_pods_is_free(
+async def test_objects_without_pods_are_not_matched(
     team: Team, resource: Resource, spec: JsonObject, change: JsonObject
 ) -> None:
     body = {

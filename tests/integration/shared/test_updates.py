@@ -265,7 +265,7 @@ async def test_who_manages_it_cannot_change(
     assert (await stored(cluster))["spec"].get("managedBy") == before
 
 
-async def test_what_is_being_deleted_is_neither_changed_nor_refused(
+async def test_an_object_being_deleted_is_neither_changed_nor_refused(
     cluster: RunningCluster, kubectl: Kubectl
 ) -> None:
     body = manifest()

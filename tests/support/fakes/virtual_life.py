@@ -5,7 +5,7 @@ Its status is the one that the controller would write, and each pass reads it fr
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from controller.apply.status import status_after
@@ -23,11 +23,9 @@ from controller.phases.actions import (
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
-    Component,
     ConditionText,
     FaultTolerance,
     PodCounts,
-    Presence,
     ResetHold,
     Snapshot,
 )
@@ -35,10 +33,11 @@ from controller.phases.timers import Stamp, encode_timers
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import with_condition
 from shared.api.objects import JsonObject
+from tests.support.decisions import JOB, RUNNING
+from tests.support.moments import NOW
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
-ALL_RUN = PodCounts(expected=4, running=4)
+START = NOW
+ALL_RUN = RUNNING.snapshot.pods
 ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
 NO_PODS = PodCounts(expected=4)
 
@@ -58,15 +57,8 @@ class VirtualLife:
         self.config = config or FaultTolerance()
         self.permit: Permit = lambda _move: None
         self.now = START
-        self.snapshot = Snapshot(
-            phase=Phase.RUNNING,
-            finalizer=True,
-            conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "PodsReady"}),
-            components=(JOB,),
-            pods=ALL_RUN,
-        )
-        self.snapshot = replace(self.snapshot, **observed)
-        self.appwrapper = _stored(self.snapshot)
+        self.snapshot = replace(RUNNING.snapshot, **observed)
+        self.appwrapper = stored(self.snapshot)
         self.writes = 0
         self.warnings: list[Warn] = []
         self.moves: list[tuple[timedelta, Phase]] = []
@@ -107,8 +99,10 @@ class VirtualLife:
         seen = replace(self.snapshot, **observed)
         seen = self._memory.look(Observation(self.appwrapper, seen, self.config)).snapshot
         actions = self._permitted(seen)
-        self._write(seen, actions)
-        self.snapshot = self._after(seen, actions)
+        before = self.appwrapper.status
+        self.appwrapper, self.snapshot = carried_out(self.appwrapper, seen, actions, self.now)
+        self.writes += before != self.appwrapper.status
+        self._record(actions)
         delays = [action.delay for action in actions if isinstance(action, WakeAfter)]
         self._due = self.now + delays[0] if delays else None
         return actions
@@ -152,21 +146,7 @@ class VirtualLife:
                 return decide(replace(seen, reset_hold=hold), self.now, self.config)
         return actions
 
-    def _write(self, seen: Snapshot, actions: Actions) -> None:
-        status = status_after(self.appwrapper, seen.timers, actions, self.now)
-        self.writes += status != self.appwrapper.status
-        self.appwrapper = AppWrapper(self.appwrapper.raw | {"status": status})
-
-    def _after(self, seen: Snapshot, actions: Actions) -> Snapshot:
-        read = read_status(self.appwrapper, self.now)
-        after = replace(
-            seen,
-            phase=read.phase,
-            conditions=read.conditions,
-            told=read.told,
-            retries=read.retries,
-            timers=read.timers,
-        )
+    def _record(self, actions: Actions) -> None:
         for action in actions:
             match action:
                 case MoveTo(phase=phase):
@@ -175,14 +155,32 @@ class VirtualLife:
                     self.warnings.append(action)
                 case DeleteComponents():
                     self.deletes.append(action)
-                case RemoveFinalizer():
-                    after = replace(after, finalizer=False)
                 case _:
                     pass
-        return after
 
 
-def _stored(snapshot: Snapshot) -> AppWrapper:
+def carried_out(
+    appwrapper: AppWrapper, snapshot: Snapshot, actions: Actions, now: datetime
+) -> tuple[AppWrapper, Snapshot]:
+    """Returns the AppWrapper after the status write, and what the next pass reads from it.
+
+    The product encodes the status and reads it; nothing else of the snapshot changes.
+    """
+    status = status_after(appwrapper, snapshot.timers, actions, now)
+    written = AppWrapper(appwrapper.raw | {"status": status})
+    read = read_status(written, now)
+    return written, replace(
+        snapshot,
+        phase=read.phase,
+        conditions=read.conditions,
+        told=read.told,
+        retries=read.retries,
+        timers=read.timers,
+        finalizer=snapshot.finalizer and RemoveFinalizer() not in actions,
+    )
+
+
+def stored(snapshot: Snapshot) -> AppWrapper:
     """Returns an AppWrapper in its first attempt, with the status that the snapshot shows."""
     conditions: list[JsonObject] = []
     for kind in sorted({*snapshot.conditions, *snapshot.told}):

@@ -1,11 +1,11 @@
 """What is remembered of deletions, of each AppWrapper for itself."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from controller.deletion_memory import Explanation, Forced
 from controller.memory import Memory
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
 
 

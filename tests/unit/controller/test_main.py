@@ -29,7 +29,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("taken", ["health", "metrics"])
-def test_a_busy_port_is_said_in_a_sentence_after_what_is_configured(
+def test_a_busy_port_is_reported_after_the_configuration(
     taken: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -104,7 +104,7 @@ def test_a_part_that_ends_ends_the_process_with_a_log(
     assert before.exc_text.endswith(why)
 
 
-def test_without_any_api_server_it_says_what_it_looked_for(
+def test_without_an_api_server_the_searched_credentials_are_reported(
     silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HOME"):
@@ -131,7 +131,7 @@ def test_a_bad_configuration_ends_it_with_2(
     )
 
 
-async def test_readiness_says_what_is_missing_and_what_was_refused(
+async def test_readiness_reports_missing_and_refused_watches(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -22,8 +21,8 @@ from shared.kube.object_cache import Change
 from shared.process.sources import Sources
 from tests.support.builders.remembered_pods import pod
 from tests.support.fakes.fake_kube import FakeKube
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ("team1", "train")
 LISTENERS = {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}
 

@@ -28,7 +28,7 @@ def test_problems_are_counted_until_something_succeeds() -> None:
     assert creations.failures("u1", 1) == 0
 
 
-def test_another_attempt_begins_anew() -> None:
+def test_another_attempt_forgets_the_earlier_one() -> None:
     memory = Memory()
     creations = memory.creations
     creations.record_success("u1", 1, 0, "j1")

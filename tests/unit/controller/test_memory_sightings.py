@@ -41,7 +41,7 @@ def test_pods_fall_once_as_many_existed_as_expected() -> None:
     assert fell(sightings, Phase.RUNNING, 2), "until the period begins anew"
 
 
-def test_a_period_that_begins_anew_forgets_it() -> None:
+def test_a_period_that_restarts_forgets_it() -> None:
     sightings = Memory().sightings
     assert not fell(sightings, Phase.RUNNING, 2)
     assert fell(sightings, Phase.RUNNING, 1)
@@ -118,7 +118,7 @@ def staged(
     ).snapshot.pods_fell
 
 
-def test_when_more_pods_are_wanted_the_periods_begin_anew_though_they_are_there() -> None:
+def test_when_more_pods_are_wanted_the_periods_restart_though_the_pods_exist() -> None:
     sightings = Memory().sightings
     assert not staged(sightings, 1, 1, 1)
     assert staged(sightings, 2, 1, 2)

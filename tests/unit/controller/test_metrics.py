@@ -13,7 +13,7 @@ def shown(metrics: ControllerMetrics) -> list[str]:
     return [line for line in lines if not line.startswith(("#", "process_"))]
 
 
-def test_what_existing_dashboards_read() -> None:
+def test_metrics_for_existing_dashboards() -> None:
     metrics = ControllerMetrics()
     metrics.passed("success", 0.01)
     metrics.passed("error", 0.01)
@@ -83,7 +83,7 @@ def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
     assert len(counted) == 9
 
 
-def test_no_line_says_only_when_a_count_began() -> None:
+def test_no_metric_has_a_creation_time() -> None:
     """They would make a scrape twice as long."""
     metrics = ControllerMetrics()
     assert [line for line in shown(metrics) if "_created" in line] == []

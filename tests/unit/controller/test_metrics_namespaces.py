@@ -41,7 +41,7 @@ def test_a_namespace_begins_with_all_its_counts_at_zero() -> None:
     assert 'phase=""' not in "".join(counted.lines())
 
 
-def test_what_a_reset_costs_is_counted_by_resource_and_reason() -> None:
+def test_the_cost_of_a_reset_is_counted_by_resource_and_reason() -> None:
     counted = Counted()
     counted.metrics.reset("team1", Reason.FAILED_PODS, {GPU: 240.5}, 0)
     counted.metrics.reset("team1", Reason.FAILED_PODS, {GPU: 0.5}, 0)

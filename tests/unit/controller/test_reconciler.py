@@ -59,7 +59,7 @@ def reconciler(steps: Any) -> Reconciler:
     return Reconciler(steps, steps, FakeClock(), unlimited())
 
 
-async def test_nothing_of_ours_is_done() -> None:
+async def test_an_appwrapper_of_another_controller_is_ignored() -> None:
     steps = Steps(None, None)
     assert await reconciler(steps).reconcile(KEY) == Done()
     assert steps.applied == []
@@ -100,7 +100,9 @@ async def test_without_any_wish_only_a_change_matters() -> None:
         ),
     ],
 )
-async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: bool) -> None:
+async def test_a_pass_reports_whether_it_did_more_than_wait(
+    snapshot: Snapshot, acted: bool
+) -> None:
     steps = Steps(
         Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultTolerance()), None
     )

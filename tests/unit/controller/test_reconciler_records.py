@@ -100,7 +100,7 @@ async def test_a_decision_waits_while_the_store_is_read() -> None:
         assert asking.hold(None) is None, "it asked for no permit"
 
 
-async def test_what_was_read_decides() -> None:
+async def test_the_records_that_were_read_decide() -> None:
     world = World(Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True))
     move = await world.moved()
     assert move is not None
@@ -135,7 +135,7 @@ def evacuated(stored: Snapshot, **config: Any) -> World:
     return world
 
 
-async def test_failed_pods_whose_evacuation_is_held_are_judged_by_the_stores_records() -> None:
+async def test_records_of_the_store_decide_about_failed_pods_with_a_held_evacuation() -> None:
     world = evacuated(Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True))
     world.gate.told = "an admin must confirm"
     move = await world.moved()
@@ -162,7 +162,7 @@ async def test_an_evacuation_that_may_begin_reads_no_store() -> None:
     assert world.looks == [(False, False)]
 
 
-async def test_a_failure_that_only_the_live_pods_show_is_judged_by_the_stores_records() -> None:
+async def test_records_of_the_store_decide_about_a_failure_that_only_live_pods_show() -> None:
     """The watch shows a pod on a bad node that has left it: no evacuation, but failed pods."""
     world = evacuated(
         Snapshot(phase=Phase.RUNNING, root_cause=FATAL, store_read=True), retry_limit=0

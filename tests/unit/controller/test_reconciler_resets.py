@@ -133,7 +133,7 @@ async def test_nothing_is_ended_for_pods_that_only_a_cache_shows(
     assert world.looks == [False, True]
 
 
-async def test_what_the_api_server_confirms_is_answered() -> None:
+async def test_a_reset_is_permitted_after_the_api_server_confirms_it() -> None:
     world = running()
     world.snapshot = replace(world.snapshot, pods=ONE_FAILED)
     move, _ = await world.decided()
@@ -142,7 +142,7 @@ async def test_what_the_api_server_confirms_is_answered() -> None:
     assert world.looks == [False, True]
 
 
-async def test_what_a_component_says_of_itself_needs_no_look_at_its_pods() -> None:
+async def test_a_component_that_reports_its_failure_needs_no_live_pods() -> None:
     world = running(failed=True)
     move, _ = await world.decided()
     assert move is not None
@@ -158,7 +158,7 @@ async def test_an_evacuation_needs_no_token() -> None:
     assert world.looks == [False]  # nor a list, which may take its time
 
 
-async def test_an_evacuation_that_is_held_says_so() -> None:
+async def test_a_held_evacuation_is_reported() -> None:
     world = running(evacuation=EVACUATION)
     world.gate.told = "an admin must confirm"
     move, unhealthy = await world.decided()
@@ -239,14 +239,14 @@ async def test_while_resets_are_paused_nothing_is_reset() -> None:
         assert world.reset_gate.held(HoldReason.PAUSED) == [KEY]
 
 
-async def test_what_is_well_waits_for_nothing() -> None:
+async def test_a_healthy_appwrapper_waits_for_no_permit() -> None:
     world = running()
     world.reset_gate.paused = True
     assert await world.decided() == (None, None)
     assert world.reset_gate.held(HoldReason.PAUSED) == []
 
 
-async def test_one_that_asked_and_is_well_again_gives_back_what_it_has() -> None:
+async def test_an_appwrapper_that_recovers_returns_its_permit() -> None:
     world = running(failed=True)
     world.use_the_token()
     await world.decided()

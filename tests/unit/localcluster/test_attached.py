@@ -1,6 +1,5 @@
 """Who attaches to somebody else's cluster learns what the folder alone does not say."""
 
-import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,8 +16,7 @@ from localcluster.attached import AttachedCluster, write_attachment
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.processes import Processes
-
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+from tests.support.moments import NOW
 
 
 @pytest.fixture

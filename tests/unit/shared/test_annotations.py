@@ -25,7 +25,7 @@ def test_the_default_is_the_operators() -> None:
     assert (read["retryLimit"], read["errorAggregation"]) == (7, "default")
 
 
-def test_what_has_no_limit_has_none_to_be_above() -> None:
+def test_a_period_without_limit_is_never_above_it() -> None:
     for each in set(TABLE) - set(PERIODS):
         each.check_limit("9" * 99, CONFIG)
 
@@ -39,7 +39,7 @@ def test_what_has_no_limit_has_none_to_be_above() -> None:
         ("errorStore", "mine", ""),
     ],
 )
-def test_what_is_refused_means_the_default(name: str, text: str, read: str) -> None:
+def test_a_refused_value_means_the_default(name: str, text: str, read: str) -> None:
     assert BY_NAME[name].read({PREFIX + name: text}, CONFIG) == read
 
 

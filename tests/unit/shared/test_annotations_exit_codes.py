@@ -28,7 +28,7 @@ def test_lists_that_mean_the_same_to_webhook_and_controller(text: str, codes: se
     ["", " ", ",", "3,", ",3", "3,,4", "3 4", "3;4", "abc", "3,abc", "0", "256", "-1", "1.0", "0x1",
      "٣", "3,\t4", "9" * 5000],
 )  # fmt: skip
-def test_what_the_webhook_refuses_it_explains(text: str) -> None:
+def test_each_refused_list_has_an_explanation(text: str) -> None:
     with pytest.raises(AnnotationError) as refused:
         parse_exit_codes(text)
     assert str(refused.value) == EXPECTED
@@ -51,7 +51,7 @@ def test_the_controller_skips_what_is_no_number(text: str, codes: set[int]) -> N
 
 @settings(deadline=None)  # on a busy machine one example may take long
 @given(st.text(alphabet="0123456789, +-x", max_size=30))
-def test_what_the_webhook_accepts_the_controller_takes_for_the_same(text: str) -> None:
+def test_controller_and_webhook_read_accepted_lists_alike(text: str) -> None:
     try:
         codes = parse_exit_codes(text)
     except AnnotationError:

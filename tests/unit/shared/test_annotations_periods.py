@@ -33,7 +33,7 @@ def test_a_default_is_within_its_limit(period: Period) -> None:
         ("-1s", "must not be negative"),
     ],
 )
-def test_what_is_refused_for_every_period(period: Period, text: str, problem: str) -> None:
+def test_values_refused_for_every_period(period: Period, text: str, problem: str) -> None:
     with pytest.raises(AnnotationError) as refused:
         period.parse(text, CONFIG)
     assert str(refused.value) == problem
@@ -61,12 +61,12 @@ def test_only_the_success_ttl_cannot_be_zero() -> None:
         ("7d", Admitted("24h", 24 * HOUR, lowered=True)),
     ],
 )
-def test_what_is_stored(text: str, expected: Admitted) -> None:
+def test_stored_values_of_periods(text: str, expected: Admitted) -> None:
     assert admitted(WARMUP_GRACE, text, CONFIG) == expected
 
 
 @every_period
-def test_what_is_above_the_limit_is_told_with_it(period: Period) -> None:
+def test_a_value_above_the_limit_is_reported_with_the_limit(period: Period) -> None:
     limit = period.limit(CONFIG)
     hours = limit // HOUR
     period.check_limit(f"{hours}h", CONFIG)
@@ -85,9 +85,7 @@ def test_the_success_ttl_has_the_operators_own_as_limit() -> None:
 @every_period
 @settings(deadline=None)  # on a busy machine one example may take long
 @given(count=st.integers(0, 10**6), unit=st.sampled_from(["us", "s", "m", "h", "d"]))
-def test_what_is_stored_means_to_the_controller_what_it_says(
-    period: Period, count: int, unit: str
-) -> None:
+def test_the_controller_reads_the_stored_period(period: Period, count: int, unit: str) -> None:
     text = f"{count}{unit}"
     try:
         stored = admitted(period, text, CONFIG)

@@ -26,7 +26,7 @@ def test_limits_that_mean_the_same_to_webhook_and_controller(text: str, limit: i
         ("-9999999999", 0),
     ],
 )
-def test_what_the_webhook_refuses_the_controller_gives_a_meaning(text: str, read: int) -> None:
+def test_the_controller_reads_limits_that_the_webhook_refuses(text: str, read: int) -> None:
     with pytest.raises(AnnotationError) as refused:
         parse_retry_limit(text)
     assert str(refused.value) == "must be a whole number from 0 to 2147483647, such as 5"

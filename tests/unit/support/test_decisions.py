@@ -6,7 +6,8 @@ from controller.phases.actions import Action, SetCondition
 from controller.phases.phase import Reason
 from controller.phases.snapshot import PodCounts, Timers
 from scripts.phase_walk import every_decision
-from tests.support.decisions import JOB, NOW, RUNNING, ago, line, lines
+from tests.support.decisions import JOB, RUNNING, line, lines
+from tests.support.moments import NOW, ago
 
 
 def test_different_actions_have_different_texts() -> None:

@@ -36,7 +36,7 @@ def test_a_review_is_read() -> None:
     )
 
 
-def test_what_the_authenticator_knows_more_of_the_user_is_read() -> None:
+def test_further_fields_of_the_user_are_read() -> None:
     info = {"username": "alice", "extra": {"scopes.example.com": ["a", "b"], "none": None}}
     parsed = parse_review(orjson.dumps(review(appwrapper(), userInfo=info)))
     assert parsed.user == User("alice", "", (), {"scopes.example.com": ("a", "b"), "none": ()})
@@ -57,7 +57,7 @@ def test_extra_of_another_type_is_not_taken_for_none(extra: Any, message: str) -
     assert str(raised.value) == message
 
 
-def test_what_may_be_missing_is_empty() -> None:
+def test_missing_optional_fields_are_empty() -> None:
     request: dict[str, Any] = {
         "uid": "7",
         "operation": "DELETE",
@@ -106,7 +106,7 @@ def test_what_may_be_missing_is_empty() -> None:
         ),
     ],
 )
-def test_what_is_no_review_is_refused(body: bytes, message: str) -> None:
+def test_a_malformed_review_is_refused(body: bytes, message: str) -> None:
     with pytest.raises(NotAnAdmissionReview) as error:
         parse_review(body)
     assert str(error.value) == message
@@ -134,7 +134,7 @@ def test_what_is_no_review_is_refused(body: bytes, message: str) -> None:
         b"[" * 1025 + b"]" * 1025,
     ],
 )
-def test_what_is_no_json_is_refused(body: bytes) -> None:
+def test_malformed_json_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAdmissionReview) as error:
         parse_review(body)
     assert str(error.value).startswith("the body is not JSON: ")
@@ -227,7 +227,7 @@ def changed(**fields: Any) -> dict[str, Any]:
         (changed(metadata={"name": "other", "namespace": "kube-system"}), {}),
     ],
 )
-def test_an_object_need_not_repeat_what_the_request_says(
+def test_an_object_need_not_repeat_fields_of_the_request(
     target: dict[str, Any], fields: dict[str, Any]
 ) -> None:
     assert parse_review(orjson.dumps(review(target, **fields))).object == target
@@ -240,7 +240,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-def test_what_could_not_be_encoded_again_is_refused() -> None:
+def test_an_object_that_cannot_be_encoded_again_is_refused() -> None:
     within = review(changed(spec=nested(247)))
     assert parse_review(orjson.dumps(within)).object == within["request"]["object"]
     [head, tail] = orjson.dumps(review(changed(spec=1))).split(b'"spec":1')
@@ -250,7 +250,7 @@ def test_what_could_not_be_encoded_again_is_refused() -> None:
 
 
 @pytest.mark.parametrize("levels", range(235, 265))
-def test_what_is_taken_can_be_encoded_again_however_few_brackets_it_has(levels: int) -> None:
+def test_an_accepted_object_can_be_encoded_again_however_few_brackets_it_has(levels: int) -> None:
     body = orjson.dumps(
         {
             "apiVersion": "admission.k8s.io/v1",
@@ -273,7 +273,7 @@ def test_what_is_taken_can_be_encoded_again_however_few_brackets_it_has(levels: 
         assert parse_review(body).object["a"] is not None
 
 
-def test_what_holds_a_million_objects_is_refused_undecoded() -> None:
+def test_a_review_with_a_million_objects_is_refused_undecoded() -> None:
     """Seven MiB of them would take a quarter of a GiB for a moment, and others half a second."""
     head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
     many = b"[" + b"{}," * 999_997 + b"{}]"
@@ -284,7 +284,7 @@ def test_what_holds_a_million_objects_is_refused_undecoded() -> None:
         parse_review(b"[[" + many + b"]]")
 
 
-def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None:
+def test_a_review_too_deep_to_decode_is_refused_under_its_uid() -> None:
     """The API server takes objects of 10,000 levels: their users should see why not we."""
     head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
     deep = b"[" * 5000 + b"]" * 5000
@@ -296,7 +296,7 @@ def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None
             parse_review(body)
 
 
-def test_what_is_being_deleted_can_go_however_deep_it_is() -> None:
+def test_an_object_being_deleted_is_accepted_however_deep_it_is() -> None:
     deep = b"[" * 400 + b"]" * 400
     old = changed(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, spec=1)
     body = orjson.dumps(review(changed(spec=1), old=old, operation="UPDATE"))

@@ -21,7 +21,7 @@ def judge(**config: Any) -> Judge:
 
 @pytest.mark.parametrize("answer", [BROKEN.mutate, BROKEN.validate])
 @pytest.mark.parametrize("judged", [request(appwrapper()), request(JOB, group_kind="batch/Job")])
-async def test_what_cannot_be_found_out_is_an_error_and_never_a_yes(
+async def test_an_unknown_fact_is_an_error_and_never_an_admission(
     answer: Any, judged: AdmissionRequest
 ) -> None:
     assert await answer(judged) == Errored(500, "the API server is away", ErrorReason.MISSING_FACTS)
@@ -40,19 +40,19 @@ async def test_nothing_is_gathered_for_what_is_not_judged(ignored: AdmissionRequ
     assert await BROKEN.validate(ignored) == Allowed()
 
 
-async def test_an_appwrapper_is_judged_by_its_own_rules() -> None:
+async def test_an_appwrapper_is_checked_by_its_own_rules() -> None:
     assert isinstance(await judge().mutate(request(appwrapper())), Patched)
     queued = appwrapper(labels={"kueue.x-k8s.io/queue-name": "q"})
     assert await judge().validate(request(queued)) == Allowed()
 
 
-async def test_what_is_created_directly_is_judged_by_other_rules() -> None:
+async def test_an_object_created_directly_is_checked_by_other_rules() -> None:
     denied = await judge().validate(request(JOB, group_kind="batch/Job"))
     assert isinstance(denied, Denied)
     assert (denied.status["code"], denied.rules) == (403, ("direct_kinds",))
 
 
-async def test_what_is_created_directly_gets_its_queue_where_that_is_configured() -> None:
+async def test_an_object_created_directly_gets_a_queue_if_that_is_configured() -> None:
     settings = {"default_queue_name": "q", "default_queue_name_on_direct_kinds": True}
     created = request(JOB, group_kind="kubeflow.org/PyTorchJob")
     assert await judge(**settings).mutate(created) == Patched(

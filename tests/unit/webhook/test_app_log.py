@@ -39,7 +39,7 @@ async def test_a_refusal_is_logged_with_its_uid(caplog: pytest.LogCaptureFixture
     ]
 
 
-async def test_what_cannot_be_judged_is_logged_with_its_uid(
+async def test_a_review_that_fails_is_logged_with_its_uid(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with client(facts=CannotGather("nobody answers")) as http:

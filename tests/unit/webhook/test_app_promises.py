@@ -32,7 +32,7 @@ POD_KIND = {"group": "", "version": "v1", "kind": "Pod"}
 
 @PROPERTY
 @given(st.binary() | json_values().map(orjson.dumps))
-def test_what_is_no_review_gets_400(app: InProcessWebhook, body: bytes) -> None:
+def test_a_malformed_review_gets_400(app: InProcessWebhook, body: bytes) -> None:
     for path in (MUTATE, VALIDATE):
         assert app.post(path, body).status == 400
 
@@ -69,7 +69,7 @@ SAID_TWICE = [
 
 @pytest.mark.parametrize("way", SAID_TWICE)
 @pytest.mark.parametrize("value", [None, "", "x", "n" * 300, 1, 1.5, True, [], [1], {}, {"a": 1}])
-def test_an_object_that_says_nonsense_of_itself_is_answered(
+def test_an_object_with_nonsense_metadata_is_answered(
     app: InProcessWebhook, way: tuple[str, ...], value: Any
 ) -> None:
     for made in (orjson.loads(STORED), {**POD, "metadata": {**POD["metadata"]}}):
@@ -105,7 +105,9 @@ def test_an_update_to_anything_adds_nothing(
 
 @PROPERTY
 @given(components().filter(lambda made: not _has_a_template(made)))
-def test_what_has_no_template_is_never_admitted(app: InProcessWebhook, component: Any) -> None:
+def test_a_component_without_template_is_never_admitted(
+    app: InProcessWebhook, component: Any
+) -> None:
     submitted = orjson.loads(STORED)
     submitted["spec"]["components"].append(component)
     body = orjson.dumps(review(submitted))

@@ -61,7 +61,7 @@ def test_another_users_update_leaves_the_submitter_as_stored() -> None:
 
 
 @pytest.mark.parametrize("claims_deletion", [False, True])
-def test_what_is_being_deleted_is_neither_changed_nor_refused(claims_deletion: bool) -> None:
+def test_an_object_being_deleted_is_neither_changed_nor_refused(claims_deletion: bool) -> None:
     old = appwrapper(labels={**USER, **QUEUE})
     old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     new = appwrapper(NODE, managedBy="other")
@@ -72,7 +72,7 @@ def test_what_is_being_deleted_is_neither_changed_nor_refused(claims_deletion: b
     assert chain.validate(judged, FACTS) == Allowed()
 
 
-def test_only_the_stored_object_can_say_that_it_is_being_deleted() -> None:
+def test_only_the_stored_object_shows_that_it_is_being_deleted() -> None:
     new = appwrapper(NODE)
     new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert isinstance(chain.validate(request(new), FACTS), Denied)
@@ -87,7 +87,7 @@ def test_only_the_stored_object_can_say_that_it_is_being_deleted() -> None:
         {"subresource": "status"},
     ],
 )
-def test_other_objects_and_subresources_are_let_through(fields: dict[str, Any]) -> None:
+def test_other_objects_and_subresources_are_admitted(fields: dict[str, Any]) -> None:
     judged = request(appwrapper(NODE), **fields)
     assert chain.mutate(judged, FACTS) == Allowed()
     assert chain.validate(judged, FACTS) == Allowed()
@@ -165,7 +165,7 @@ def test_a_long_generate_name_is_cut() -> None:
     assert request(submitted, name="").display_name == "n" * 253
 
 
-def test_an_update_with_malformed_metadata_is_judged_all_the_same() -> None:
+def test_an_update_with_malformed_metadata_is_checked() -> None:
     old = appwrapper(labels=USER)
     new: dict[str, Any] = {**old, "metadata": {"labels": ["x"]}}
     patched = jsonpatch.apply_patch(new, patch_of(new, old=old))

@@ -277,7 +277,7 @@ def test_malformed_pod_sets_are_refused(pod_sets: object, problem: str) -> None:
 @pytest.mark.parametrize(
     "declared", [[], None, [{"path": "template.spec.template", "replicas": 2}]]
 )
-def test_what_is_inferred_may_be_declared_alike(declared: object) -> None:
+def test_an_inferred_pod_set_may_be_declared_alike(declared: object) -> None:
     assert errors_of(appwrapper(component(DEPLOYMENT, podSets=declared))) == []
 
 

@@ -43,5 +43,5 @@ def test_a_copy_of_what_is_stored_is_admitted(made: JsonObject, overlay: str) ->
 
 
 @pytest.mark.parametrize(("made", "overlay"), manifests(wrapped=False))
-def test_what_is_created_directly_is_allowed(made: JsonObject, overlay: str) -> None:
+def test_manifests_created_directly_are_allowed(made: JsonObject, overlay: str) -> None:
     admitted(copy.deepcopy(made), overlay)

@@ -192,7 +192,7 @@ def test_users_annotate_and_label_it(waiting: dict[str, Any]) -> None:
     assert updated(running, noted, BOB) == noted
 
 
-def test_what_is_deleted_goes(waiting: dict[str, Any]) -> None:
+def test_a_deletion_of_a_stored_object_is_admitted(waiting: dict[str, Any]) -> None:
     deleted = by_kueue(waiting, suspend=False)
     deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]}
     gone = {**deleted, "metadata": {**deleted["metadata"], "finalizers": []}}
@@ -224,7 +224,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_whatever_is_wrapped_kueue_may_write_it_anew(value: Any) -> None:
+def test_kueue_may_update_any_wrapped_object(value: Any) -> None:
     template = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": value}
     stored = appwrapper(component(template), labels=QUEUE, suspend=True)
     for suspend in (False, True):

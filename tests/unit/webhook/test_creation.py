@@ -23,7 +23,7 @@ def with_a_typo(made: JsonObject) -> JsonObject:
 
 @pytest.mark.parametrize("title", FOREIGN)
 @pytest.mark.parametrize("change", [copy.deepcopy, with_a_typo])
-def test_it_is_judged_as_by_the_webhook(title: str, change: object) -> None:
+def test_the_creation_is_checked_as_by_the_webhook(title: str, change: object) -> None:
     assert callable(change)
     made = change(FOREIGN[title])
     stored, verdict = judged(made, "default")

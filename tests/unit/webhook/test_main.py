@@ -47,7 +47,7 @@ def refusal(caplog: pytest.LogCaptureFixture, *arguments: str) -> str:
     return caplog.messages[-1]
 
 
-def test_without_a_certificate_it_says_so_and_exits_1(
+def test_without_a_certificate_an_error_is_printed_and_the_exit_code_is_1(
     config: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     flags = ["--config", config, "--cert-dir", str(tmp_path / "none"), "--port", "0"]
@@ -78,7 +78,7 @@ def test_a_busy_port_for_metrics_is_named(tmp_path: Path, caplog: pytest.LogCapt
         )
 
 
-def test_without_any_kubeconfig_it_says_what_it_looked_for(
+def test_without_a_kubeconfig_the_searched_credentials_are_reported(
     config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("KUBECONFIG")

@@ -24,7 +24,7 @@ def shown(metrics: WebhookMetrics, prefix: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in found}
 
 
-def test_what_dashboards_ask_for_is_there_at_zero_from_the_start(metrics: WebhookMetrics) -> None:
+def test_metrics_for_dashboards_exist_at_zero_from_the_start(metrics: WebhookMetrics) -> None:
     assert shown(metrics, "controller_runtime_webhook_requests_total") == {
         '{code="200",webhook="/mutate"}': 0,
         '{code="500",webhook="/mutate"}': 0,
@@ -117,7 +117,7 @@ def test_the_process_itself_is_measured(metrics: WebhookMetrics) -> None:
     assert shown(metrics, "process_resident_memory_bytes")[""] > 1_000_000
 
 
-def test_the_documentation_lists_every_metric_of_ours_and_no_other(
+def test_the_documentation_lists_every_own_metric_and_no_other(
     metrics: WebhookMetrics,
 ) -> None:
     metrics.watch_certificate(lambda: None, lambda: None)

@@ -26,7 +26,7 @@ def made(text: str = "{}") -> dict[str, dict[str, JsonObject]]:
     return found
 
 
-def test_they_are_few_and_found_by_the_label_of_everything_of_ours() -> None:
+def test_policies_are_few_and_carry_the_products_label() -> None:
     found = made()
     assert list(found[POLICY]) == ["appwrapper-counted", "appwrapper-scale", "appwrapper-deletion"]
     for kinds in found.values():
@@ -50,7 +50,7 @@ def test_they_refuse_in_team_namespaces_and_fail_closed() -> None:
     assert bound == set(found[POLICY])
 
 
-def test_no_status_is_ever_looked_at() -> None:
+def test_no_policy_matches_a_status() -> None:
     """Kubelets and operators write them all the time."""
     rules = {
         name: [
@@ -80,7 +80,7 @@ SELECTORS: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("policy", ["appwrapper-counted", "appwrapper-deletion"])
-def test_whatever_has_a_label_is_looked_at_and_of_the_rest_what_has_pods(policy: str) -> None:
+def test_labelled_objects_and_objects_with_pods_are_matched(policy: str) -> None:
     bindings = made()[BINDING]
     for name, selector in SELECTORS.items():
         matched = bindings[f"{policy}-{name}"]["spec"]["matchResources"]
@@ -135,25 +135,25 @@ def test_whom_they_leave_alone_with_the_costly_checks_last() -> None:
         assert condition(policy, CONFIGURED).endswith(PLATFORM + OPERATORS)
 
 
-def test_of_a_deletion_it_is_asked_first_how_it_is_done() -> None:
+def test_a_deletion_is_first_checked_for_its_propagation() -> None:
     """Nearly none is by orphaning, so nearly none costs more than that."""
     assert condition("appwrapper-deletion").startswith("((request.operation == 'DELETE' && has(")
 
 
-def test_what_holds_no_pods_is_free() -> None:
+def test_objects_without_pods_are_not_matched() -> None:
     for policy in ("appwrapper-counted", "appwrapper-deletion"):
         for kind in ("/PersistentVolumeClaim", "/Service", "/ConfigMap"):
             assert f"'{kind}'" in condition(policy)
     assert "'workload.codeflare.dev/AppWrapper'" in condition("appwrapper-counted")
 
 
-def test_every_refusal_says_what_to_do() -> None:
+def test_every_refusal_names_the_next_step() -> None:
     for each in made()[POLICY].values():
         for validation in each["spec"]["validations"]:
             assert validation["reason"] == "Forbidden"
             assert ". " in validation["message"]
 
 
-def test_a_file_says_the_same() -> None:
+def test_the_shipped_file_has_the_same_policies() -> None:
     config = Configuration()
     assert list(yaml.safe_load_all(policies_yaml(config))) == list(policies(config))

@@ -136,14 +136,14 @@ def test_registered_for_what_users_write_and_for_no_subresource(
 
 
 @pytest.mark.parametrize("kind", ["kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"])
-def test_what_is_asked_for_a_queue_name_gets_one(kind: str) -> None:
+def test_kinds_with_a_default_queue_are_registered_for_mutation(kind: str) -> None:
     config = parse_config(EVERYTHING).config.appwrapper
     created = request({"metadata": {"name": "x"}}, group_kind=kind)
     verdict = chain.mutate_direct_kind(created, Facts(config, is_team_namespace=True))
     assert isinstance(verdict, Patched)
 
 
-def test_appwrappers_are_judged_everywhere_direct_kinds_in_team_namespaces() -> None:
+def test_appwrappers_are_registered_everywhere_direct_kinds_in_team_namespaces() -> None:
     team = {"matchLabels": {"mlbatch-team-namespace": "true"}}
     assert {name: one.get("namespaceSelector") for name, one in webhooks().items()} == {
         "mappwrapper": None,
@@ -182,12 +182,12 @@ def test_another_selector_of_teams() -> None:
         (EVERYTHING, NAMES),
     ],
 )
-def test_nobody_is_asked_about_what_is_off(text: str, names: list[str]) -> None:
+def test_a_feature_that_is_off_is_not_registered(text: str, names: list[str]) -> None:
     assert list(webhooks(text)) == names
 
 
 @pytest.mark.parametrize("user", ["o'brien", 'a"b\\c', "two  spaces", "# : {", "täm\n", " x "])
-def test_a_file_says_the_same_whatever_users_are_called(user: str) -> None:
+def test_the_shipped_file_has_the_same_registration_for_any_user_names(user: str) -> None:
     text = yaml.safe_dump({"appwrapper": {"exemptions": {"quotaManagers": [user]}}})
     config = parse_config(text).config
     written = registration.registration_yaml(config)

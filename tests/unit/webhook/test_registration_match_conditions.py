@@ -37,7 +37,7 @@ def test_no_finalizer_no_start_and_no_preemption_waits() -> None:
     ]
 
 
-def test_without_quota_managers_nobody_is_spared_as_one() -> None:
+def test_without_quota_managers_no_user_is_exempt_as_one() -> None:
     names = [one["name"] for one in on_appwrappers(CONTROLLER, NONE)]
     assert names == ["not-being-deleted", "not-updated-by-the-controller"]
 
@@ -52,7 +52,7 @@ IDENTITIES = (
 )
 
 
-def test_what_is_created_directly() -> None:
+def test_match_conditions_of_directly_created_objects() -> None:
     """Events first: most of what is created in a busy namespace are events."""
     assert on_direct_kinds(AllowedKinds(), FEW) == [
         {
@@ -98,7 +98,7 @@ def test_a_queue_name_is_asked_for_only_where_there_is_none() -> None:
     ]
 
 
-def test_what_becomes_of_left_pods_is_asked_for_only_where_nothing_is_said() -> None:
+def test_left_pods_are_matched_only_without_an_own_policy() -> None:
     """`has` fails, and the request with it, where what is asked about has no parent."""
     path = "template.spec.runPolicy.cleanPodPolicy"
     assert on_left_pods([path, path], FEW) == [

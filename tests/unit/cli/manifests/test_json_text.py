@@ -54,7 +54,7 @@ def test_what_json_can_write(text: str, value: object) -> None:
         ("[" * 300, "this is nested too deep", Place(1, 202)),
     ],
 )
-def test_what_is_refused(text: str, message: str, place: Place) -> None:
+def test_refused_values_of_each_notation(text: str, message: str, place: Place) -> None:
     with pytest.raises(ManifestError) as refused:
         parse_json(text)
     assert (str(refused.value), refused.value.place) == (message, place)

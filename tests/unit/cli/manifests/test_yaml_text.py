@@ -72,7 +72,9 @@ def test_what_yaml_can_write(text: str, value: Any, parser: Any) -> None:
         ("? [a]\n: b\n", "a key must be text", Place(1, 3)),
     ],
 )
-def test_what_is_refused(text: str, message: str, place: Place, parser: Any) -> None:
+def test_refused_values_of_each_notation(
+    text: str, message: str, place: Place, parser: Any
+) -> None:
     with pytest.raises(ManifestError) as refused:
         parse_yaml(text, parser)
     assert str(refused.value).startswith(message)

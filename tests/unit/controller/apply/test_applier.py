@@ -1,6 +1,6 @@
 """The order of writes, and what happens when the object changed meanwhile."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -29,8 +29,8 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS
 from shared.kube.client import Conflict, NotFound, PatchType
 from tests.support.fakes.fake_kube import Call, FakeKube
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FINALIZER = "workload.codeflare.dev/finalizer"
 
 
@@ -120,7 +120,7 @@ async def test_finalizer_then_status_then_components() -> None:
     }
 
 
-async def test_whom_an_appwrapper_blames_is_told_as_no_handler_hears_of_our_own_writes() -> None:
+async def test_the_applier_reports_suspect_nodes_because_its_own_writes_call_no_handler() -> None:
     entry = {"node": "n1", "since": "2026-01-01T00:00:00Z", "pod": "p", "attempt": 1}
     written = raw("8", phase="Resetting", suspectNodes=[entry])
     written["metadata"]["labels"] = {"workload.codeflare.dev/user": "alice"}
@@ -139,7 +139,7 @@ def wrapping(version: str, **status: Any) -> dict[str, Any]:
     return raw(version, **status) | {"spec": {"components": [WRAPPED]}}
 
 
-async def test_what_is_created_comes_with_the_answer_to_the_status_that_announces_it() -> None:
+async def test_components_are_created_from_the_answer_to_the_status_write() -> None:
     bench = Bench(update=[wrapping("8", phase="Resuming")])
     deploy = (MoveTo(Phase.RESUMING, Reason.RESUMING), CreateComponents())
     await bench.apply(wrapping("7", phase="Suspended"), *deploy)
@@ -147,7 +147,7 @@ async def test_what_is_created_comes_with_the_answer_to_the_status_that_announce
     assert [orjson.loads(each) for each in bench.texts] == [WRAPPED]
 
 
-async def test_what_is_created_without_a_status_to_write_is_read_live() -> None:
+async def test_without_a_status_write_the_created_components_are_read_live() -> None:
     bench = Bench(get=[wrapping("7", phase="Resuming")])
     await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
     assert [call.method for call in bench.kube.calls] == ["get"]
@@ -155,7 +155,7 @@ async def test_what_is_created_without_a_status_to_write_is_read_live() -> None:
     assert [orjson.loads(each) for each in bench.texts] == [WRAPPED]
 
 
-async def test_what_changed_since_it_was_decided_on_is_not_created() -> None:
+async def test_a_component_that_changed_since_the_decision_is_not_created() -> None:
     """It may be suspended by now."""
     bench = Bench(get=[wrapping("8", phase="Resuming"), wrapping("8", phase="Resuming")])
     with pytest.raises(Conflict, match="changed since the decision to create its components"):
@@ -172,7 +172,7 @@ async def test_a_status_that_did_not_change_is_not_written() -> None:
     assert bench.kube.calls == []
 
 
-async def test_what_decides_nothing_is_told_only_until_the_first_pod_is_measured() -> None:
+async def test_a_pass_without_actions_is_reported_only_until_the_first_pod_is_measured() -> None:
     bench = Bench()
     bench.memory.of("u1").measured = measured = Measured(began=1.0)
     assert await bench.apply(raw(phase="Running")) is None
@@ -215,13 +215,13 @@ async def test_the_finalizer_goes_last_and_others_stay() -> None:
     assert only(bench.kube, "patch").args[3]["metadata"]["finalizers"] == ["other"]
 
 
-async def test_an_appwrapper_that_is_gone_needs_no_letting_go() -> None:
+async def test_removing_the_finalizer_of_a_deleted_appwrapper_succeeds() -> None:
     bench = Bench(patch=[NotFound(404, "NotFound", "gone")])
     await bench.apply(raw("7", (FINALIZER,), phase="Terminating"), RemoveFinalizer())
     assert len(bench.kube.calls) == 1
 
 
-async def test_after_a_move_that_says_nothing_it_looks_again_at_once() -> None:
+async def test_a_move_without_a_delay_requeues_at_once() -> None:
     bench = Bench(update=[raw("8"), raw("8")])
     suspended = MoveTo(Phase.SUSPENDED, Reason.SUSPENDED)
     assert await bench.apply(raw(), suspended) == timedelta(0)

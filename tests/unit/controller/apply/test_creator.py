@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,8 +27,8 @@ from shared.kube.client import (
 from shared.kube.discovery import UnknownKind
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.fake_kube import FakeKube
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance(forceful_deletion_grace=timedelta(hours=24))
 EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
 
@@ -174,7 +174,7 @@ async def test_hosts_to_avoid_are_asked_for_once_with_all_components() -> None:
     assert term["preference"]["matchExpressions"][0]["values"] == ["host-1"]
 
 
-async def test_what_was_created_is_not_created_again() -> None:
+async def test_a_created_component_is_not_created_again() -> None:
     bench = Bench(create=[made("b")])
     bench.creations.record_success("u1", 2, 0, "j1")
     await bench.create(template(name="a"), template(name="b"))
@@ -191,7 +191,7 @@ async def test_the_first_problem_ends_it() -> None:
 
 
 @pytest.mark.parametrize("attempt", ["2", ""], ids=["ours", "the Go operator's"])
-async def test_an_object_of_ours_is_adopted(attempt: str) -> None:
+async def test_an_object_owned_by_the_appwrapper_is_adopted(attempt: str) -> None:
     bench = Bench(create=[EXISTS], get=[made("a", attempt=attempt)])
     await bench.create(template())
     assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
@@ -235,7 +235,7 @@ async def test_two_components_of_one_kind_and_name_are_an_error(version: str) ->
     )
 
 
-async def test_an_object_that_says_it_is_another_component_is_not_adopted() -> None:
+async def test_an_object_labelled_as_another_component_is_not_adopted() -> None:
     bench = Bench(create=[EXISTS], get=[made("a", component="1")])
     await bench.create(template())
     assert bench.problem == CreateProblem(
@@ -253,7 +253,7 @@ async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
     assert bench.watches.observed == ["a"]
 
 
-async def test_a_kept_object_that_is_missing_is_created_anew() -> None:
+async def test_a_missing_kept_object_is_created_again() -> None:
     bench = Bench(get=[NotFound(404, "NotFound", "gone")], create=[made("a")])
     await bench.create(template(), **KEPT)
     assert bench.created() == ["a"]
@@ -296,7 +296,7 @@ async def test_a_negative_number_of_pods_is_an_error() -> None:
     )
 
 
-async def test_what_an_earlier_attempt_left_is_deleted_first() -> None:
+async def test_an_object_of_an_earlier_attempt_is_deleted_first() -> None:
     bench = Bench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
     await bench.create(template())
     (delete,) = bench.kube.called("delete")
@@ -391,7 +391,7 @@ async def test_pauses_grow_to_a_limit_and_obey_a_server_that_asks_for_longer_one
         ),
     ],
 )
-async def test_what_can_never_be_created(body: dict[str, Any], message: str) -> None:
+async def test_an_invalid_component_is_a_fatal_problem(body: dict[str, Any], message: str) -> None:
     bench = Bench()
     await bench.create(body)
     assert bench.problem == CreateProblem(

@@ -87,7 +87,7 @@ async def test_one_that_is_still_not_served_fails() -> None:
     )
 
 
-async def test_one_of_which_nobody_can_tell_is_told_of_and_tried_again() -> None:
+async def test_an_unknown_kind_is_reported_and_retried() -> None:
     away = ApiError(503, "ServiceUnavailable", "its API server is away")
     creations, _ = await created_once_it_is(away)
     problem = creations.problem("u1", 1)

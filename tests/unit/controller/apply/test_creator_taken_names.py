@@ -4,7 +4,7 @@ Each pass decides, writes the status and creates, as the applier does.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -41,8 +41,8 @@ from shared.injection.component import generated_name
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import AlreadyExists, NotFound
 from tests.support.cluster.resources import SERVICES
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT_ONCE = WakeAfter(timedelta(0))
 FIRST = generated_name("svc-", "u1", 1, 0)
 SECOND = generated_name("svc-", "u1", 1, 0, FIRST)

@@ -86,7 +86,7 @@ async def test_one_that_failed_is_sent_again() -> None:
     assert len(sent(bench.kube)) == 2
 
 
-async def test_what_is_remembered_ends_with_the_appwrapper() -> None:
+async def test_the_memory_ends_with_the_appwrapper() -> None:
     bench = Bench(None, None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     bench.memory.forget("u1", ("team1", "train"))
@@ -114,7 +114,7 @@ FAILED = ApiError(500, "InternalError", "failed calling webhook")
 
 
 @pytest.mark.parametrize("refusal", [DENIED, FAILED])
-async def test_what_may_not_go_keeps_nothing_else_and_is_remembered_with_its_reason(
+async def test_a_refused_delete_stops_no_other_and_its_reason_is_remembered(
     refusal: ApiError, caplog: pytest.LogCaptureFixture
 ) -> None:
     both = (DEPLOYED[0], Deployed(JOBS, "c", "uid-c", False))
@@ -136,7 +136,7 @@ async def test_what_may_not_go_keeps_nothing_else_and_is_remembered_with_its_rea
         (Unreachable("away"), Phase.SUSPENDING),
     ],
 )
-async def test_what_nothing_else_would_repeat_soon_is_an_error(
+async def test_a_failed_delete_that_no_pass_would_repeat_soon_is_an_error(
     answer: KubeError, phase: Phase
 ) -> None:
     bench = Bench(answer)
@@ -187,7 +187,7 @@ async def test_stray_pods_go_themselves() -> None:
         (DeletionMode.OUTLIVED, "c"),
     ],
 )
-async def test_what_is_left_after_success(mode: DeletionMode, expected: str) -> None:
+async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expected: str) -> None:
     bench = Bench(None)
     left = replace(
         observation(),
@@ -253,9 +253,7 @@ async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
     assert sent(bench.kube) == [("a-1", "uid-1", SHORTEST_GRACE)]
 
 
-async def test_ghosts_alone_are_forced_and_their_node_gets_no_longer_than_the_operator_says() -> (
-    None
-):
+async def test_only_ghosts_are_forced_after_the_configured_period() -> None:
     """It was told a day by whoever deleted it. It is removed after the operator's own period."""
     bench = Bench(None, None)
     leaves = format_time(bench.clock.now() + timedelta(days=1))

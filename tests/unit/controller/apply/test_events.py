@@ -90,7 +90,7 @@ ROOT_CAUSE = (
 )
 
 
-def test_an_attempt_that_fails_is_told_with_its_root_cause(
+def test_the_event_of_a_failed_attempt_names_its_root_cause(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -105,7 +105,7 @@ def test_an_attempt_that_fails_is_told_with_its_root_cause(
     assert "SECRET" not in caplog.text
 
 
-def test_what_the_program_says_of_retries_is_an_event_of_its_own_reason_not_one_more() -> None:
+def test_a_non_recoverable_error_changes_the_reason_of_the_event_and_adds_none() -> None:
     fatal = RecordRootCause(CAUSE, Decision.TERMINAL, "no retry", non_recoverable=True)
     heard = heard_of(
         MoveTo(Phase.FAILED, Reason.FAILED_PODS, "why"),
@@ -119,7 +119,7 @@ def test_what_the_program_says_of_retries_is_an_event_of_its_own_reason_not_one_
     assert heard.events[0][2] == "failed: why"
 
 
-def test_what_healed_is_no_event_of_a_root_cause() -> None:
+def test_a_healed_failure_emits_no_event_of_a_root_cause() -> None:
     healthy = SetCondition(UNHEALTHY, False, Reason.NO_FAILED_PODS)
     heard = heard_of(healthy, RecordRootCause(CAUSE, Decision.NONE))
     assert [each[1] for each in heard.events] == ["FoundNoFailedPods"]
@@ -192,7 +192,7 @@ def test_words_of_users_are_in_no_log_line_of_a_warning(caplog: pytest.LogCaptur
     ],
     ids=lambda each: str(each[1]) if isinstance(each, tuple) else "",
 )
-def test_what_is_told(action: Action, event: tuple[str, str, str]) -> None:
+def test_each_action_emits_its_event(action: Action, event: tuple[str, str, str]) -> None:
     assert heard_of(action).events == [event]
 
 
@@ -211,7 +211,7 @@ def test_what_is_told(action: Action, event: tuple[str, str, str]) -> None:
     ],
     ids=str,
 )
-def test_what_its_reader_did_or_expects_is_no_event(action: Action) -> None:
+def test_an_expected_change_emits_no_event(action: Action) -> None:
     assert heard_of(action).events == []
 
 
@@ -224,7 +224,7 @@ def test_when_the_next_attempt_begins_is_no_event_of_its_own() -> None:
     assert len(heard_of(other, conditions=before, phase="Resetting").events) == 1
 
 
-def test_a_condition_does_not_say_again_what_the_move_said() -> None:
+def test_a_condition_does_not_repeat_the_event_of_the_move() -> None:
     heard = heard_of(
         SetCondition(PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),
         SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"),
@@ -234,7 +234,7 @@ def test_a_condition_does_not_say_again_what_the_move_said() -> None:
     assert heard.events[0][2].startswith("unhealthy; deleting")
 
 
-def test_a_warning_says_what_its_condition_would() -> None:
+def test_a_warning_replaces_the_event_of_its_condition() -> None:
     heard = heard_of(
         SetCondition(UNHEALTHY, True, Reason.RESETS_PAUSED, "1 failed pods; resets are paused"),
         Warn(Reason.RESETS_PAUSED, "1 failed pods; resets are paused"),
@@ -242,7 +242,7 @@ def test_a_warning_says_what_its_condition_would() -> None:
     assert heard.events == [("Warning", "ResetsPaused", "1 failed pods; resets are paused")]
 
 
-def test_why_pods_are_fewer_is_told_and_not_that_they_are() -> None:
+def test_a_fall_of_ready_pods_emits_an_event_only_with_its_reason() -> None:
     heard = heard_of(
         SetCondition(PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),
         SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"),
@@ -260,12 +260,12 @@ def test_why_pods_are_fewer_is_told_and_not_that_they_are() -> None:
         pytest.param(condition(PODS_READY, "True", "FoundFailedPods", "m"), 1, id="another one"),
     ],
 )
-def test_each_change_of_a_condition_is_told_once(before: Any, events: int) -> None:
+def test_each_change_of_a_condition_emits_one_event(before: Any, events: int) -> None:
     action = SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "m")
     assert len(heard_of(action, conditions=[before]).events) == events
 
 
-def test_that_all_pods_run_is_told_after_a_fall_only() -> None:
+def test_readiness_emits_an_event_only_after_a_fall() -> None:
     action = SetCondition(PODS_READY, True, Reason.SUFFICIENT_PODS_READY)
     began = condition(PODS_READY, "False", "Resuming")
     fell = condition(PODS_READY, "False", "InsufficientPodsReady")

@@ -36,7 +36,7 @@ class Bench:
         return [message for _, _, message in self.recorder.told[before:]]
 
 
-def test_each_complaint_is_told_once_while_it_stands() -> None:
+def test_each_annotation_warning_is_emitted_once_while_it_applies() -> None:
     bench = Bench()
     (first,) = bench.look(retryLimit="many")
     assert bench.recorder.told == [("u1", "InvalidAnnotation", first)]
@@ -54,5 +54,5 @@ def test_nothing_is_remembered_of_one_that_is_gone() -> None:
     assert bench.look(retryLimit="many") == [first]
 
 
-def test_nothing_is_said_of_what_another_controller_manages() -> None:
+def test_an_appwrapper_of_another_controller_gets_no_annotation_warning() -> None:
     assert Bench().look(managed_by="kueue.x-k8s.io/multikueue", retryLimit="many") == []

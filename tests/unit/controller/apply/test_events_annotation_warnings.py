@@ -65,12 +65,12 @@ def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() ->
         ),
     ],
 )
-def test_what_is_said_of_each(key: str, value: str, detail: str) -> None:
+def test_each_unusable_annotation_has_its_warning(key: str, value: str, detail: str) -> None:
     path = f"metadata.annotations[{PREFIX}{key}]"
     assert said({key: value}) == [f'{path}: Invalid value: "{value}": {detail}']
 
 
-def test_nothing_is_said_of_values_that_mean_something() -> None:
+def test_a_usable_annotation_has_no_warning() -> None:
     fine = {key.removeprefix(PREFIX): "1s" for key in KEYS if key.endswith("Duration")}
     fine |= {"retryLimit": "0", "terminalExitCodes": "3, 10", "retryableExitCodes": "1"}
     fine |= {"errorAggregation": "default", "errorStore": "s3", "note": "x"}

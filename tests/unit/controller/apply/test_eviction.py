@@ -1,7 +1,5 @@
 """The one condition that is written into Kueue's Workload."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from controller.apply.eviction import evict
@@ -9,8 +7,8 @@ from controller.phases.actions import EvictWorkload
 from shared.kube.client import Conflict, Forbidden, NotFound, PatchType
 from shared.waits.workload import WORKLOADS
 from tests.support.fakes.fake_kube import FakeKube
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = EvictWorkload("w", "w1", "7", "its pods are assigned to node n1 (cordoned)")
 
 

@@ -7,7 +7,6 @@ what it read before it slept.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -38,8 +37,8 @@ from shared.injection.pod_template import PodDefaults
 from shared.kube.client import AlreadyExists, ApiError, Conflict, NotFound
 from tests.support.cluster.resources import SERVICES
 from tests.support.fakes.fake_clock import FakeClock
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEPT = {"workload.codeflare.dev.appwrapper/keep": "true"}
 Key = tuple[str, str]
 

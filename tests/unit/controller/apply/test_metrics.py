@@ -126,7 +126,7 @@ def test_a_reset_costs_all_gpus_for_as_long_as_pods_ran() -> None:
     ("ready", "lost"),
     [pytest.param("True", 4 * 30, id="pods ran"), pytest.param("False", 0, id="they did not")],
 )
-def test_after_a_restart_the_condition_says_since_when_pods_ran(ready: str, lost: float) -> None:
+def test_after_a_restart_the_condition_shows_since_when_pods_ran(ready: str, lost: float) -> None:
     bench = Bench()
     since = format_time(START - timedelta(seconds=30))
     bench.conditions = [{"type": "PodsReady", "status": ready, "lastTransitionTime": since}]
@@ -154,7 +154,7 @@ def test_without_a_pod_that_ran_nothing_is_lost() -> None:
         pytest.param(0.25, [], (MoveTo(Phase.RUNNING, Reason.DEPLOYED),), 0, id="no trouble"),
     ],
 )
-def test_how_soon_trouble_was_said(
+def test_the_delay_of_a_reported_problem_is_measured(
     age: float | None, conditions: list[Any], actions: Any, detected: int
 ) -> None:
     bench = Bench(age)
@@ -166,7 +166,7 @@ def test_how_soon_trouble_was_said(
     assert total == 0.25 * detected
 
 
-def test_what_is_over_or_gone_is_forgotten() -> None:
+def test_an_ended_or_deleted_appwrapper_is_forgotten() -> None:
     bench = Bench()
     ends: tuple[Callable[[], None], ...] = (
         lambda: bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)),
@@ -200,7 +200,7 @@ def test_an_evacuation_lasts_from_the_label_until_all_new_pods_run() -> None:
     assert bench.evacuations() == (1, 1, 95.5)
 
 
-def test_what_comes_between_does_not_begin_the_measurement_anew() -> None:
+def test_an_event_in_between_does_not_restart_the_measurement() -> None:
     """Another bad node, a failure of the new pods, a suspension by Kueue."""
     bench = Bench()
     bench.decide(EVACUATE, evacuation=BAD_NODE)

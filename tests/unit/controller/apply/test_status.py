@@ -96,7 +96,7 @@ def test_pod_sets_are_recorded_for_kueue() -> None:
     }
 
 
-def test_a_component_whose_pod_sets_cannot_be_told_does_not_stop_the_others() -> None:
+def test_a_component_with_unreadable_pod_sets_does_not_stop_the_others() -> None:
     broken = appwrapper()
     broken.spec["components"] = [BROKEN, JOB]
     status = status_after(broken, Timers(), (RecordPodSets(),), NOW)
@@ -201,7 +201,7 @@ def test_ends_are_marked_and_forgotten_by_the_next_attempt() -> None:
     assert conditions == [deployed("Unknown", "ComponentCreationInitiated")]
 
 
-def test_failures_are_marked_with_their_words_and_forgotten_by_the_next_attempt() -> None:
+def test_failures_are_recorded_with_their_messages_until_the_next_attempt() -> None:
     before = {"phase": "Running", "componentStatus": [recorded("a"), recorded("b")]}
     failed = {
         **deployed("False", "FailedComponent"),
@@ -251,7 +251,7 @@ def test_no_timer_leaves_no_trace() -> None:
     assert status == {"phase": "Running"}
 
 
-def test_what_changes_nothing_is_equal() -> None:
+def test_an_action_without_effect_leaves_an_equal_status() -> None:
     before = {
         "phase": "Running",
         "conditions": [{**deployed("True", "Resuming"), "lastTransitionTime": "2025-01-01"}],
@@ -292,7 +292,7 @@ def test_the_root_cause_of_an_earlier_attempt_moves_to_the_history() -> None:
     assert entries(two) == [(1, "a", "Retry")]
 
 
-def test_what_healed_is_in_the_history_alone_and_in_its_place() -> None:
+def test_a_healed_failure_is_only_in_the_history_in_order() -> None:
     """Case 20."""
     first, healed = (1, "a", Decision.RETRY), (2, "b", Decision.NONE)
     status = status_of(first, healed, healed)

@@ -35,9 +35,9 @@ def test_a_component_without_pods_that_asks_for_it() -> None:
     ],
     ids=["silent", "not true", "a pod", "makes pods", "declares pods", "unknown pods", "no object"],
 )
-def test_what_is_not_kept(made: dict[str, Any]) -> None:
+def test_other_annotations_keep_no_component(made: dict[str, Any]) -> None:
     assert not is_kept(made)
 
 
-def test_what_asks_in_vain() -> None:
+def test_a_kept_component_with_pods_is_not_kept() -> None:
     assert asks_to_be_kept(component(POD))

@@ -46,7 +46,7 @@ def test_a_sound_record_stays_as_it_is() -> None:
     ids=["none", "too few", "too many", "swapped", "no name", "another name", "another Kind",
          "another version"],
 )  # fmt: skip
-def test_a_spoilt_record_is_made_anew(entries: Any) -> None:
+def test_a_spoilt_record_is_replaced(entries: Any) -> None:
     found = with_sound_record(appwrapper(*entries)).component_statuses
     assert [(each["name"], each["kind"], each["apiVersion"]) for each in found] == [
         ("train", "Job", "batch/v1"),
@@ -56,20 +56,20 @@ def test_a_spoilt_record_is_made_anew(entries: Any) -> None:
     assert [each["conditions"][0]["status"] for each in found] == ["True", "True"]
 
 
-def test_while_components_are_created_nobody_can_say_which_are_there() -> None:
+def test_during_creation_the_record_is_not_replaced() -> None:
     found = with_sound_record(appwrapper(phase="Resuming")).component_statuses
     assert [each["conditions"][0]["status"] for each in found] == ["Unknown", "Unknown"]
 
 
 @pytest.mark.parametrize("attempt", [0, -1])
-def test_what_was_never_deployed_by_this_controller_is_left_alone(attempt: int) -> None:
+def test_a_record_of_another_operator_is_not_replaced(attempt: int) -> None:
     """Another operator records names after it has created components."""
     begun = appwrapper(phase="Resuming", attempt=attempt)
     assert with_sound_record(begun) is begun
 
 
 @pytest.mark.parametrize("entries", [(), (JOB_ENTRY,)], ids=["none", "too few"])
-def test_what_waits_for_its_first_deployment_can_tell_whether_its_pod_set_infos_are_complete(
+def test_before_the_first_deployment_pod_set_infos_can_be_compared(
     entries: Any,
 ) -> None:
     waiting = appwrapper(*entries, phase="Suspended", attempt=0)

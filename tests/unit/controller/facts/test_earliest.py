@@ -81,7 +81,7 @@ def test_the_choice_is_the_same_in_any_order(
 
 
 @given(st.lists(st.integers(0, 10**11), min_size=2, max_size=8, unique=True))
-def test_of_exact_and_distinct_times_the_smallest_wins(times: list[int]) -> None:
+def test_the_earliest_of_exact_and_distinct_times_wins(times: list[int]) -> None:
     pods = [
         failed_pod(f"w{i}", 1, 20, said(replace(record(), time_ns=BEGAN + later)))
         for i, later in enumerate(times)

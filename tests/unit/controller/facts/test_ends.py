@@ -29,7 +29,7 @@ def only(pod: Pod) -> ContainerEnd:
     return end
 
 
-def test_what_is_kept_of_an_end() -> None:
+def test_an_end_keeps_container_codes_times_and_message() -> None:
     assert failed_pod("w0", 137, 10, "out\n", reason="OOMKilled", signal=9).ends == (
         ContainerEnd(
             container="main",
@@ -68,7 +68,7 @@ def test_init_containers_count_and_neither_success_nor_what_never_ended() -> Non
         (said(record(None)), 20, False),
     ],
 )
-def test_what_a_deletion_ended_counts_if_its_record_is_older(
+def test_an_end_after_a_deletion_counts_if_its_record_is_older(
     message: str, finished: int, kept: bool
 ) -> None:
     pod = failed_pod("w0", 143, finished, message, metadata=DELETED_AT_5)
@@ -248,7 +248,7 @@ def test_times_of_the_builders_agree() -> None:
         "a lost peer and blank lines",
     ],
 )
-def test_no_log_makes_a_look_at_it_costly(text: str) -> None:
+def test_no_log_is_costly_to_search(text: str) -> None:
     """Every pass looks at every failed pod, and users write what they like."""
     began = process_time()
     for _ in range(20):

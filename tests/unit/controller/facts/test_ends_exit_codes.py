@@ -37,7 +37,7 @@ def test_the_containers_count_and_neither_success_nor_init_containers() -> None:
     ],
 )
 @pytest.mark.parametrize("grace", [0, 30])
-def test_what_a_deletion_killed_says_nothing(
+def test_an_exit_code_after_a_deletion_decides_nothing(
     requested: str, codes: tuple[int, ...], expected: tuple[int, ...], grace: int
 ) -> None:
     minute, second = divmod(int(requested[-2:]) + grace, 60)

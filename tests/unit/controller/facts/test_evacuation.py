@@ -161,7 +161,7 @@ def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(
 
 
 @pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
-def test_under_a_topology_a_latch_drives_nobody_off(workload: str) -> None:
+def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
     """Kueue would assign the node again, and each move would spend a retry."""
     item = gathering.appwrapper("Running")
     item["spec"]["components"] = [{TOPOLOGY: workload, AVOIDED: {}}]
@@ -190,7 +190,7 @@ def test_it_counts_since_the_first_of_the_labels() -> None:
 
 
 @pytest.mark.parametrize(("terminal", "goes"), [(None, True), (Terminal.SUCCEEDED, False)])
-def test_what_ended_well_is_not_begun_anew_for_its_stragglers(
+def test_stragglers_of_a_succeeded_component_are_not_evacuated(
     terminal: Terminal | None, goes: bool
 ) -> None:
     ended = Component(
@@ -213,7 +213,7 @@ def test_a_helper_must_go_too() -> None:
     assert find_evacuation([gpu_pod("a", component=0)], membership(helper), nodes.tags) is not None
 
 
-def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
+def test_pods_that_use_the_resource_are_named_by_priority() -> None:
     pods = [
         gpu_pod("a", appwrapper="low", priority=1),
         gpu_pod("b", appwrapper="negative", priority=-5),

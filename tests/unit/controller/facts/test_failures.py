@@ -110,12 +110,12 @@ def test_whose_failures_count(pods: list[Pod], gone: list[Pod], expected: list[s
     assert names(pods, gone) == expected
 
 
-def test_where_somebody_healed_all_and_the_component_gave_up_all_count() -> None:
+def test_if_a_component_gave_up_all_healed_failures_count() -> None:
     assert names([A, NEW, OTHER], [], terminal=Terminal.FAILED) == ["a"]
     assert names([B, A, NEW], [], terminal=Terminal.FAILED) == ["a", "b"]
 
 
-def test_what_a_deletion_ended_is_told_as_it_failed_before() -> None:
+def test_a_pod_that_failed_before_its_deletion_is_still_a_failure() -> None:
     """A Job that gives up deletes the pod that crashed again and again."""
     seen = failure_in(looping("e", 3, 5, 4))
     assert seen is not None
@@ -126,7 +126,7 @@ def test_what_a_deletion_ended_is_told_as_it_failed_before() -> None:
         assert list(evidence(now, [seen], membership())) == [seen]
 
 
-def test_what_a_disruption_takes_away_counts_beside_what_failed() -> None:
+def test_a_disrupted_pod_counts_beside_a_failed_one() -> None:
     """A node that is lost reports no end of its pods."""
     taken = pod("lost", deleting=True, cause="DeletionByTaintManager", asked=at(3))
     assert names([taken], []) == []
@@ -151,7 +151,7 @@ def test_what_a_disruption_takes_away_counts_beside_what_failed() -> None:
         pytest.param(pod("e", "Succeeded"), False, id="it ended well"),
     ],
 )
-def test_what_is_a_failure_of_its_own(one: Pod, is_failure: bool) -> None:
+def test_an_own_failure_is_no_consequence(one: Pod, is_failure: bool) -> None:
     assert (failure_in(one) is not None) is is_failure
 
 

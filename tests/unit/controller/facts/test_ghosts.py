@@ -81,7 +81,7 @@ def test_one_component_does_not_make_up_for_another() -> None:
     assert found(*running("a", "b"), *ended, leaving("old", PERIOD)) == (["old"], None)
 
 
-def test_of_what_comes_from_nobody_knows_where_all_count_together() -> None:
+def test_pods_of_unknown_origin_count_together() -> None:
     unknown = running("x", "y", "z", component=None)
     assert found(*running("a"), *unknown, leaving("old", PERIOD)) == ([], None)
     assert found(*running("a", "b"), *unknown, leaving("old", PERIOD)) == (["old"], None)
@@ -91,7 +91,7 @@ def test_one_that_ended_holds_nothing() -> None:
     assert found(*running("a", "b"), leaving("old", PERIOD, phase="Failed")) == ([], None)
 
 
-def test_what_is_reserved_is_what_status_records() -> None:
+def test_the_recorded_pod_sets_are_the_reserved_ones() -> None:
     status = {
         "componentStatus": [
             {"podSets": [{"replicas": 2}, {}, {"replicas": -3}]},

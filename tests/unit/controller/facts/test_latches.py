@@ -138,7 +138,7 @@ def test_a_word_that_clears_nothing_is_explained(cleared: str, problem: str | No
     assert timedelta(minutes=5) == CLOCK_SKEW
 
 
-def test_without_a_word_nothing_is_cleared() -> None:
+def test_without_an_annotation_no_latch_is_cleared() -> None:
     assert cleared_at(node("n1"), START) is None
 
 
@@ -189,7 +189,7 @@ def test_two_thousand_nodes_take_half_of_a_config_map_at_most() -> None:
         (Tag("gpu-state=gone", START, gone=START), Tag("gpu-state=gone", CAME, gone=START)),
     ],
 )
-def test_what_was_written_down_is_older_than_what_a_new_process_sees(
+def test_a_recorded_latch_is_older_than_one_that_a_new_process_observes(
     known: Tag | None, expected: Tag
 ) -> None:
     assert merged(LATCHED, known) == expected

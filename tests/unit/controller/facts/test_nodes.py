@@ -42,7 +42,7 @@ def test_a_heartbeat_and_other_people_s_labels_change_nothing() -> None:
         ("dedicated", False),
     ],
 )
-def test_taints_that_say_that_a_node_is_out_of_reach(taint: str, out_of_reach: bool) -> None:
+def test_taints_of_an_unreachable_node(taint: str, out_of_reach: bool) -> None:
     assert node("n1", spec={"taints": [{"key": taint}]}).out_of_reach is out_of_reach
 
 

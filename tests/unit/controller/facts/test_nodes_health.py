@@ -66,7 +66,7 @@ def test_each_resource_has_its_own_labels_and_the_first_that_matches_is_named() 
         ("EVICT", {"unschedulable": True}, ALL_GPUS),
     ],
 )
-def test_what_no_new_pod_can_have(
+def test_withheld_resources_of_a_node(
     label: str, spec: dict[str, Any], expected: dict[str, Decimal]
 ) -> None:
     assert unschedulable(node("n1", label, spec=spec), TAINTS) == expected
@@ -91,7 +91,7 @@ def test_each_amount_counts_under_one_reason(
 
 
 @pytest.mark.parametrize("label", ["", "WARN", "PASS"])
-def test_what_new_pods_can_have_counts_under_no_reason(label: str) -> None:
+def test_available_resources_count_under_no_reason(label: str) -> None:
     assert list(unschedulable_by_reason(node("n1", label), TAINTS)) == []
 
 

@@ -41,7 +41,7 @@ async def test_the_number_is_read_from_pods_where_the_component_is_missing() -> 
     assert observation.snapshot.components[0].presence is Presence.GONE
 
 
-async def test_what_this_process_made_is_remembered() -> None:
+async def test_objects_created_by_this_process_are_remembered() -> None:
     bench = Bench(without_number(), known=facts(), pods=pods("1"), created=True)
     observation = await bench.observe()
     assert observation.appwrapper.attempt == 1
@@ -49,14 +49,14 @@ async def test_what_this_process_made_is_remembered() -> None:
 
 
 @pytest.mark.parametrize("label", ["", "second", "-1", "1.5", "٣", "9" * 10])
-async def test_what_is_no_number_counts_as_the_go_operators(label: str) -> None:
+async def test_an_attempt_label_that_is_no_number_counts_as_the_go_operators(label: str) -> None:
     bench = Bench(without_number(), known=facts(attempt=label))
     observation = await bench.observe()
     assert observation.appwrapper.attempt == 0
     assert observation.snapshot.components[0].presence is Presence.PRESENT
 
 
-async def test_another_appwrappers_pod_tells_nothing() -> None:
+async def test_a_pod_of_another_appwrapper_shows_no_attempt() -> None:
     foreign = raw_pod("a", "Running", "7")
     foreign["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u2"
     bench = Bench(without_number(), known=facts(attempt="3"), pods=(project_pod(foreign),))
@@ -70,12 +70,12 @@ async def test_before_a_deployment_there_is_none(phase: str) -> None:
     assert (await bench.observe()).appwrapper.attempt == 0
 
 
-async def test_one_that_waits_again_is_not_counted_anew() -> None:
+async def test_a_suspended_appwrapper_keeps_its_attempt() -> None:
     bench = Bench(without_number("Suspended"), created=True)
     assert (await bench.observe()).appwrapper.attempt == 1
 
 
-async def test_a_number_that_is_told_holds() -> None:
+async def test_a_recorded_attempt_takes_precedence() -> None:
     answers = [job(), {"metadata": {"name": "team1"}}]
     bench = Bench(appwrapper("Running", attempt=0), known=facts(), created=True, get=answers)
     observation = await bench.observe()

@@ -85,7 +85,7 @@ def test_every_decision_about_a_component_is_the_same(
     assert again["spec"]["components"] == [outline]
 
 
-def test_what_is_remembered() -> None:
+def test_projection_keeps_the_fields_that_decisions_need() -> None:
     metadata = METADATA | {
         "labels": {"kueue.x-k8s.io/queue-name": "q", "team": "a"},
         "annotations": {
@@ -174,7 +174,7 @@ def test_nothing_that_a_user_writes_makes_it_large(raw: dict[str, Any]) -> None:
     assert held < 20_000
 
 
-def test_what_must_be_kept_whole_is_no_larger_than_it_was_stored() -> None:
+def test_a_field_kept_whole_is_no_larger_than_stored() -> None:
     """Finalizers go back with every write of them."""
     finalizers = [f"a/{number}" for number in range(50_000)]
     known = project_appwrapper(whole() | {"metadata": METADATA | {"finalizers": finalizers}})
@@ -196,7 +196,7 @@ def test_no_template_whatsoever_ends_the_informer(component: Any, status: Any) -
     assert project_appwrapper(raw, [GPU]).uid == "u1"
 
 
-def test_one_that_nobody_foresaw_is_kept_as_it_is() -> None:
+def test_an_unforeseen_object_is_kept_unchanged() -> None:
     """A pass over it fails as it did before, and over no other."""
     raw = whole() | {"spec": {"components": ["nonsense"]}}
     assert project_appwrapper(raw).read().raw == raw

@@ -74,5 +74,7 @@ PYTORCHJOB = {
         pytest.param([], {}, id="nothing"),
     ],
 )
-def test_what_all_pods_ask_for(components: list[Any], expected: dict[str, float]) -> None:
+def test_the_requests_of_all_pods_are_added(
+    components: list[Any], expected: dict[str, float]
+) -> None:
     assert amounts(*components) == expected

@@ -55,7 +55,7 @@ def test_some_periods_are_the_operators_alone(period: str) -> None:
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("24h", 600), ("10m", 600), ("5s", 5)])
-def test_what_kueue_stops_by_the_clock_ends_within_the_operators_own_period(
+def test_with_a_maximum_execution_time_the_operators_own_deletion_period_applies(
     asked: str, seconds: int
 ) -> None:
     """Whatever the webhook let pass: the label may have come after the annotation."""

@@ -126,7 +126,7 @@ def test_it_goes_on_from_there(phase: str, conditions: list[Any], timers: Timers
     assert timers_of(phase, *conditions) == timers
 
 
-def test_what_is_stored_of_ours_counts() -> None:
+def test_a_stored_timer_of_this_operator_counts() -> None:
     ours = Timers(failure=LATE)
     stamp = Stamp(Phase.RUNNING.value, attempt=1, retries=0)
     stored = encode_timers(ours, stamp)
@@ -136,7 +136,7 @@ def test_what_is_stored_of_ours_counts() -> None:
     assert other == Timers(failure=EARLY)
 
 
-def test_what_we_ended_does_not_begin_again_when_the_conditions_began() -> None:
+def test_a_period_that_ended_does_not_begin_again_from_a_condition() -> None:
     """All pods run that a JobSet wants so far: PodsReady stays False, and no period runs."""
     ours = Timers(unready=LATE)
     stored = encode_timers(ours, Stamp(Phase.RUNNING.value, attempt=1, retries=0))
@@ -179,7 +179,7 @@ def test_the_admission_period_of_one_taken_over_in_resuming_ends_when_its_own_wo
     assert phases == {21: "Resuming", 22: "Resuming", 119: "Resuming", 120: "Resetting"}
 
 
-def test_periods_of_ours_that_are_stored_do_not_follow_the_conditions() -> None:
+def test_a_stored_period_takes_precedence_over_a_condition() -> None:
     """A stored timer outlives a crash, and the condition is older."""
     ours = Timers(admission=LATE, warmup=LATE)
     stored = encode_timers(ours, Stamp(Phase.RESUMING.value, attempt=1, retries=0))

@@ -129,7 +129,7 @@ def test_so_is_a_cordon() -> None:
     assert found(PAIR, raw_node("n1"), raw_node("n2", spec=CORDONED)) == bad(said)
 
 
-def test_of_many_three_are_named() -> None:
+def test_three_of_many_are_named() -> None:
     hosts = [f"n{number}" for number in range(1, 6)]
     item = workload((pod_spec(), assigned(*hosts)))
     assert found(item, *(raw_node(each, "EVICT") for each in hosts)) == bad(
@@ -188,7 +188,7 @@ def test_pods_that_tolerate_a_cordon_can_go_there(toleration: dict[str, str], ta
     assert (found(item, raw_node("n1", spec=CORDONED)) is None) is takes
 
 
-def test_each_pod_set_is_asked_about_its_own_nodes() -> None:
+def test_each_pod_set_is_compared_with_its_own_nodes() -> None:
     item = workload((pod_spec(0), assigned("n1")), (pod_spec(), assigned("n2")))
     assert found(item, raw_node("n1", "EVICT"), raw_node("n2")) is None
 
@@ -209,7 +209,7 @@ ADMITTED = {"type": "Admitted", "status": "True"}
         {"unhealthyNodes": [{"name": "n1"}]},
     ],
 )
-def test_what_kueue_is_at_already_is_seen(changes: dict[str, Any]) -> None:
+def test_an_eviction_under_way_is_observed(changes: dict[str, Any]) -> None:
     item = workload((pod_spec(), assigned("n1")), **changes)
     said = f"its pods are assigned to node n1 ({HEALTH}=EVICT)"
     assert found(item, raw_node("n1", "EVICT")) == bad(said, evicted=True)
@@ -223,7 +223,7 @@ def test_what_kueue_is_at_already_is_seen(changes: dict[str, Any]) -> None:
         {"conditions": [ADMITTED, {"type": "Finished", "status": "True"}]},
     ],
 )
-def test_what_is_not_admitted_is_not_to_be_evicted(changes: dict[str, Any]) -> None:
+def test_a_workload_that_is_not_admitted_is_not_evicted(changes: dict[str, Any]) -> None:
     item = workload((pod_spec(), assigned("n1")), **changes)
     assert assignment_of([item], "u1", "appwrapper-train") is None
 

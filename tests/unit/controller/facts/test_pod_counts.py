@@ -8,8 +8,8 @@ from controller.facts.pod_counts import Membership, count_pods, outlived, stragg
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.conditions import Terminal
 from tests.support.builders.remembered_pods import pod
+from tests.support.decisions import CONFIG
 
-CONFIG = FaultTolerance()
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 SERVE = Component(name="serve", kind="Deployment", presence=Presence.PRESENT, expected_pods=2)
@@ -62,7 +62,7 @@ def test_successes_of_components_that_report_none_are_counted_apart() -> None:
     assert (counts.succeeded, counts.loose_succeeded) == (5, 3)
 
 
-def test_what_ended_well_is_awaited_no_more() -> None:
+def test_a_succeeded_component_is_not_awaited() -> None:
     """Its pods may be gone already, and others may go on for days."""
     pods = [
         pod("a", "Succeeded"),
@@ -133,7 +133,7 @@ LATER = "2026-01-01T10:00:05Z"
         pytest.param((ENDED,), {"phase": "Succeeded"}, False, set(), id="it has ended"),
     ],
 )
-def test_what_has_to_go_after_success(
+def test_running_pods_of_a_succeeded_component_are_stragglers(
     components: tuple[Component, ...], changes: dict[str, Any], alone: bool, whole: set[int]
 ) -> None:
     one = pod("a", **{"created": LATER, **changes})
@@ -225,7 +225,7 @@ def test_a_crash_loop_that_is_being_deleted_is_only_that() -> None:
 
 
 @pytest.mark.parametrize(("ended", "terminal"), [(None, False), (Terminal.FAILED, True)])
-def test_all_failures_of_a_component_that_gave_up_are_judged(
+def test_all_failures_of_a_component_that_gave_up_count(
     ended: Terminal | None, terminal: bool
 ) -> None:
     """It gave up for this pod, though others make up for it in number."""

@@ -7,9 +7,8 @@ import pytest
 from controller.facts.pod_counts import Membership
 from controller.phases.snapshot import Component, Presence
 from tests.support.builders.remembered_pods import pod
+from tests.support.decisions import JOB, SERVICE
 
-SERVICE = Component(name="rendezvous", kind="Service", presence=Presence.PRESENT)
-JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 SERVE = Component(name="serve", kind="Deployment", presence=Presence.PRESENT, expected_pods=2)
 BARE = {"appwrapper_uid": "", "attempt": ""}
 

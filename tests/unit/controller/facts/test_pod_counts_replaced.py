@@ -122,6 +122,6 @@ def test_a_launcher_that_its_own_job_tries_again(others: list[Pod], failed: list
     assert failures([launcher, *others], MPI_JOB) == failed
 
 
-def test_nothing_tells_of_which_component_it_is() -> None:
+def test_a_pod_without_component_label_replaces_no_other() -> None:
     pods = [pod(name, "Running", owner_uid="who?") for name in "bcdefg"]
     assert failures([pod("a", "Failed", owner_uid="who?"), *pods], of(JOB, SERVE)) == ["a"]

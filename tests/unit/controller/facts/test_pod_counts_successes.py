@@ -72,7 +72,7 @@ def test_a_pod_that_was_seen_to_end_well_counts_once(there: list[Pod], succeeded
         ),
     ],
 )
-def test_what_a_component_reports_fills_the_places_of_pods_that_are_gone(
+def test_reported_successes_count_for_deleted_pods(
     reported: int, pods: list[Pod], seen: tuple[Pod, ...], expected: tuple[int, int]
 ) -> None:
     counts = counted(pods, replace(JOB, succeeded_pods=reported), seen=seen)
@@ -91,12 +91,12 @@ def test_reported_successes_speak_for_a_failed_pod_that_was_replaced() -> None:
     assert counted(pods, replace(JOB, succeeded_pods=1)).failed == 0
 
 
-def test_what_ended_well_awaits_nothing() -> None:
+def test_a_succeeded_component_expects_no_pods() -> None:
     ended = replace(JOB, succeeded_pods=2, wanted_pods=0, terminal=Terminal.SUCCEEDED)
     assert counted([], ended, seen=(A,)) == PodCounts()
 
 
-def test_a_server_that_stops_as_it_is_told_to_has_not_done_what_it_is_for() -> None:
+def test_a_stopped_server_has_not_succeeded() -> None:
     """Its pod exits 0 on SIGTERM, and is gone a moment later."""
     alone: dict[str, Any] = {"owner_uid": "deployment", "component": 1}
     stopped = pod("a", "Succeeded", deleting=True, **alone)
@@ -107,7 +107,7 @@ def test_a_server_that_stops_as_it_is_told_to_has_not_done_what_it_is_for() -> N
     assert counted([], JOB, SERVE, seen=(before,)).loose_succeeded == 1
 
 
-def test_workers_that_ended_and_were_made_anew_are_no_success_of_the_cluster() -> None:
+def test_recreated_workers_are_no_success_of_a_ray_cluster() -> None:
     """KubeRay removes one that ends, as does one that autoscaling drains, and makes another."""
     cluster = Component(name="ray", kind="RayCluster", presence=Presence.PRESENT, expected_pods=2)
     ended = tuple(pod(f"worker-{number}", "Succeeded") for number in range(5))
@@ -150,7 +150,7 @@ def test_pods_that_a_component_does_not_want_yet(
         pytest.param("?,2-", "/1", 2, id="no indices at all"),
     ],
 )
-def test_a_job_says_which_indices_succeeded(indices: str, index: str, succeeded: int) -> None:
+def test_a_job_reports_succeeded_indices(indices: str, index: str, succeeded: int) -> None:
     job = replace(JOB, succeeded_pods=1, succeeded_indices=indices)
     assert counted([pod("b", "Succeeded", index=index)], job).succeeded == succeeded
 
@@ -158,7 +158,7 @@ def test_a_job_says_which_indices_succeeded(indices: str, index: str, succeeded:
 @pytest.mark.parametrize(
     ("owner", "succeeded"), [("set-driver-0", 1), ("set-work-0", 2), ("set-driver-x-0", 2)]
 )
-def test_a_job_set_says_of_which_jobs_pods_succeeded(owner: str, succeeded: int) -> None:
+def test_a_job_set_reports_succeeded_jobs(owner: str, succeeded: int) -> None:
     job_set = replace(JOB, succeeded_pods=1, succeeded_by_owner=(("set-driver-", 1, 1),))
     pods = [pod("b", "Succeeded", owner_uid="j", owner_name=owner, component=0)]
     assert counted(pods, job_set).succeeded == succeeded

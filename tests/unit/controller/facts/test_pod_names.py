@@ -9,7 +9,7 @@ def test_a_failed_pod_is_named_with_its_node_and_its_exit_codes() -> None:
     assert name_failed([named]) == "train-1 on gpu-node-7 (exit code 3)"
 
 
-def test_kubernetes_word_for_it_is_told_beside_the_codes() -> None:
+def test_the_reason_of_kubernetes_is_named_beside_the_exit_codes() -> None:
     killed = pod("train-0", "Failed", node="gpu-1", exit_codes=(137,), cause="OOMKilled")
     evicted = pod("train-1", "Failed", node="gpu-2", cause="Evicted")
     assert name_failed([killed, evicted]) == (
@@ -19,12 +19,12 @@ def test_kubernetes_word_for_it_is_told_beside_the_codes() -> None:
     assert name_waiting([unpulled]) == "train-2 on gpu-3 (ErrImagePull)"
 
 
-def test_what_is_not_known_of_a_failed_pod_is_left_out() -> None:
+def test_unknown_details_of_a_failed_pod_are_omitted() -> None:
     pods = [pod("b", "Failed", exit_codes=(1, 139)), pod("a", "Failed")]
     assert name_failed(pods) == "a, b (exit codes 1, 139)"
 
 
-def test_of_many_failed_pods_three_are_named() -> None:
+def test_three_of_many_failed_pods_are_named() -> None:
     pods = [pod(name, "Failed") for name in "edcba"]
     assert name_failed(pods[:3]) == "c, d, e"
     assert name_failed(pods) == "a, b, c and 2 more"

@@ -9,11 +9,10 @@ from controller.facts.pod_reasons import PROOFS, Proof, proof_of
 from controller.facts.pods import Pod
 from controller.facts.suspects import points_at_node
 from controller.phases.root_cause import RootCause
-from controller.phases.snapshot import FaultTolerance
 from tests.support.builders.failed_pods import NOW, clock, failed_pod, found, record, said, sure
+from tests.support.decisions import CONFIG
 from worker.record import SYSTEM
 
-CONFIG = FaultTolerance()
 NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333"
 
 # The reasons that Kubernetes 1.37 writes into a pod's condition DisruptionTarget, and JobSet's.

@@ -40,7 +40,7 @@ def test_its_index_is_what_its_owners_kind_gives(owner: str, index: str) -> None
     assert project_pod({"metadata": metadata}).index == index
 
 
-def test_what_is_remembered_of_a_pod() -> None:
+def test_projection_of_a_pod() -> None:
     item = {
         "metadata": {
             **{"namespace": "team1", "name": "train-worker-1", "uid": "p1"},
@@ -111,13 +111,13 @@ def test_what_is_remembered_of_a_pod() -> None:
     ],
     ids=["without a UID", "negative", "no number", "absurd"],
 )
-def test_a_component_label_that_is_not_ours(labels: dict[str, str]) -> None:
+def test_a_malformed_component_label_is_ignored(labels: dict[str, str]) -> None:
     metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
     ours = {f"workload.codeflare.dev/{key}": value for key, value in labels.items()}
     assert project_pod({"metadata": {**metadata, "labels": ours}}).component is None
 
 
-def test_a_pod_that_was_only_placed_wakes_nobody() -> None:
+def test_a_pod_that_was_only_placed_wakes_no_appwrapper() -> None:
     waiting = pod("a", "Pending")
     placed = pod("a", "Pending", node="n1", bound=LATER)
     assert is_only_placed(waiting, placed)
@@ -180,7 +180,7 @@ def test_one_restart_in_place_is_no_change_of_the_pod() -> None:
     assert pods == [pods[0]] * 4
 
 
-def test_what_pods_have_in_common_is_kept_once() -> None:
+def test_equal_values_of_pods_are_stored_once() -> None:
     def of_a_gang(number: int) -> JsonObject:
         amounts = {"cpu": "1", "nvidia.com/gpu": "8"}
         item = bare({"nodeName": "".join(["n", "1"])}, {})

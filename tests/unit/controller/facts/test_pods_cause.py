@@ -45,7 +45,7 @@ def disrupted(status: str) -> list[dict[str, str]]:
         ({"phase": "Failed", "containerStatuses": None, "conditions": None}, ""),
     ],
 )
-def test_of_one_that_failed(status: dict[str, Any], cause: str) -> None:
+def test_the_cause_of_a_failed_pod(status: dict[str, Any], cause: str) -> None:
     assert pod_cause(status) == cause
 
 
@@ -63,7 +63,7 @@ def test_of_one_that_failed(status: dict[str, Any], cause: str) -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["containerStatuses", "initContainerStatuses"])
-def test_of_one_that_does_not_start(field: str, reason: str, cause: str) -> None:
+def test_the_cause_of_a_pod_that_does_not_start(field: str, reason: str, cause: str) -> None:
     assert pod_cause({"phase": "Pending", field: [waiting(reason)]}) == cause
 
 
@@ -74,19 +74,19 @@ def test_others_need_no_word(phase: str) -> None:
     assert pod_cause(status) == ""
 
 
-def test_of_one_that_runs_and_is_taken_away() -> None:
+def test_the_cause_of_a_pod_that_is_disrupted() -> None:
     status = {"phase": "Running", "conditions": disrupted("True")}
     assert pod_cause(status) == ""
     assert pod_cause(status, deleting=True) == "DeletionByTaintManager"
 
 
-def test_a_pod_that_nobody_has_looked_at_yet() -> None:
+def test_a_new_pod_has_no_cause() -> None:
     assert pod_cause({}) == ""
 
 
 @pytest.mark.parametrize(
     "reason", ["two words", "Evicted: the node had too little memory", "x" * 49, "\x1b[31m", "1st"]
 )
-def test_what_is_no_word_is_not_repeated(reason: str) -> None:
+def test_a_malformed_reason_is_not_repeated(reason: str) -> None:
     """Whoever may write the status of pods could put anything into a condition of another."""
     assert pod_cause(failed(reason=reason)) == ""

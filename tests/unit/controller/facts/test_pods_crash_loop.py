@@ -77,7 +77,7 @@ def test_one_container(status: JsonObject, expected: str | None) -> None:
         ("Never", 1, None),
     ],
 )
-def test_what_ended_for_good_is_no_loop(policy: str, code: int, expected: str | None) -> None:
+def test_a_pod_that_ended_has_no_crash_loop(policy: str, code: int, expected: str | None) -> None:
     again = container(3, ended("00:05", code))
     assert of(again, policy=policy) == expected
     own = [{"name": "other"}, {"name": "main", "restartPolicy": policy}]
@@ -98,7 +98,7 @@ def test_a_liveness_probe_that_kills_again_and_again_is_a_loop_even_at_exit_code
         "CreateContainerError",
     ],
 )
-def test_what_cannot_be_restarted_does_not_run(reason: str) -> None:
+def test_a_pod_that_cannot_restart_does_not_count_as_running(reason: str) -> None:
     assert of(container(0, {"waiting": {"reason": reason}}, LONG)) == NOT_RUNNING
 
 
@@ -106,7 +106,7 @@ def test_the_first_failure_to_pull_an_image_again_proves_nothing() -> None:
     assert of(container(0, {"waiting": {"reason": "ErrImagePull"}}, SHORT)) is None
 
 
-def test_of_several_containers_the_last_start_counts() -> None:
+def test_the_last_start_of_several_containers_counts() -> None:
     later = {"running": {"startedAt": "2026-01-01T10:00:01Z"}}
     fine = container(0, {"running": {"startedAt": "2026-01-01T11:00:00Z"}})
     loops = [container(2, later, SHORT), container(3, RUNNING, SHORT)]

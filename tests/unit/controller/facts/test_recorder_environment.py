@@ -70,7 +70,7 @@ def test_a_container_gets_the_whole_environment() -> None:
     }
 
 
-def test_without_a_store_nobody_is_sent_to_one() -> None:
+def test_without_a_store_pods_get_no_address() -> None:
     (container,) = prepared(Recording(strategy="default", attempt=1))["containers"]
     assert container["env"] == [
         *OF_THE_POD,
@@ -99,7 +99,7 @@ def test_a_name_that_is_no_text_is_left_to_the_api_server() -> None:
     assert container["env"][:1] == own
 
 
-def test_what_comes_from_elsewhere_gives_way() -> None:
+def test_a_value_from_another_source_is_replaced() -> None:
     """Kubernetes lets `env` take precedence over `envFrom`, which is not touched."""
     sources = [{"secretRef": {"name": "team"}}]
     (container,) = prepared(containers=[{"name": "c", "envFrom": sources}])["containers"]
@@ -132,9 +132,7 @@ def test_a_policy_that_users_set_stays(asked: str) -> None:
         pytest.param("/tmp/$(HOME)", ["/tmp/$$(HOME)"], id="meant literally"),
     ],
 )
-def test_where_the_message_goes_is_told_if_it_is_elsewhere(
-    path: str | None, told: list[str]
-) -> None:
+def test_another_termination_message_path_is_passed_on(path: str | None, told: list[str]) -> None:
     containers = [{"name": "c", "terminationMessagePath": path}]
     (container,) = prepared(containers=containers)["containers"]
     found = [each["value"] for each in container["env"] if each["name"] == "AW_TERMINATION_LOG"]
@@ -200,7 +198,7 @@ def test_the_store_is_named_by_the_appwrapper_and_found_by_the_operator(
         ),
     ],
 )
-def test_what_cannot_be_created_is_said_with_its_path(spec: Any, message: str) -> None:
+def test_an_unusable_template_is_reported_with_its_path(spec: Any, message: str) -> None:
     with pytest.raises(InjectionConflict) as raised:
         prepared(**spec)
     assert str(raised.value) == message

@@ -145,7 +145,7 @@ def rack(operator: str, *values: str, key: str = "rack") -> JsonObject:
         ({"nodeName": "n2"}, {}, False),
     ],
 )
-def test_where_pods_may_not_go_is_no_room(
+def test_nodes_that_accept_no_pods_have_no_room(
     spec: dict[str, Any], info: dict[str, Any], found: bool
 ) -> None:
     node = raw_node("n2")
@@ -162,7 +162,7 @@ def test_a_taint_that_the_pods_tolerate_is_none(where: str) -> None:
     assert suffices(component(1, info=info, **given), nodes=nodes)
 
 
-def test_what_asks_for_nothing_of_interest_is_left_out() -> None:
+def test_requests_of_other_resources_are_omitted() -> None:
     groups: list[PodGroup] = pod_groups([component(2), component(1, "0")], [GPU])
     assert [each.replicas for each in groups] == [2]
     assert resources_of(groups) == {GPU}

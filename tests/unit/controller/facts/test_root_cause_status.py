@@ -68,7 +68,7 @@ def test_a_root_cause_in_the_status() -> None:
     }
 
 
-def test_what_nobody_knows_is_left_out() -> None:
+def test_unknown_fields_are_omitted() -> None:
     assert encode(RootCause(pod="w0"), 1, Decision.NONE) == {
         "summary": "w0: failed",
         "attempt": 1,
@@ -87,7 +87,7 @@ def test_what_nobody_knows_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("cause", [WHOLE, RootCause(pod="w0", time=AT.replace(microsecond=0))])
-def test_what_was_written_is_read(cause: RootCause) -> None:
+def test_an_encoded_root_cause_is_decoded(cause: RootCause) -> None:
     read = decode({"rootCause": orjson.loads(orjson.dumps(encode(cause, 3, Decision.TERMINAL)))})
     assert read is not None
     assert read.cause == cause
@@ -153,7 +153,7 @@ def test_the_history_keeps_the_last_five() -> None:
     )
 
 
-def test_the_same_failure_stands_there_once() -> None:
+def test_the_same_failure_is_listed_once() -> None:
     status = {"errorHistory": history_with({}, WHOLE, 1, Decision.NONE)}
     again = history_with(status, WHOLE, 1, Decision.RETRY)
     assert again == [

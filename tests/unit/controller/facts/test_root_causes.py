@@ -247,7 +247,7 @@ def test_a_drained_pod_explains_its_peers() -> None:
     assert not cause.points_at_node
 
 
-def test_what_a_deletion_ended_is_no_failure() -> None:
+def test_an_end_after_a_deletion_is_no_failure() -> None:
     deletion = {"deletionTimestamp": clock(35), "deletionGracePeriodSeconds": 30}
     told = record(8, collateral=True, message="told to end")
     ended = failed_pod("w0", 143, 8, said(told), metadata=deletion)
@@ -288,7 +288,7 @@ def test_a_runner_up_that_names_no_pod_is_another_worker() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\nfrom A to B", "\x1b[31mw0", "w 0", "W0", "x" * 300])
-def test_what_is_no_name_of_a_pod_names_none(name: str) -> None:
+def test_a_malformed_pod_name_names_none(name: str) -> None:
     cause = sure(found([], record(10, worker=name)))
     assert cause.pod == ""
     assert outline(cause) == "a worker failed"

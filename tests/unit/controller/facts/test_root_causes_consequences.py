@@ -111,7 +111,7 @@ def test_the_word_for_one_container_is_not_the_others() -> None:
     assert (cause.container, cause.code, cause.exit_code) == ("main", "", 1)
 
 
-def test_in_one_second_a_container_goes_before_a_sidecar() -> None:
+def test_within_one_second_a_container_takes_precedence_over_a_sidecar() -> None:
     status = {
         "initContainerStatuses": [{"name": "a", "state": terminated(1, 10)}],
         "containerStatuses": [{"name": "main", "state": terminated(1, 10)}],

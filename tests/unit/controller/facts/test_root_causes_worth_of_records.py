@@ -34,13 +34,13 @@ def test_an_error_explains_a_bare_exit_code_in_the_same_second() -> None:
     assert (cause.pod, cause.confidence) == ("w1", Confidence.RECORDED)
 
 
-def test_a_record_of_a_pod_that_nobody_knows_is_no_other_pods() -> None:
+def test_a_record_of_an_unknown_pod_belongs_to_no_other() -> None:
     strange = [record(9, worker="gone"), record(9, worker="gone", pod_uid="g")]
     cause = sure(found([failed_pod("w0")], *strange))
     assert (cause.pod, cause.recoverable, cause.records) == ("w0", None, 0)
 
 
-def test_a_worker_that_was_told_to_end_is_the_root_only_if_all_were() -> None:
+def test_a_terminated_worker_is_the_root_cause_only_if_all_were_terminated() -> None:
     told = recorded_pod("w0", record(9, collateral=True, message="told to end"), 143)
     own = recorded_pod("w1", record(10))
     assert sure(found([told, own])).pod == "w1"
@@ -86,7 +86,7 @@ def test_the_store_gives_the_whole_text_and_the_kubelet_pod_and_exit_code() -> N
     assert summary(cause) == "w0 r4: ValueError: bad shard (non-recoverable)"
 
 
-def test_of_two_records_of_a_pod_the_newer_runs_counts() -> None:
+def test_the_record_of_the_newer_run_of_a_pod_counts() -> None:
     own = recorded_pod("w0", record(10, record_id="b", started_ns=at(5)))
     older = record(4, record_id="a", message="older", worker="w0", started_ns=at(2))
     newer = record(11, record_id="c", message="newer", worker="w0", started_ns=at(9))
@@ -102,7 +102,7 @@ def test_flytes_default_kind_does_not_end_a_job_that_lost_a_peer_or_a_device() -
         assert sure(found([ours])).recoverable is False
 
 
-def test_only_the_roots_exit_code_is_judged() -> None:
+def test_only_the_exit_code_of_the_root_cause_counts() -> None:
     config = FaultTolerance(retryable_exit_codes=frozenset({10}))
     pods = [failed_pod("w0", 10, 10), failed_pod("w1", 143, 11), failed_pod("w2", 143, 11)]
     assert not sure(found(pods, config=config)).exits_terminally
@@ -130,11 +130,11 @@ def test_only_the_roots_exit_code_is_judged() -> None:
         (failed_pod("w0", 1, 10, "CUDA error: out of memory"), True),
     ],
 )
-def test_what_points_at_a_node(failed: Pod, points: bool) -> None:
+def test_failures_that_suggest_a_bad_node(failed: Pod, points: bool) -> None:
     assert sure(found([failed])).points_at_node is points
 
 
-def test_of_several_containers_the_first_to_fail_is_named() -> None:
+def test_the_first_failed_of_several_containers_is_named() -> None:
     ended = [
         {"name": "proxy", "state": {"terminated": {"exitCode": 143, "finishedAt": clock(9)}}},
         {"name": "main", "state": {"terminated": {"exitCode": 3, "finishedAt": clock(10)}}},
@@ -147,7 +147,7 @@ def test_of_several_containers_the_first_to_fail_is_named() -> None:
     assert (cause.container, cause.exit_code, cause.message) == ("main", 3, "the main one")
 
 
-def test_no_list_of_exit_codes_judges_an_init_container() -> None:
+def test_exit_code_lists_ignore_init_containers() -> None:
     config = FaultTolerance(terminal_exit_codes=frozenset({3}))
     ended = [{"name": "fetch", "state": {"terminated": {"exitCode": 3, "finishedAt": clock(9)}}}]
     status = {"containerStatuses": [], "initContainerStatuses": ended}

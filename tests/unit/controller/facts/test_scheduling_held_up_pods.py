@@ -57,7 +57,7 @@ def test_pods_with_one_reason_are_counted_together() -> None:
     assert name_held_up([image, *waiting]) == f"train-0 and 2 more: {GPUS}; train-3: ErrImagePull"
 
 
-def test_of_many_reasons_three_are_quoted() -> None:
+def test_three_of_many_reasons_are_quoted() -> None:
     waiting = [pod(f"p{each}", "Pending", unscheduled=f"reason {each}") for each in range(5)]
     assert name_held_up(waiting) == "p0: reason 0; p1: reason 1; p2: reason 2"
 
@@ -141,7 +141,7 @@ def test_requests_are_remembered_only_of_a_pod_that_the_scheduler_rejects() -> N
     assert project_pod({**item, "status": {}}).requests == ()
 
 
-def test_a_pod_that_finds_a_node_at_last_wakes_nobody() -> None:
+def test_a_pod_that_is_scheduled_late_wakes_no_appwrapper() -> None:
     old = pod("a", "Pending", unscheduled=GPUS)
     assert is_only_placed(old, pod("a", "Pending", node="n", bound="2026-01-01T00:00:00Z"))
     assert not is_only_placed(pod("a", "Pending"), old)

@@ -70,7 +70,7 @@ def test_more_nodes_than_quota_lend_no_more_than_the_nominal_quota() -> None:
     assert lends(*(labelled_node(f"n{n}") for n in range(5))) == (8, 0)
 
 
-def test_where_more_is_lost_than_the_slack_the_limit_is_0_and_the_excess_is_said() -> None:
+def test_if_more_is_lost_than_the_slack_the_limit_is_0_and_the_excess_is_reported() -> None:
     assert lends(labelled_node("n1"), labelled_node("n2", allocatable={GPU: "3"})) == (0, 5)
     assert lends() == (0, 16)
 

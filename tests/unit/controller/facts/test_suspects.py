@@ -49,13 +49,13 @@ def failed(name: str = "a", **changes: Any) -> Pod:
         ({"cause": "OOMKilled"}, CONFIG, False),
     ],
 )
-def test_what_points_at_a_node(
+def test_failures_that_suggest_a_bad_node(
     changes: dict[str, Any], config: FaultTolerance, points: bool
 ) -> None:
     assert points_at_node(failed(**changes), config) is points
 
 
-def test_the_first_failure_decides_whoever_failed_later() -> None:
+def test_the_first_failure_decides_whichever_failed_later() -> None:
     later = failed("a", failed_at="2026-01-01T10:00:01Z")
     first = failed("b")
     assert suspect_among([later, first], CONFIG) == Suspect(node="n-b", pod="b")
@@ -63,7 +63,7 @@ def test_the_first_failure_decides_whoever_failed_later() -> None:
     assert suspect_among([later, first, users], CONFIG) is None
 
 
-def test_within_a_second_whoever_was_killed_comes_last_and_then_names_decide() -> None:
+def test_within_a_second_killed_pods_come_last_and_names_decide() -> None:
     killed = [failed("a", exit_codes=(137,)), failed("b", exit_codes=(143,))]
     own = [failed("d"), failed("c", exit_codes=(134,))]
     assert suspect_among([*killed, *own], CONFIG) == Suspect(node="n-c", pod="c")
@@ -71,7 +71,7 @@ def test_within_a_second_whoever_was_killed_comes_last_and_then_names_decide() -
     assert suspect_among(killed, CONFIG) == Suspect(node="n-a", pod="a")
 
 
-def test_what_a_deletion_ended_or_never_had_a_node_makes_no_suspect() -> None:
+def test_a_deleted_or_unscheduled_pod_makes_no_suspect() -> None:
     assert suspect_among([], CONFIG) is None
     assert suspect_among([failed(failed_at="")], CONFIG) is None
     assert suspect_among([failed(node="")], CONFIG) is None
@@ -152,7 +152,7 @@ def test_times_that_no_clock_can_have_written_do_not_count() -> None:
     + [[{**entry("n1", DAY / 2), key: None}] for key in ("node", "since", "pod", "attempt")]
     + [[{**entry("n1", DAY / 2), "node": ""}]],
 )
-def test_what_nobody_can_read_is_no_suspect(stored: Any) -> None:
+def test_an_unreadable_record_is_no_suspect(stored: Any) -> None:
     assert nodes({"suspectNodes": stored}) == []
 
 
@@ -166,7 +166,7 @@ def test_at_most_two_nodes_are_remembered_the_latest_ones() -> None:
     assert nodes({"suspectNodes": [first, second, new]}) == ["n2", "n3"]
 
 
-def test_a_node_that_fails_again_begins_its_24_hours_anew_and_old_ones_go() -> None:
+def test_a_node_that_fails_again_restarts_its_24_hours_and_old_suspects_expire() -> None:
     old, again = entry("n1", DAY), entry("n2", timedelta(hours=1))
     stored = with_suspect({"suspectNodes": [old, again]}, Suspect("n2", "p"), 3, NOW)
     assert stored == [
@@ -192,7 +192,7 @@ def test_a_node_that_two_users_blame_within_a_day_is_reported() -> None:
     assert reported_nodes([alice, last], NOW) == {"n1": (last, alice)}
 
 
-def test_whose_an_appwrapper_is_says_its_label() -> None:
+def test_the_label_shows_the_user_of_an_appwrapper() -> None:
     metadata = {"namespace": "team1", "name": "a", "labels": {}}
     item = {"metadata": metadata, "status": {"suspectNodes": [entry("n1", DAY / 2)]}}
     assert blames_of(AppWrapper(item)) == ()

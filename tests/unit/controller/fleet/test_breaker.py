@@ -88,7 +88,7 @@ def test_it_closes_when_the_share_has_fallen() -> None:
     assert at(opened(), tagged(1, 2), later).opened is None
 
 
-def test_what_turned_bad_long_before_does_not_keep_it_open() -> None:
+def test_nodes_that_turned_bad_long_ago_do_not_keep_the_breaker_open() -> None:
     old = Breaker(nodes={f"n{n}": Turned(f"uid-{n}", START - timedelta(days=n)) for n in (4, 5, 6)})
     breaker = at(old, tagged(1, 2, 3, 4, 5, 6))
     assert breaker.opened == START
@@ -120,7 +120,7 @@ def test_a_word_about_some_of_them_leaves_it_open_for_the_rest() -> None:
     assert at(confirm(breaker, ["n1"]), tagged(1, 2, 3, 4), START + MINUTE).opened == START
 
 
-def test_a_confirmed_node_that_turns_bad_once_more_counts_anew() -> None:
+def test_a_confirmed_node_that_turns_bad_again_counts_again() -> None:
     breaker = at(confirm(opened(), ["n1", "n2", "n3"]), {}, START + MINUTE)
     assert at(breaker, tagged(1, 2, 3), START + 2 * MINUTE).opened == START + 2 * MINUTE
 

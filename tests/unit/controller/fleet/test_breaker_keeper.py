@@ -34,7 +34,7 @@ async def test_a_healthy_cluster_writes_nothing() -> None:
         assert world.written == []
 
 
-async def test_until_the_record_is_read_nobody_is_evacuated() -> None:
+async def test_before_the_record_is_read_no_pod_is_evacuated() -> None:
     world = World(config_map(3, record()))
     world.keeper.nodes_known()
     world.tag(0, 1, 2)
@@ -43,7 +43,7 @@ async def test_until_the_record_is_read_nobody_is_evacuated() -> None:
         assert (world.refused, world.closings) == (REFUSED, 1)
 
 
-async def test_until_all_nodes_are_known_no_share_is_told() -> None:
+async def test_before_all_nodes_are_known_no_share_is_reported() -> None:
     world = World(config_map(3, record(opened=False)))
     async with running(world, nodes_known=False):
         world.tag(0, 1, 2)
@@ -174,7 +174,7 @@ async def test_a_confirmation_of_other_nodes_counts_for_nothing() -> None:
         assert world.written == [body(6, record())]
 
 
-async def test_a_word_about_nothing_is_taken_away_and_told() -> None:
+async def test_a_confirmation_without_a_breaker_is_removed_and_reported() -> None:
     async with running(World(config_map(3))) as world:
         world.answer(config_map(7))
         world.feed.send("MODIFIED", config_map(6, confirmed=f" {GPU},, nvidia.com/gpus,{GPU}"))
@@ -228,7 +228,7 @@ async def test_without_the_config_map_breakers_work_from_memory(
         assert world.written == [body(8, record())]
 
 
-async def test_a_record_that_is_not_ours_counts_for_nothing(
+async def test_a_foreign_record_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World(config_map(3, "[]"))

@@ -42,7 +42,7 @@ async def test_a_label_is_written_down_when_it_comes_and_when_it_goes() -> None:
         assert [each["data"]["evacuationBreakers"] for each in world.written] == [text] * 2
 
 
-async def test_a_latch_is_taken_over_and_whoever_must_know_hears_of_it() -> None:
+async def test_a_recorded_latch_is_loaded_and_its_listeners_are_called() -> None:
     gone = latches("n0", gone=START - timedelta(hours=1))
     world = World(config_map(3, record(opened=False, turned=1), latches=gone), latch=LATCH)
     async with running(world):
@@ -79,7 +79,7 @@ async def test_without_a_latch_what_an_earlier_configuration_wrote_is_taken_away
         assert written_latches(world) == [None]
 
 
-async def test_latches_that_are_not_ours_count_for_nothing_and_breakers_stay(
+async def test_foreign_latches_are_ignored_and_breakers_stay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World(config_map(3, record(), latches="{"), latch=LATCH)
@@ -119,7 +119,7 @@ async def test_labels_that_an_admin_has_confirmed_do() -> None:
         assert world.nodes.latched(GPU) == ["n0", "n1", "n2"]
 
 
-async def test_nodes_that_are_latched_do_not_turn_anew() -> None:
+async def test_latched_nodes_do_not_turn_bad_again() -> None:
     async with running(World(config_map(3), latch=LATCH)) as world:
         world.answer(*[config_map(6, "x")] * 9)
         world.tag(0, 1)

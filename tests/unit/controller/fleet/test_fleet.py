@@ -33,12 +33,12 @@ async def test_priority_counts_among_all_nodes_that_turn_in_one_breath() -> None
 
 
 @pytest.mark.parametrize("label", ["ERR", "TESTING", "WARN", "PASS"])
-async def test_other_labels_wake_nobody(label: str) -> None:
+async def test_other_labels_wake_no_appwrapper(label: str) -> None:
     async with running() as (world, _):
         assert await world.change(raw_node("n1", label), 8) == []
 
 
-async def test_heartbeats_wake_nobody() -> None:
+async def test_heartbeats_wake_no_appwrapper() -> None:
     async with running() as (world, _):
         for version in range(8, 12):
             beat = raw_node("n3", "EVICT")
@@ -46,7 +46,7 @@ async def test_heartbeats_wake_nobody() -> None:
             assert await world.change(beat, version) == []
 
 
-async def test_the_start_says_how_many_nodes_each_taint_is_on(
+async def test_the_start_logs_the_number_of_nodes_of_each_taint(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "controller.fleet.fleet")
@@ -118,7 +118,7 @@ async def test_a_record_that_may_not_be_read_holds_evacuations_and_nothing_else(
         assert world.hold("low", None) is None
 
 
-async def test_what_is_shown_of_the_nodes() -> None:
+async def test_metrics_of_nodes() -> None:
     async with running() as (world, _):
         assert world.value("appwrapper_nodes", resource=GPU) == 3.0
         assert world.value("appwrapper_nodes_no_execute", resource=GPU) == 1.0

@@ -48,7 +48,7 @@ LATCHED = (
 ANY = AppWrapper({})  # latches are the same for all
 
 
-async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
+async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
     warnings: Warnings, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(LATCHING) as (world, clock):
@@ -124,7 +124,7 @@ async def test_a_latch_that_was_written_down_wakes_who_runs_there(
         assert warnings.told == told
 
 
-async def test_a_test_that_does_not_end_is_told(warnings: Warnings) -> None:
+async def test_a_node_test_that_does_not_end_is_reported(warnings: Warnings) -> None:
     async with running(LATCHING) as (world, clock):
         await world.change(raw_node("n1", "TESTING"), 8)
         await clock.advance(3600 - 1)

@@ -31,14 +31,14 @@ def test_a_label_comes_and_goes() -> None:
     assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 2)
 
 
-def test_what_else_changes_leaves_the_moment_of_the_tag() -> None:
+def test_other_changes_keep_the_time_of_the_tag() -> None:
     nodes = index(START, n1="EVICT")
     cordoned = node("n1", "EVICT", spec={"unschedulable": True})
     assert nodes.update(change(node("n1", "EVICT"), cordoned), LATER) == frozenset()
     assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, START)}
 
 
-def test_a_label_that_only_keeps_new_pods_away_tells_nobody() -> None:
+def test_a_label_that_only_repels_new_pods_calls_no_listener() -> None:
     nodes = index(START, n1="")
     for label in ("ERR", "TESTING", "WARN", "PASS"):
         assert nodes.update(change(node("n1"), node("n1", label)), START) == frozenset()
@@ -67,7 +67,7 @@ def test_a_node_that_goes_is_forgotten() -> None:
     assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 1)
 
 
-def test_a_node_that_took_the_name_of_another_begins_anew() -> None:
+def test_a_new_node_of_the_same_name_has_no_history() -> None:
     nodes = index(START, n1="EVICT")
     raw = raw_node("n1", "EVICT")
     raw["metadata"]["uid"] = "another"

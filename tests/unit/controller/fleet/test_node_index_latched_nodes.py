@@ -92,7 +92,7 @@ def test_another_node_of_the_name_is_not_latched() -> None:
     assert gone.tags.get("n1") is None
 
 
-def test_whoever_must_know_hears_that_a_label_is_back() -> None:
+def test_listeners_are_called_when_a_label_returns() -> None:
     nodes = latched()
     again = LATER + timedelta(hours=1)
     assert nodes.update(change(node("n1"), node("n1", "EVICT")), again) == {GPU}
@@ -157,7 +157,7 @@ def test_a_restart_takes_over_what_it_wrote_down() -> None:
         ("", LATER, Tag(EVICTED, START, doubted=True), None),
     ],
 )
-def test_what_became_of_a_label_meanwhile(
+def test_a_label_that_changed_meanwhile(
     label: str, now: datetime, tag: Tag, expected: Tag | None
 ) -> None:
     nodes = latching(n1=label)
@@ -195,7 +195,7 @@ def test_a_test_that_does_not_end_is_reported_once() -> None:
     assert unschedulable(nodes) == 0
 
 
-def test_another_test_begins_anew_and_a_cordon_does_not() -> None:
+def test_another_test_restarts_the_wait_and_a_cordon_does_not() -> None:
     nodes = index(START, n1="TESTING")
     cordoned = node("n1", "TESTING", spec={"unschedulable": True})
     nodes.update(change(node("n1", "TESTING"), cordoned), LATER)

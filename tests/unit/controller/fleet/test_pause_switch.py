@@ -84,7 +84,7 @@ async def test_it_is_read_again_by_content(file: Path, caplog: pytest.LogCapture
         ("{", "config.yaml:1:"),
     ],
 )
-async def test_a_broken_file_changes_nothing_and_is_told_once(
+async def test_a_broken_file_changes_nothing_and_is_reported_once(
     file: Path, caplog: pytest.LogCaptureFixture, broken: str, said: str
 ) -> None:
     write(file, PAUSE)

@@ -24,7 +24,7 @@ def drained(per_second: float = 2.0, burst: int = 2) -> ResetRate:
     return made
 
 
-def test_a_burst_goes_at_once_and_the_next_is_told_when() -> None:
+def test_a_burst_is_permitted_at_once_and_the_next_gets_a_time() -> None:
     limit = drained()
     assert limit.ask("c", START) == SECOND / 2
     assert limit.ask("c", START + SECOND / 2 - TICK) == TICK
@@ -42,7 +42,7 @@ def test_a_process_that_begins_does_not_begin_with_a_burst() -> None:
     assert later.ask("c", START + SECOND) == SECOND / 2
 
 
-def test_each_of_a_line_is_told_its_own_moment() -> None:
+def test_each_waiting_reset_gets_its_own_time() -> None:
     limit = drained()
     told = [limit.ask(f"w{place}", START) for place in range(4)]
     assert told == [SECOND * 0.5, SECOND * 1.0, SECOND * 1.5, SECOND * 2.0]
@@ -63,7 +63,7 @@ def test_asking_again_keeps_the_place() -> None:
     assert limit.ask("first", START + SECOND / 2) is None
 
 
-def test_one_that_is_late_keeps_nobody_waiting() -> None:
+def test_a_late_reset_delays_no_other() -> None:
     limit = drained()
     limit.ask("late", START)
     limit.ask("punctual", START)
@@ -84,9 +84,7 @@ def test_one_that_withdrew_gives_its_turn_to_the_next() -> None:
 @pytest.mark.parametrize(
     ("after", "granted"), [(PATIENCE - TICK, False), (PATIENCE, True)], ids=["present", "absent"]
 )
-def test_those_who_never_come_back_cannot_keep_the_line_for_ever(
-    after: timedelta, granted: bool
-) -> None:
+def test_resets_that_never_return_do_not_block_the_line(after: timedelta, granted: bool) -> None:
     limit = drained(burst=1)
     assert limit.ask("gone", START) == SECOND / 2
     # One token is all that the bucket holds, and it is kept for the one that is gone.

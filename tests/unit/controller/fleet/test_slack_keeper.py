@@ -62,7 +62,7 @@ async def test_a_limit_falls_with_the_nodes_and_is_unset_when_they_are_back() ->
     ]
 
 
-async def test_where_promises_exceed_what_is_schedulable_an_admin_hears_by_how_much() -> None:
+async def test_if_quotas_exceed_the_schedulable_resources_the_excess_is_reported() -> None:
     async with running(SlackWorld()) as world:
         world.have(8, 5, 0)
         assert await world.seconds(2) == ["0"]
@@ -162,7 +162,7 @@ async def test_a_queue_that_does_not_exist_is_picked_up_when_it_does(
     ]
 
 
-async def test_without_a_cohort_nothing_is_written_and_that_is_said_once() -> None:
+async def test_without_a_cohort_nothing_is_written_and_one_message_reports_it() -> None:
     async with running(SlackWorld(slack=gpu_queue(SLACK, 8, cohort=""))) as world:
         world.have(8, 8, 5)
         assert await world.seconds(300) == []
@@ -178,7 +178,7 @@ async def test_without_a_cohort_nothing_is_written_and_that_is_said_once() -> No
     ]
 
 
-async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
+async def test_a_dry_run_logs_its_writes_and_writes_nothing() -> None:
     async with running(SlackWorld(dryRun=True)) as world:
         world.have(8, 5, 0)
         await world.seconds(600)
@@ -196,7 +196,7 @@ async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
     ]
 
 
-async def test_a_dry_run_says_the_same_again_when_it_is_so_again() -> None:
+async def test_a_dry_run_logs_the_same_write_again_after_another() -> None:
     async with running(SlackWorld(dryRun=True)) as world:
         for _ in range(2):
             world.have(8, 8, 5)
@@ -206,7 +206,7 @@ async def test_a_dry_run_says_the_same_again_when_it_is_so_again() -> None:
     assert world.reasons == ["SlackQuotaDryRun"] * 2
 
 
-async def test_a_node_that_flaps_in_a_dry_run_is_told_of_once() -> None:
+async def test_a_flapping_node_is_logged_once_in_a_dry_run() -> None:
     async with running(SlackWorld(dryRun=True)) as world:
         for beat in range(60):
             world.have(8, 8, 8 * (beat % 2))
@@ -270,7 +270,7 @@ async def test_a_write_without_an_answer_may_have_been_one() -> None:
         assert await world.seconds(2) == ["5", "5"]
 
 
-async def test_a_missing_right_is_said_once() -> None:
+async def test_a_missing_right_is_reported_once() -> None:
     async with running(SlackWorld()) as world:
         world.kueue.fails = [Forbidden(403, "Forbidden", "no patch for you")] * 20
         world.have(8, 8, 5)
@@ -293,7 +293,7 @@ async def test_the_first_version_that_kueue_serves_is_used() -> None:
         assert world.kueue.asked == {"v1beta1/clusterqueues", "v1beta1/resourceflavors"}
 
 
-async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -> None:
+async def test_another_served_version_of_kueue_is_read_again() -> None:
     world = SlackWorld()
     away = NotFound(404, "NotFound", "no Kueue")
     world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, away, SERVED]
@@ -313,7 +313,7 @@ async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -
         assert await world.seconds(1) == ["5"]
 
 
-async def test_what_changes_by_time_alone_is_noticed_within_30_seconds() -> None:
+async def test_a_change_by_time_alone_is_noticed_within_30_seconds() -> None:
     """A node may become unschedulable with no event: nobody calls `look` then."""
     async with running(SlackWorld()) as world:
         await world.seconds(60)

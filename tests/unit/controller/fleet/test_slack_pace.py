@@ -141,7 +141,7 @@ def test_unset_is_written_exactly_where_all_of_it_may_be_lent(
     assert queue.limit == lends
 
 
-def test_what_an_admin_lends_too_much_falls_at_once_and_too_little_rises_in_30_seconds() -> None:
+def test_an_admins_limit_falls_at_once_and_rises_after_30_seconds() -> None:
     queue = Queue()
     queue.at(100, 5)
     queue.limit = None  # an admin removes the limit
@@ -177,7 +177,7 @@ def test_the_nominal_quota_is_the_admins() -> None:
     assert queue.writes[1:] == [(150, None)]
 
 
-def test_an_excess_is_said_at_once_and_no_more_when_it_is_over_for_30_seconds() -> None:
+def test_an_excess_is_reported_at_once_and_ends_after_30_seconds() -> None:
     pace = SlackPace()
     assert pace.plan([row(-3, limit=0)], 100).excess == {KEY: 3}
     assert pace.plan([row(0, limit=0)], 110).excess == {KEY: 3}
@@ -187,7 +187,7 @@ def test_an_excess_is_said_at_once_and_no_more_when_it_is_over_for_30_seconds() 
     assert pace.plan([row(1, limit=0)], 160).excess == {}
 
 
-def test_what_the_queue_names_no_longer_is_forgotten() -> None:
+def test_a_resource_that_the_queue_no_longer_names_is_forgotten() -> None:
     pace = SlackPace()
     pace.plan([row(-3, limit=0)], 100)
     assert pace.plan([], 101).excess == {}

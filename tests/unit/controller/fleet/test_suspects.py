@@ -118,7 +118,7 @@ def test_required_forbids_hosts_while_the_others_have_room() -> None:
     assert world.avoided("n1", "n3", pods=3) == AvoidedHosts(unwanted=("n1", "n3"))
 
 
-def test_a_template_that_nobody_can_read_has_no_room() -> None:
+def test_an_unreadable_template_has_no_room() -> None:
     spec = {"containers": "none", "affinity": 3, "tolerations": "x"}
     text = orjson.dumps(
         {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec}}
@@ -144,7 +144,7 @@ def test_an_admin_hears_once_of_a_node_that_two_users_blame() -> None:
     assert (world.reported, len(world.recorder.told)) == (1, 1)
 
 
-async def test_it_is_said_once_a_day() -> None:
+async def test_it_is_reported_once_a_day() -> None:
     world = World()
     world.blame("alice", "a", "n1")
     world.blame("bob", "b", "n1")
@@ -157,7 +157,7 @@ async def test_it_is_said_once_a_day() -> None:
     assert (world.reported, len(world.recorder.told)) == (1, 2)
 
 
-def test_what_is_gone_blames_nobody_any_more() -> None:
+def test_a_deleted_appwrapper_suspects_no_node() -> None:
     world = World()
     world.blame("alice", "a", "n1")
     world.blame("bob", "b", "n1")
@@ -174,7 +174,7 @@ def test_a_node_that_is_gone_is_not_reported() -> None:
     assert (world.reported, world.recorder.told) == (0, [])
 
 
-def test_without_a_watch_the_name_stands_for_the_uid() -> None:
+def test_without_a_watch_the_name_identifies_the_appwrapper() -> None:
     world = World(watched=False)
     world.blame("alice", "a", "n9")
     world.blame("bob", "b", "n9")

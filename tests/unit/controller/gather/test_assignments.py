@@ -89,13 +89,13 @@ async def test_nothing_is_read_before_the_pause_is_over_or_without_a_topology(it
         [[listed(9, workload("n1"))], Forbidden(403, "Forbidden", "no list")],
     ],
 )
-async def test_what_cannot_be_read_is_no_free_way(pages: list[Any]) -> None:
+async def test_an_unreadable_assignment_is_no_permit(pages: list[Any]) -> None:
     bench = Bench(due(OVER), get=[NOT_FOUND], lists=pages)
     with pytest.raises(Forbidden, match="no list"):
         await bench.observe()
 
 
-async def test_what_can_never_be_read_does_not_hold_the_quota_for_ever() -> None:
+async def test_an_assignment_that_stays_unreadable_does_not_hold_the_quota_indefinitely() -> None:
     # The pause of up to 99 s, and two minutes for Kueue.
     pages = [Forbidden(403, "Forbidden", "no list")]
     in_time = Bench(due(timedelta(seconds=205)), get=[NOT_FOUND], lists=list(pages))
@@ -105,7 +105,7 @@ async def test_what_can_never_be_read_does_not_hold_the_quota_for_ever() -> None
     assert (await late.observe()).snapshot.misplacement is None
 
 
-async def test_of_many_nodes_fifty_are_asked_for_at_once() -> None:
+async def test_fifty_of_many_nodes_are_read_at_once() -> None:
     hosts = [f"n{number:03}" for number in range(120)]
     nodes = [raw_node(each) for each in hosts]
     pages = [[listed(9, *nodes[begin : begin + 50])] for begin in (0, 50, 100)]
@@ -117,7 +117,7 @@ async def test_of_many_nodes_fifty_are_asked_for_at_once() -> None:
     assert [each.count(",") + 1 for each in asked] == [50, 50, 20]
 
 
-async def test_labels_that_keep_nobody_off_do_not_count() -> None:
+async def test_labels_that_repel_no_pods_do_not_count() -> None:
     pages: list[Any] = [[listed(9, workload("n1"))], [listed(9, raw_node("n1", "EVICT"))]]
     autopilot = Autopilot(inject_anti_affinities=False)
     found = await Assignments(FakeKube(lists=pages), autopilot).look(AppWrapper(due(OVER)), "w")

@@ -104,7 +104,7 @@ async def test_a_deleted_event_with_the_labels_before_the_change_wakes_and_prove
     await bench.end()
 
 
-async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
+async def test_own_writes_are_known_before_their_watch_event() -> None:
     bench = Bench([listed(5)])
     await bench.watches.ensure(JOBS)
     bench.watches.assume(JOBS, owned(7))
@@ -115,7 +115,7 @@ async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
     await bench.end()
 
 
-async def test_what_lost_its_label_is_no_knowledge_since_no_watch_tells_of_it() -> None:
+async def test_an_object_that_lost_its_label_is_forgotten() -> None:
     bench = Bench([listed(5)])
     await bench.watches.ensure(JOBS)
     for resource in (JOBS, PODS):
@@ -184,7 +184,7 @@ async def test_without_a_list_our_own_writes_are_no_knowledge() -> None:
     await bench.end()
 
 
-async def test_an_object_that_lost_its_owner_is_ours_by_its_label() -> None:
+async def test_an_object_without_owner_belongs_to_its_label() -> None:
     """`kubectl delete --cascade=orphan` takes the reference away; its pods would go on."""
     orphan = owned(4)
     del orphan["metadata"]["ownerReferences"]
@@ -204,7 +204,7 @@ async def test_an_object_that_lost_its_owner_is_ours_by_its_label() -> None:
     await bench.end()
 
 
-async def test_an_object_that_nobody_controls_is_nobodys() -> None:
+async def test_an_object_without_owner_and_label_belongs_to_no_appwrapper() -> None:
     stranger = owned(4)
     del stranger["metadata"]["ownerReferences"]
     bench = Bench([listed(5, stranger)])
@@ -218,7 +218,7 @@ GONE = Gone(410, "Expired", "too old")
 NO_SUCH_KIND = NotFound(404, "", "404 page not found")
 
 
-async def test_a_kind_that_is_served_no_longer_wakes_whoever_had_objects_of_it() -> None:
+async def test_a_kind_that_is_no_longer_served_wakes_the_appwrappers_with_its_objects() -> None:
     """Its definition was taken away, and the watch ended before it could tell of the objects."""
     bench = Bench([listed(5, owned(4))], NO_SUCH_KIND)
     await bench.watches.ensure(JOBS)
@@ -247,7 +247,7 @@ async def test_another_refusal_ends_no_watch() -> None:
     await bench.end()
 
 
-async def test_those_who_use_what_is_refused_for_good_look_again_once() -> None:
+async def test_a_kind_whose_watch_is_refused_wakes_its_users_once() -> None:
     no = Forbidden(403, "Forbidden", "no")
     bench = Bench([listed(5, owned(4))], *[no] * 9, [listed(6, owned(4))])
     await bench.watches.ensure(JOBS)

@@ -140,7 +140,7 @@ async def test_off_looks_for_no_root_cause_and_suspects_as_before(
     assert snapshot.suspect == Suspect("on-a", "a")
 
 
-async def test_what_healed_is_remembered_as_long_as_the_attempt_lasts() -> None:
+async def test_a_healed_failure_is_remembered_until_the_attempt_ends() -> None:
     """Case 20."""
     bench = Bench(appwrapper("Running"), known=facts(), pods=(FAILED, RUNNING_PODS[1]))
     failing = (await bench.observe()).snapshot

@@ -16,7 +16,7 @@ JOBS_INFORMER = "informer of batch/v1 jobs"
 LATE = 31.0
 
 
-async def test_a_kind_that_nobody_uses_is_watched_no_longer_and_then_again() -> None:
+async def test_the_watch_of_an_unused_kind_ends_and_restarts_with_its_use() -> None:
     bench = Bench([listed(5)], [listed(8, owned(7))])
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(UNUSED - 1)
@@ -65,7 +65,7 @@ async def test_a_list_that_never_came_is_given_up_sooner() -> None:
     await bench.end()
 
 
-async def test_a_kind_that_went_while_nobody_used_it_is_given_up_sooner() -> None:
+async def test_the_watch_of_an_unused_kind_that_is_not_served_ends_sooner() -> None:
     missing = NotFound(404, "Unknown", "the answer is not a Status")
     bench = Bench([listed(5)], *[missing] * 40)
     await bench.watches.ensure(JOBS)

@@ -93,7 +93,7 @@ async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
     assert [found.uid for found in observation.deployed] == ["j2"]
 
 
-async def test_it_is_told_from_what_this_process_created_before_anybody_looked() -> None:
+async def test_an_object_is_recognised_by_this_process_create_before_any_read() -> None:
     replaced = job()
     replaced["metadata"]["uid"] = "j2"
     bench = Bench(appwrapper("Running"), known=facts(), created=True, get=[replaced, ENDING])
@@ -120,13 +120,13 @@ async def test_a_cached_object_with_another_uid_makes_a_component_missing_only_i
     assert await bench.presence() is presence
 
 
-async def test_what_this_process_created_is_it() -> None:
+async def test_an_object_that_this_process_created_is_the_component() -> None:
     bench = Bench(appwrapper("Running"), known=facts(), created=True)
     bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
 
-async def test_while_things_are_deleted_any_object_of_ours_is_to_go() -> None:
+async def test_during_a_deletion_every_owned_object_is_deleted() -> None:
     bench = Bench(appwrapper("Suspending", "DeletingResources"), known=facts())
     bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT

@@ -14,7 +14,7 @@ from tests.support.builders.gathering import (
 from tests.support.fakes.fake_kube import listed
 
 
-async def test_how_it_failed_is_read_from_the_record_where_nothing_else_tells() -> None:
+async def test_the_failure_of_a_deleted_component_is_read_from_the_record() -> None:
     item = appwrapper("Running")
     failed = {"type": "Succeeded", "status": "False", "message": "BackoffLimitExceeded"}
     item["status"]["componentStatus"][0]["conditions"] = [CREATED, failed]

@@ -43,7 +43,7 @@ async def move_of(bench: Bench) -> Phase | None:
 @pytest.mark.parametrize(
     ("error", "said"), [(NO, SAID), (BROKEN, "500 InternalError: conversion webhook failed")]
 )
-async def test_what_runs_is_looked_at_without_it(error: Any, said: str) -> None:
+async def test_an_unreadable_component_does_not_stop_the_observation(error: Any, said: str) -> None:
     bench = unwatched(appwrapper("Running", *HELD), get=[error])
     observation = await bench.observe()
     (component,) = observation.snapshot.components
@@ -70,7 +70,7 @@ async def test_suspending_and_deleting_do_not_wait_for_it() -> None:
         Unauthorized(401, "Unauthorized", "who?"),
     ],
 )
-async def test_what_is_wrong_with_all_of_the_api_server_makes_the_pass_fail(error: Any) -> None:
+async def test_an_unreachable_api_server_fails_the_pass(error: Any) -> None:
     with pytest.raises(type(error)):
         await unwatched(appwrapper("Running", *HELD), get=[error]).observe()
 
@@ -112,7 +112,7 @@ async def test_a_kind_that_cannot_be_looked_up_is_no_better() -> None:
     assert bench.unserved.asked == []
 
 
-async def test_what_a_refused_watch_once_showed_is_read_live() -> None:
+async def test_objects_of_a_refused_watch_are_read_live() -> None:
     """It may have ended since, or be gone."""
     item = appwrapper("Running", *HELD)
     complete: dict[str, Any] = {"conditions": [{"type": "Complete", "status": "True"}]}

@@ -34,7 +34,7 @@ def test_a_call_that_hangs_keeps_no_process_alive() -> None:
     assert done.stdout == "ended\n"
 
 
-async def test_what_is_returned_and_what_is_raised_is_heard() -> None:
+async def test_results_and_errors_reach_the_caller() -> None:
     threads = DaemonThreads(1, "test", start_daemon_thread)
     assert await threads.run(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):

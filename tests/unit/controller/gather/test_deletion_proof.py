@@ -23,7 +23,7 @@ from tests.support.fakes.fake_kube import listed
 DELETING = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
 
 
-async def test_what_is_seen_needs_no_proof() -> None:
+async def test_an_observed_object_needs_no_proof() -> None:
     bench = Bench(appwrapper("Suspending", *DELETING), known=facts(), pods=RUNNING_PODS)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.stray_pods) == (False, False)
@@ -48,14 +48,14 @@ async def test_the_proof_asks_for_components_first_then_for_pods() -> None:
     assert bench.methods() == ["get", "pages"]
 
 
-async def test_what_a_watch_no_longer_shows_is_read_once_and_only_for_the_proof() -> None:
+async def test_an_object_without_watch_entry_is_read_once_for_the_proof() -> None:
     item = appwrapper("Suspending", *DELETING)
     bench = Bench(item, get=[NOT_FOUND], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
     assert bench.methods() == ["get", "pages"]
 
 
-async def test_of_what_is_not_watched_only_a_live_read_says_that_it_is_there() -> None:
+async def test_only_a_live_read_shows_an_unwatched_object() -> None:
     bench = Bench(appwrapper("Suspending", *DELETING), get=[job()])
     bench.watches.watched = False
     assert (await bench.observe()).deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
@@ -129,7 +129,7 @@ def recorded(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return item
 
 
-async def test_what_was_refused_and_may_not_be_read_is_not_there() -> None:
+async def test_a_refused_object_that_may_not_be_read_does_not_exist() -> None:
     item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[REFUSED])
     bench = Bench(item, get=[Forbidden(403, "Forbidden", "no")], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
@@ -149,7 +149,7 @@ async def test_a_refusal_that_is_not_recorded_yet_counts_as_well(
     assert snapshot.components[0].announced  # so that it is recorded now
 
 
-async def test_what_was_refused_is_looked_for_where_that_is_allowed() -> None:
+async def test_a_refused_object_is_read_if_that_is_allowed() -> None:
     """An earlier create may have succeeded, its answer lost."""
     item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[REFUSED])
     bench = Bench(item, get=[job()], lists=[[listed(9)]])

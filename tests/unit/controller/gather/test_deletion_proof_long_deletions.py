@@ -78,19 +78,19 @@ async def test_a_pod_that_is_killed_at_the_end_of_the_usual_grace_period_is_not_
     assert (snapshot.gone, snapshot.blockers, bench.methods()) == (False, (), [])
 
 
-async def test_what_only_a_cache_still_shows_holds_nothing_up() -> None:
+async def test_a_stale_cache_entry_delays_nothing() -> None:
     """The watch of a Kind may have ended with it: its DELETED never came."""
     bench = Bench(deleting(PATIENCE), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_what_a_delete_did_not_find_is_looked_for_at_once() -> None:
+async def test_an_object_that_a_delete_did_not_find_is_read_at_once() -> None:
     bench = Bench(deleting(SECOND), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
     bench.deletions.find_absent("u1", "j1")
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_what_a_delete_did_not_find_is_no_proof() -> None:
+async def test_a_delete_that_finds_nothing_is_no_proof() -> None:
     bench = Bench(deleting(SECOND), known=facts(), get=[job()], lists=[[listed(9)]])
     bench.deletions.find_absent("u1", "j1")
     observation = await bench.observe()
@@ -98,7 +98,9 @@ async def test_what_a_delete_did_not_find_is_no_proof() -> None:
     assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
 
 
-async def test_it_is_looked_into_again_after_a_while_and_meanwhile_the_same_is_said() -> None:
+async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged_meanwhile() -> (
+    None
+):
     held = going(finalizers=["foregroundDeletion", "example.com/hold"])
     bench = Bench(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
     told = ("Job train has the finalizer example.com/hold",)
@@ -122,7 +124,7 @@ async def test_after_a_clock_was_set_back_it_is_looked_into_again_at_once() -> N
     [("10m", 0, False, False), ("30s", 0, True, False), ("30s", 1, False, True)],
     ids=["grace left", "nothing it owns is left", "a pod is left"],
 )
-async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
+async def test_pods_to_force_are_searched_after_the_grace_period(
     grace: str, pods: int, empty: bool, forced: bool
 ) -> None:
     items = [gone_pod("a", nodeName="n7")] * pods
@@ -139,7 +141,7 @@ async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
     assert observation.silent_nodes == (frozenset({"n7"}) if forced else frozenset())
 
 
-async def test_who_is_forced_off_is_said_as_long_as_one_of_them_is_there() -> None:
+async def test_forced_pods_are_reported_while_one_exists() -> None:
     answers = [going(), NotFound(404, "NotFound", "no"), going()]
     lists = [[listed(9, gone_pod("a", nodeName="n7"))]]
     item = deleting(PATIENCE, grace="30s")
@@ -162,7 +164,7 @@ async def test_a_refused_delete_is_named_with_its_message() -> None:
     )
 
 
-async def test_somebody_elses_pods_are_not_in_the_way() -> None:
+async def test_pods_of_other_owners_are_no_obstacle() -> None:
     foreign = raw_pod("b", "Running")
     foreign["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u2"
     bench = Bench(
@@ -174,7 +176,7 @@ async def test_somebody_elses_pods_are_not_in_the_way() -> None:
     )
 
 
-async def test_an_object_of_that_name_of_somebody_else_is_not_in_the_way() -> None:
+async def test_an_object_of_the_same_name_and_another_owner_is_no_obstacle() -> None:
     bench = Bench(deleting(PATIENCE), known=facts(), get=[job(owner="u2")], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
 
@@ -195,7 +197,7 @@ async def test_once_none_can_exist_it_is_gone() -> None:
 
 
 @pytest.mark.parametrize(("obstacle", "gone"), [("", True), ("its CRD is changing", False)])
-async def test_what_may_have_been_made_of_a_kind_that_is_not_served_must_be_proved_gone(
+async def test_objects_of_a_kind_that_is_not_served_must_be_proved_gone(
     obstacle: str, gone: bool
 ) -> None:
     """The process may have died between the create and its record."""
@@ -225,7 +227,7 @@ async def test_a_read_that_fails_is_neither_a_proof_nor_an_explanation(call: int
         await bench.observe()
 
 
-async def test_what_was_remembered_ends_with_the_proof() -> None:
+async def test_the_memory_of_a_deletion_ends_with_the_proof() -> None:
     bench = Bench(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[listed(9)]])
     bench.deletions.refuse("u1", "j1", "no")
     assert (await bench.observe()).snapshot.gone

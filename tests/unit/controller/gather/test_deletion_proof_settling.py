@@ -37,7 +37,7 @@ def gone_for(item: dict[str, Any], looks: int, *pods: Any, **known: Any) -> Benc
     return Bench(item, get=[NOT_FOUND] * 2 * looks, lists=lists, **known)
 
 
-async def test_what_was_interrupted_has_to_stay_gone_for_a_while() -> None:
+async def test_after_an_interrupted_create_absence_must_last() -> None:
     bench = gone_for(interrupted(), 4)
     for elapsed, left in ((0, 3), (1, 2), (2.5, 0.5), (3, None)):
         observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
@@ -46,7 +46,7 @@ async def test_what_was_interrupted_has_to_stay_gone_for_a_while() -> None:
         assert observation.look_again == (None if left is None else left * SECOND)
 
 
-async def test_a_pod_that_comes_meanwhile_begins_it_anew() -> None:
+async def test_a_pod_that_appears_meanwhile_restarts_the_wait() -> None:
     late = (raw_pod("late", "Pending"),)
     bench = gone_for(interrupted(), 4, (), late, (), ())
     found = []
@@ -57,7 +57,7 @@ async def test_a_pod_that_comes_meanwhile_begins_it_anew() -> None:
     assert found == [(False, 0), (False, 1), (False, 0), (True, 0)]
 
 
-async def test_a_pod_that_only_a_cache_shows_begins_it_anew_as_well() -> None:
+async def test_a_pod_that_only_a_cache_shows_restarts_the_wait() -> None:
     bench = gone_for(interrupted(), 3)
     await bench.gatherer.gather(KEY, NOW)
     ending = replace(RUNNING_PODS[0], deleting=True)  # the garbage collector saw it first
@@ -70,7 +70,7 @@ async def test_a_pod_that_only_a_cache_shows_begins_it_anew_as_well() -> None:
     assert found == [(False, 1), (False, 0), (True, 0)]
 
 
-async def test_a_clock_that_goes_back_prolongs_it_by_no_more_than_itself() -> None:
+async def test_a_clock_that_is_set_to_the_past_prolongs_the_wait_once() -> None:
     bench = gone_for(interrupted(), 2)
     await bench.gatherer.gather(KEY, NOW)
     observation = await bench.gatherer.gather(KEY, NOW - timedelta(hours=1))
@@ -88,12 +88,14 @@ async def test_a_clock_that_goes_back_prolongs_it_by_no_more_than_itself() -> No
     ],
     ids=["its pods ran", "a pod makes no pods", "without pods", "never created"],
 )
-async def test_nobody_waits_where_nobody_makes_pods(item: dict[str, Any]) -> None:
+async def test_without_pods_no_wait_is_needed(item: dict[str, Any]) -> None:
     bench = Bench(item, get=[NOT_FOUND] * 2, lists=[[listed(9)]], obstacle="")
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_nobody_waits_once_all_pods_were_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_once_all_pods_were_observed_no_wait_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = gone_for(interrupted(), 1, known=facts(), pods=RUNNING_PODS)
     assert not (await bench.observe()).snapshot.gone
     monkeypatch.setattr(bench.watches, "known", lambda *_: None)
@@ -101,7 +103,7 @@ async def test_nobody_waits_once_all_pods_were_seen(monkeypatch: pytest.MonkeyPa
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_nobody_waits_again_where_the_proof_could_not_be_written_down(
+async def test_a_failed_status_write_does_not_restart_the_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = gone_for(interrupted(), 2, known=facts(), pods=RUNNING_PODS)
@@ -135,7 +137,7 @@ async def waits(bench: Bench, elapsed: float) -> timedelta | None:
     return observation.look_again
 
 
-async def test_what_went_without_notice_has_to_stay_gone_for_a_while() -> None:
+async def test_after_an_unobserved_deletion_absence_must_last() -> None:
     """Its pods went at that moment, and whoever sees them go makes them anew until he knows."""
     bench = gone_deployment((), (), (), deleting=False)
     found = [await waits(bench, elapsed) for elapsed in (0, 2.5, 3)]
@@ -153,7 +155,7 @@ async def test_what_went_without_notice_has_to_stay_gone_for_a_while() -> None:
     ],
     ids=["on its way out", "as the Go operator's", "of another attempt", "there", "never seen"],
 )
-async def test_nobody_waits_where_it_could_be_seen_to_go(
+async def test_after_an_observed_deletion_no_wait_is_needed(
     deleting: bool | None, attempt: str, waited: timedelta | None
 ) -> None:
     assert await waits(gone_deployment((), deleting=deleting, attempt=attempt), 0) == waited
@@ -165,7 +167,7 @@ async def test_a_job_holds_its_pods_until_it_knows() -> None:
     assert await waits(bench, 0) is None
 
 
-async def test_what_was_orphaned_and_made_pods_has_to_stay_gone_for_a_while() -> None:
+async def test_after_an_orphaning_absence_must_last() -> None:
     """It goes together with its pods. Its component was seen to go, but it did not go with it."""
     labels = {"workload.codeflare.dev/uid": "u1"}
     orphan = {
@@ -180,7 +182,7 @@ async def test_what_was_orphaned_and_made_pods_has_to_stay_gone_for_a_while() ->
     assert found == [3 * SECOND, 0.5 * SECOND, None]
 
 
-async def test_an_overdue_deletion_says_what_it_still_waits_for() -> None:
+async def test_an_overdue_deletion_reports_the_wait() -> None:
     item = interrupted()
     item["metadata"]["annotations"] = {
         "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration": "0s"
@@ -192,7 +194,7 @@ async def test_an_overdue_deletion_says_what_it_still_waits_for() -> None:
     assert observation.look_again == SETTLING
 
 
-async def test_that_the_awaited_pods_are_ready_says_nothing_of_helpers() -> None:
+async def test_readiness_of_awaited_pods_proves_nothing_about_helpers() -> None:
     item = interrupted("PodsReady")
     item["spec"]["components"][0]["annotations"] = {
         "workload.codeflare.dev.appwrapper/helper": "true"

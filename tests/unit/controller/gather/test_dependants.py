@@ -37,7 +37,7 @@ class Bench:
         return [call.args[0].plural for call in calls]
 
 
-async def test_what_it_owns_by_uid_on_every_page_and_of_every_kind() -> None:
+async def test_dependants_are_listed_by_uid_on_every_page_for_every_kind() -> None:
     pods = [listed(9, owned("a", "u1"), owned("b", "u2")), listed(9, owned("c", "u2", "u1"))]
     bench = Bench(pods, [listed(9, {"metadata": {"name": "nobody's"}}, owned("rs", "u1"))])
     found = await bench.of(DEPLOYMENTS)
@@ -61,19 +61,19 @@ async def test_nothing_found_is_the_proof() -> None:
     assert (await bench.of(JOBS)).are_gone
 
 
-async def test_what_makes_nothing_is_not_asked_about() -> None:
+async def test_kinds_without_dependants_are_not_listed() -> None:
     bench = Bench()
     assert (await bench.of(SERVICES)).are_gone
     assert bench.asked() == []
 
 
-async def test_of_a_kind_that_nobody_knows_everything_is_listed() -> None:
+async def test_all_kinds_are_listed_for_an_unknown_kind() -> None:
     bench = Bench(*([[listed(9)]] * len(_ANYTHING)))
     assert (await bench.of(OTHERS)).are_gone
     assert bench.asked() == [kind.plural for kind in _ANYTHING]
 
 
-async def test_what_may_not_be_listed_is_not_proved_gone() -> None:
+async def test_a_forbidden_list_proves_nothing() -> None:
     bench = Bench([listed(9)], Forbidden(403, "Forbidden", "no"))
     assert await bench.of(DEPLOYMENTS) == Dependants((), ("replicasets may not be listed",))
     assert not Dependants((), ("x",)).are_gone

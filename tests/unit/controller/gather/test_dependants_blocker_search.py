@@ -56,7 +56,7 @@ async def findings(
     return found, kube
 
 
-async def test_a_few_components_tell_enough() -> None:
+async def test_the_search_ends_after_a_few_components() -> None:
     names = "abcdefgh"
     found, kube = await findings(names, [going(name) for name in names])
     assert len(kube.called("get")) == MOST_COMPONENTS
@@ -81,7 +81,7 @@ async def test_with_pods_about_nothing_is_empty() -> None:
 
 
 @pytest.mark.parametrize("answer", [NotFound(404, "NotFound", "no"), going("a", uid="another")])
-async def test_what_went_meanwhile_is_in_nobodys_way(answer: Any) -> None:
+async def test_an_object_that_was_deleted_meanwhile_is_no_obstacle(answer: Any) -> None:
     found, _ = await findings("a", [answer])
     assert found == Findings()
 

@@ -98,7 +98,9 @@ RAY_JOB = ("ray.io/v1", "RayJob")
         (("v1", "Pod"), []),
     ],
 )
-async def test_where_they_are_looked_for(kind: tuple[str, str], asked: list[Any]) -> None:
+async def test_makers_are_searched_among_these_kinds(
+    kind: tuple[str, str], asked: list[Any]
+) -> None:
     bench = Bench(*[[listed(9)]] * len(asked))
     assert await bench.find(kind) == ()
     assert bench.asked() == asked
@@ -135,7 +137,7 @@ async def test_each_once() -> None:
     assert len(await Bench(found, found).find(DEPLOYMENT, DEPLOYMENT)) == 1
 
 
-async def test_nobody_is_left_of_what_is_there_or_never_had_a_name() -> None:
+async def test_existing_or_unnamed_components_have_no_orphaned_makers() -> None:
     assert await Bench().find(DEPLOYMENT, facts=facts()) == ()
     nameless = Component(name="", kind="?", presence=Presence.PLANNED)
     assert await Bench().find(DEPLOYMENT, component=nameless) == ()
@@ -191,6 +193,6 @@ async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None
     assert bench.served.forgotten == ([REPLICA_SETS.gvk] if answer is NOT_SERVED else [])
 
 
-async def test_of_what_cannot_be_read_itself_none_is_looked_for() -> None:
+async def test_makers_of_an_unreadable_component_are_not_searched() -> None:
     hidden = Component(name="train", kind="?", presence=Presence.UNKNOWN, unreadable="403")
     assert await Bench().find(DEPLOYMENT, component=hidden) == ()

@@ -47,7 +47,7 @@ async def asked(names: list[str], *answers: Any) -> tuple[Any, FakeKube]:
     return await silent_nodes(client, names), kube
 
 
-async def test_each_node_is_read_once_and_only_the_silent_ones_are_told_of() -> None:
+async def test_each_node_is_read_once_and_only_silent_nodes_are_reported() -> None:
     states, kube = await asked(
         ["b", "a", "", "b", "c", "d"],
         NotFound(404, "NotFound", "no"),

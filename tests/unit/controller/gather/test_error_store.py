@@ -112,7 +112,7 @@ async def test_the_records_of_the_attempt_are_read_once(tmp_path: Path) -> None:
     assert bench.counted("appwrapper_error_store_reads_total", result="read") == 1
 
 
-async def test_the_next_attempt_is_read_anew(tmp_path: Path) -> None:
+async def test_the_records_of_the_next_attempt_are_read_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.put("error-w-0.pb", encode(RECORD))
     stores = bench.stores()
@@ -120,7 +120,7 @@ async def test_the_next_attempt_is_read_anew(tmp_path: Path) -> None:
     assert await bench.read(stores, attempt=3) == StoreRead()
 
 
-async def test_what_is_forgotten_is_read_anew(tmp_path: Path) -> None:
+async def test_forgotten_records_are_read_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     stores = bench.stores()
     assert await bench.read(stores) == StoreRead()

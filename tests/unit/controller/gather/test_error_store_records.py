@@ -69,7 +69,7 @@ def bench(item: Any, stores: Stores, pods: tuple[Pod, ...] = RUNNING_PODS) -> Be
         pytest.param(EMPTY, False, False, True, id="what was read stays known"),
     ],
 )
-async def test_what_a_decision_learns(
+async def test_a_decision_gets_the_records_of_its_attempt(
     read: StoreRead | None, asked: bool, reads: bool, known: bool
 ) -> None:
     stores = Stores(read)
@@ -82,7 +82,7 @@ async def test_what_a_decision_learns(
     assert stores.forgotten == []
 
 
-async def test_what_was_read_of_a_failure_that_healed_is_forgotten() -> None:
+async def test_records_of_a_healed_failure_are_forgotten() -> None:
     """Else the next failure of the attempt would be judged by the records of the first."""
     stores = Stores()
     await bench(named(), stores).observe()

@@ -61,7 +61,7 @@ def bench(*pods: dict[str, Any], phase: str = "Running", kind: str = "", **scrip
     return found
 
 
-async def test_what_somebody_elses_job_made_is_not_counted() -> None:
+async def test_a_pod_of_another_owners_job_is_not_counted() -> None:
     one = bench(copied("theirs-0", THEIRS), copied("theirs-1", THEIRS, "Running"),
                 get=[owner_of("p9")])  # fmt: skip
     for _ in range(2):  # the second time from memory
@@ -87,7 +87,7 @@ async def test_an_owner_of_a_version_that_is_not_served_is_read_in_another() -> 
     assert call.args == (PYTORCH_JOBS, "team1", "theirs")
 
 
-async def test_nor_does_it_count_once_it_ended_well_and_is_gone() -> None:
+async def test_a_succeeded_pod_of_another_owners_job_is_not_counted_after_its_deletion() -> None:
     """The job it had is read all the same, though none of its pods is there."""
     page = listed(9, raw_pod("a", "Running"))
     scripted: dict[str, Any] = {"get": [owner_of("p9")], "lists": [[page]]}
@@ -119,7 +119,7 @@ async def test_nor_does_it_count_once_it_ended_well_and_is_gone() -> None:
         ),
     ],
 )
-async def test_what_is_ours_or_unknown_counts_and_is_read_once(answer: Any) -> None:
+async def test_an_owned_or_unknown_pod_counts_and_its_owner_is_read_once(answer: Any) -> None:
     one = bench(copied("odd", THEIRS), get=[answer])
     for _ in range(2):
         assert (await one.observe()).snapshot.pods.failed == 1
@@ -134,7 +134,9 @@ async def test_what_is_ours_or_unknown_counts_and_is_read_once(answer: Any) -> N
         Unreachable("timed out"),
     ],
 )
-async def test_what_could_not_be_read_just_now_counts_and_is_read_again(answer: Any) -> None:
+async def test_a_pod_with_an_unreadable_owner_counts_and_the_owner_is_read_again(
+    answer: Any,
+) -> None:
     one = bench(copied("odd", THEIRS), get=[answer, owner_of("p9")])
     assert (await one.observe()).snapshot.pods.failed == 1
     assert (await one.observe()).snapshot.pods.failed == 0
@@ -161,7 +163,7 @@ async def test_a_chain_that_leads_to_another_appwrapper() -> None:
     assert observation.pods[-1].made_by == "PyTorchJob theirs"
 
 
-async def test_what_a_component_of_this_kind_makes_may_have_been_orphaned() -> None:
+async def test_dependants_of_this_kind_may_be_orphaned() -> None:
     """A JobSet makes Jobs. One without an owner may be what is left of it."""
     orphan = copied("left", reference(JOBS, "orphan", "o9"))
     one = bench(orphan, kind="JobSet", get=[owner_of("o9")])

@@ -148,7 +148,7 @@ ALL = (
 )
 
 
-async def test_what_the_caches_say() -> None:
+async def test_queueing_is_read_from_the_caches() -> None:
     async with watching(*ALL) as seen:
         assert await seen.look() == CONSIDERED
         assert seen.kueue.versions == {"v1beta2"}
@@ -180,7 +180,7 @@ async def test_a_queue_that_the_watch_has_not_shown_is_there() -> None:
         assert await seen.look() == CONSIDERED
 
 
-async def test_what_may_not_be_read_is_not_said() -> None:
+async def test_an_unreadable_queue_is_not_reported() -> None:
     async with watching(ALL[0], get=[NO]) as seen:
         assert await seen.look() == CONSIDERED
 
@@ -205,7 +205,7 @@ async def test_a_preemptor_has_its_name() -> None:
         assert found.pending == ("Preempted to accommodate Job urgent of namespace b due to age")
 
 
-async def test_only_what_would_be_said_wakes_and_only_who_waits() -> None:
+async def test_only_reported_changes_wake_and_only_waiting_appwrappers() -> None:
     async with watching(*ALL) as seen:
         assert await seen.changed("workloads", workload(11)) == []
         assert await seen.changed("workloads", workload(12, "other words")) == [KEY]

@@ -52,7 +52,7 @@ def waiting(reason: str = "Suspended", **changes: Any) -> Any:
 
 @pytest.mark.parametrize("reason", ["Suspended", "QueueUnusable"])
 @pytest.mark.parametrize("found", [None, WAITS_LONG])
-async def test_what_the_watch_knows(reason: str, found: Queueing | None) -> None:
+async def test_the_watch_reports_the_waiting_reason(reason: str, found: Queueing | None) -> None:
     queues = Queues(found)
     bench = Bench(waiting(reason), queues=queues)
     snapshot = (await bench.observe()).snapshot
@@ -88,7 +88,7 @@ async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:
         appwrapper("", metadata=QUEUE, spec={"suspend": True}),
     ],
 )
-async def test_nobody_asks_for_one_that_kueue_does_not_hold(item: Any) -> None:
+async def test_an_appwrapper_without_queue_is_not_read(item: Any) -> None:
     queues = Queues(NOTHING)
     snapshot = (await Bench(item, queues=queues).observe()).snapshot
     assert (snapshot.queueing, queues.asked) == (None, [])

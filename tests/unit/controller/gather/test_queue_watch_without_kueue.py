@@ -34,7 +34,7 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
         ("Suspended", QUEUE, {"components": [{"template": TEMPLATE, "podSetInfos": [{}]}]}),
     ],
 )
-async def test_nobody_looks_for_kueue_where_its_absence_would_change_nothing(
+async def test_kueue_is_searched_only_if_its_absence_matters(
     phase: str, labels: dict[str, str], spec: dict[str, Any]
 ) -> None:
     bench = Bench(appwrapper(phase, metadata={"labels": labels}, spec=spec), obstacle="")

@@ -107,7 +107,7 @@ def test_the_stores_own_folder_may_be_a_link(root: Path, tmp_path: Path) -> None
     assert search(LocalFiles(str(tmp_path / "mount"))) == Listing(entries("error.pb"))
 
 
-def test_what_blocks_or_is_no_file_is_not_opened(root: Path) -> None:
+def test_only_regular_files_are_opened(root: Path) -> None:
     folder = root.joinpath(*FOLDER)
     os.mkfifo(folder / "error-pipe.pb")
     (folder / "error-folder.pb").mkdir()
@@ -130,7 +130,7 @@ def test_names_that_are_no_text(root: Path) -> None:
     assert files.read(FOLDER, [entry]) == [b"abc"]
 
 
-def test_a_search_that_nobody_waits_for_ends(root: Path) -> None:
+def test_an_abandoned_search_ends(root: Path) -> None:
     files = local(root, error=b"abc")
     abandoned = Event()
     abandoned.set()
@@ -163,7 +163,7 @@ def test_an_attempt_without_objects_has_no_records(memory: Any) -> None:
     assert search(RemoteFiles(memory, "/bucket")) == Listing()
 
 
-def test_an_object_store_is_not_searched_for_nobody(memory: Any) -> None:
+def test_an_abandoned_search_reads_no_object_store(memory: Any) -> None:
     memory.pipe_file("/bucket/" + "/".join(FOLDER) + "/error.pb", b"abc")
     abandoned = Event()
     abandoned.set()

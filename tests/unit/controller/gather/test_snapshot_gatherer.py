@@ -47,7 +47,7 @@ from tests.support.fakes.fake_kube import listed
 @pytest.mark.parametrize(
     "item", [None, appwrapper("Running", spec={"managedBy": "kueue.x-k8s.io/multikueue"})]
 )
-async def test_nothing_of_ours(item: Any) -> None:
+async def test_no_component_and_no_pod_exists(item: Any) -> None:
     bench = Bench(item)
     assert await bench.gatherer.gather(KEY, NOW) is None
     assert bench.methods() == []
@@ -97,7 +97,7 @@ async def test_everything_from_caches() -> None:
     assert bench.methods() == []
 
 
-async def test_what_nobody_watches_is_looked_at_again() -> None:
+async def test_an_unwatched_component_is_read_again() -> None:
     bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
     assert (await bench.observe()).look_again is None
     bench.watches.watched = False
@@ -166,7 +166,7 @@ async def test_an_error_is_never_absence() -> None:
         await bench.observe()
 
 
-async def test_one_that_this_process_made_is_missed_before_status_says_so() -> None:
+async def test_a_component_created_by_this_process_is_missed_before_status_records_it() -> None:
     item = appwrapper("Resuming", created=False)
     assert await Bench(item).presence() is Presence.PLANNED
     namespace = {"metadata": {"name": "team1"}}
@@ -282,7 +282,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     assert decide(snapshot, NOW, FaultTolerance()) == wait_for_namespace()
 
 
-async def test_a_pod_that_copied_the_name_label_is_none_of_ours() -> None:
+async def test_a_pod_with_a_copied_name_label_is_not_counted() -> None:
     foreign = raw_pod("theirs", "Running")
     foreign["metadata"]["labels"] = {"workload.codeflare.dev/appwrapper": "train"}
     foreign["metadata"]["ownerReferences"][0]["uid"] = "their-job"
@@ -353,7 +353,7 @@ async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
     assert not snapshot.gone
 
 
-async def test_a_phase_that_nobody_knows_is_left_by_removing_everything(
+async def test_an_unknown_phase_deletes_everything(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     began = {"began": "2025-12-31T23:59:31Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
@@ -388,7 +388,7 @@ async def test_no_status_keeps_the_controller_from_looking(
     assert (snapshot.phase, snapshot.planned) == (Phase.RESUMING, planned)
 
 
-async def test_how_an_earlier_attempt_ended_says_nothing_of_this_one() -> None:
+async def test_the_end_of_an_earlier_attempt_is_ignored() -> None:
     bench = Bench(
         appwrapper("Running"),
         last=facts(attempt="7", **COMPLETE),

@@ -30,13 +30,13 @@ async def test_it_is_read_from_the_workload_that_kueue_made_of_it() -> None:
     assert asked.kwargs == {"label_selector": "kueue.x-k8s.io/job-uid=u1"}
 
 
-async def test_nobody_asks_while_something_is_left() -> None:
+async def test_the_eviction_is_not_read_while_resources_exist() -> None:
     bench = suspending([[listed(9, raw_pod("a", "Running"))]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.pods_ready_eviction) == (False, None)
 
 
-async def test_nobody_asks_where_it_names_no_queue() -> None:
+async def test_the_eviction_is_not_read_without_a_queue() -> None:
     snapshot = (await suspending([[listed(9)]], {}).observe()).snapshot
     assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
 
@@ -49,7 +49,7 @@ async def test_nobody_asks_where_it_names_no_queue() -> None:
         (TimeoutError(), "no answer in time"),
     ],
 )
-async def test_the_quota_goes_back_though_the_workload_cannot_be_read(
+async def test_the_quota_is_released_though_the_workload_is_unreadable(
     error: Exception, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

@@ -36,7 +36,7 @@ def decided(snapshot: Snapshot) -> Actions:
     return force_ghosts(snapshot.ghosts)
 
 
-async def test_it_is_told_of_once_and_forced_for_as_long_as_it_is_there() -> None:
+async def test_a_ghost_is_reported_once_and_forced_while_it_exists() -> None:
     bench = running(ghost(nodeName="n7"), get=[{"metadata": {}}])
     old = Deployed(PODS, "old", "old", True, attempt="1", node="n7", leaves=LONG_AGO)
     first = await bench.observe()
@@ -62,7 +62,7 @@ async def test_several_are_named_in_the_order_of_their_names() -> None:
     assert found.snapshot.ghosts == Ghosts("old-0, old-1")
 
 
-async def test_one_that_may_not_be_deleted_is_told_of_once_too() -> None:
+async def test_a_ghost_that_may_not_be_deleted_is_reported_once() -> None:
     bench = running(ghost(nodeName="n7"))
     bench.deletions.refuse("u1", "old", "a webhook says no")
     observation = await bench.observe()
@@ -70,7 +70,7 @@ async def test_one_that_may_not_be_deleted_is_told_of_once_too() -> None:
     assert observation.snapshot.ghosts == Ghosts()
 
 
-async def test_after_a_restart_it_is_told_of_again() -> None:
+async def test_after_a_restart_a_ghost_is_reported_again() -> None:
     for _ in range(2):
         found = (await running(ghost()).observe()).snapshot
         assert found.ghosts == Ghosts("old")
@@ -87,7 +87,7 @@ async def test_a_node_that_is_silent_is_named() -> None:
     )
 
 
-async def test_before_its_time_nothing_is_asked_of_anybody() -> None:
+async def test_before_the_period_ends_no_request_is_sent() -> None:
     bench = running(ghost("2025-12-31T23:50:01Z", nodeName="n7"))
     observation = await bench.observe()
     assert (observation.ghosts, observation.snapshot.ghosts) == ((), None)
@@ -96,6 +96,6 @@ async def test_before_its_time_nothing_is_asked_of_anybody() -> None:
     assert bench.methods() == []
 
 
-async def test_what_failed_and_is_kept_has_them_too() -> None:
+async def test_a_failed_appwrapper_has_ghosts_too() -> None:
     kept = running(ghost(), phase="Failed")
     assert (await kept.observe()).snapshot.ghosts == Ghosts("old")

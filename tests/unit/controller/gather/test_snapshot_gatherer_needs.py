@@ -17,7 +17,7 @@ from tests.support.builders.gathering import (
 
 
 @pytest.mark.parametrize("label", ["EVICT", ""])
-async def test_what_a_node_of_its_pods_says_is_seen(label: str) -> None:
+async def test_the_label_of_a_node_of_its_pods_is_observed(label: str) -> None:
     pods = tuple(replace(pod, node="n1", resources=(GPU,)) for pod in RUNNING_PODS)
     nodes = node_builders.index(NOW, n1=label).tags
     bench = Bench(appwrapper("Running"), known=facts(), pods=pods, nodes=nodes)

@@ -29,7 +29,7 @@ async def test_success_is_concluded_from_one_live_list() -> None:
     assert bench.methods() == ["pages"]
 
 
-async def test_a_pod_that_no_watch_has_told_of_yet_is_in_the_way_of_success() -> None:
+async def test_a_pod_before_its_watch_event_prevents_success() -> None:
     late = listed(9, *ENDED_LIVE.items, raw_pod("c", "Running"))
     bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=ENDED_PODS, lists=[[late]])
     snapshot = (await bench.observe()).snapshot
@@ -58,6 +58,6 @@ async def test_a_success_that_is_gone_counts_as_long_as_the_attempt_lasts() -> N
     assert (await later.observe()).snapshot.pods == PodCounts(expected=2)
 
 
-async def test_after_a_restart_a_component_tells_what_ended_well() -> None:
+async def test_after_a_restart_a_component_reports_its_success() -> None:
     bench = Bench(appwrapper("Running"), known=facts(succeeded=1), pods=RUNNING_PODS[1:])
     assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)

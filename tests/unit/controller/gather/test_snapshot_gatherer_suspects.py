@@ -7,7 +7,7 @@ from tests.support.fakes.fake_kube import listed
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
 
 
-async def test_a_failed_pod_that_the_watch_has_yet_to_tell_of_is_looked_for() -> None:
+async def test_a_failed_pod_before_its_watch_event_is_read() -> None:
     """Its component says already that it gave up."""
     failed = raw_pod("a", "Failed")
     failed["spec"] = {"nodeName": "n1"}

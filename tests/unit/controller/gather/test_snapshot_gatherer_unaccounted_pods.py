@@ -43,7 +43,7 @@ async def test_who_waits_for_stragglers_lists_nothing(seconds: int | None, lists
     assert len(bench.kube.called("pages")) == lists
 
 
-async def test_what_has_ended_meanwhile_is_accounted_for_by_the_watch() -> None:
+async def test_an_ended_pod_is_accounted_for_by_the_watch() -> None:
     """Fewer pods than expected are known, and none is under way: the quota is about to go back."""
     began = {
         "began": format_time(NOW - timedelta(seconds=1)),

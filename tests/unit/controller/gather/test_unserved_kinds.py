@@ -28,7 +28,7 @@ from tests.support.fakes.fake_kube import listed
     [(True, Presence.UNKNOWN), (False, Presence.PLANNED)],
     ids=["made before", "never made"],
 )
-async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
+async def test_a_kind_that_is_not_served_proves_nothing_about_its_objects(
     created: bool, expected: Presence
 ) -> None:
     """Its CRD may be changing; only what was never made is certainly not there."""
@@ -60,7 +60,7 @@ async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_miss
 @pytest.mark.parametrize(
     ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)]
 )
-async def test_the_record_of_its_kind_says_whether_what_it_made_outlives_it(
+async def test_the_record_of_the_kind_shows_whether_dependants_outlive_it(
     kind: tuple[str, str], outlived: bool
 ) -> None:
     version, name = kind
@@ -86,9 +86,7 @@ async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
     assert bench.served.forgotten == [JOBS.gvk]
 
 
-async def test_of_a_kind_that_nothing_defines_any_more_the_component_was_deleted_by_others() -> (
-    None
-):
+async def test_a_component_of_an_undefined_kind_was_deleted_by_another_client() -> None:
     bench = Bench(
         appwrapper("Running"), unserved=("batch/Job",), obstacle="",
         pods=RUNNING_PODS, get=[{"metadata": {}}],
@@ -128,9 +126,7 @@ async def test_a_kind_without_namespaces_has_no_component() -> None:
     assert bench.methods() == []
 
 
-async def test_whether_a_kind_is_served_is_asked_anew_before_an_attempts_number_is_recorded() -> (
-    None
-):
+async def test_served_kinds_are_read_again_before_an_attempt_is_recorded() -> None:
     """What it deployed carries the number. Elsewhere nothing ends by a remembered "no"."""
     item = appwrapper("Running")
     bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)

@@ -79,7 +79,7 @@ async def test_while_its_definition_is_there_so_may_its_objects_be(found: Any, s
 
 
 @pytest.mark.parametrize("other", [definition("v1", kind="Gadget"), NotFound(404, "NotFound", "")])
-async def test_the_definition_of_another_kind_of_the_group_says_nothing(other: Any) -> None:
+async def test_the_definition_of_another_kind_of_the_group_proves_nothing(other: Any) -> None:
     assert await Bench(crds=[listed(9, named(NAME))], get=(other,)).obstacle() == ""
 
 
@@ -91,7 +91,7 @@ async def test_an_api_server_of_its_own_may_be_away() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-async def test_what_may_not_be_read_is_not_proved(which: int) -> None:
+async def test_an_unreadable_definition_is_no_proof(which: int) -> None:
     no = Forbidden(403, "Forbidden", "crds is forbidden")
     bench = Bench()
     bench.kube.lists[which] = no

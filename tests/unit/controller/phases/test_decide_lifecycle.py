@@ -33,9 +33,9 @@ from controller.phases.snapshot import (
 from shared.api.conditions import Terminal
 from shared.api.times import format_time
 from shared.config.fault_tolerance import ResetRateLimit
+from tests.support.decisions import CONFIG, JOB
 from tests.support.fakes.virtual_life import (
     ALL_RUN,
-    JOB,
     NO_PODS,
     ONE_FAILED,
     START,
@@ -43,7 +43,6 @@ from tests.support.fakes.virtual_life import (
     VirtualLife,
 )
 
-CONFIG = FaultTolerance()
 HOLDING = {"QuotaReserved", "ResourcesDeployed"}
 PLANNED = (replace(JOB, presence=Presence.PLANNED),)
 DELETING = (replace(JOB, presence=Presence.DELETING),)
@@ -60,7 +59,7 @@ def test_retry_pause_is_counted_from_the_end_of_deletion() -> None:
     assert life.is_in(Phase.RESUMING)
 
 
-def test_while_it_is_reset_unhealthy_says_why_and_when_the_next_attempt_begins() -> None:
+def test_during_a_reset_the_conditions_show_why_and_when_the_next_attempt_begins() -> None:
     life = VirtualLife()
     life.fail_and_reset()
     _, reason, why = life.said("Unhealthy")
@@ -216,7 +215,7 @@ def test_a_suspension_is_respected_wherever_it_comes(phase: Phase, changes: Any)
 
 
 @pytest.mark.parametrize("phase", [Phase.SUCCEEDED, Phase.FAILED])
-def test_what_has_ended_is_not_suspended(phase: Phase) -> None:
+def test_an_ended_appwrapper_is_not_suspended(phase: Phase) -> None:
     life = VirtualLife(phase=phase, conditions=frozenset({"ResourcesDeployed"}))
     life.look(suspend=True)
     assert life.phase is phase
@@ -254,7 +253,7 @@ def test_an_evacuation_runs_again_without_a_retry_and_with_its_quota() -> None:
     assert (life.phase, life.snapshot.retries) == (Phase.RUNNING, 2)
 
 
-def test_a_mass_reset_is_throttled_and_every_one_has_its_turn() -> None:
+def test_a_mass_reset_is_throttled_and_every_appwrapper_is_reset() -> None:
     """Twelve fail together; five may be reset at once, and then one a second."""
     rate = ResetRate(ResetRateLimit(per_second=1, burst=5))
     lives = [VirtualLife() for _ in range(12)]
@@ -331,7 +330,7 @@ def test_a_create_that_fails_is_tried_until_the_admission_period_ends_and_then_r
 
 
 @pytest.mark.parametrize("phase", [Phase.RESUMING, Phase.RUNNING])
-def test_the_end_of_the_namespace_is_said_once(phase: Phase) -> None:
+def test_the_end_of_the_namespace_is_reported_once(phase: Phase) -> None:
     gone = (replace(JOB, presence=Presence.GONE),)
     life = VirtualLife(phase=phase, components=gone, namespace_ending=True)
     for _ in range(3):

@@ -9,7 +9,8 @@ from controller.phases.deletion import spares_kept
 from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
-from tests.support.fakes.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife
+from tests.support.decisions import JOB
+from tests.support.fakes.virtual_life import ALL_RUN, NO_PODS, VirtualLife
 
 CACHE = Component(name="cache", kind="PersistentVolumeClaim", presence=Presence.PRESENT, keep=True)
 FAILED = PodCounts(expected=4, running=3, failed=1)
@@ -99,7 +100,7 @@ def test_it_goes_at_the_end_of_the_ttl() -> None:
     assert life.deletes == [DeleteComponents(keep=False)]
 
 
-def test_one_that_is_missing_when_it_resumes_is_made_anew() -> None:
+def test_a_kept_component_missing_at_resuming_is_created_again() -> None:
     life = VirtualLife(
         phase=Phase.RESUMING, components=(JOB, replace(CACHE, presence=Presence.PLANNED))
     )
@@ -110,7 +111,7 @@ def test_one_that_is_missing_when_it_resumes_is_made_anew() -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.RESUMING, Phase.RUNNING])
-def test_somebody_who_deletes_it_meanwhile_fails_the_appwrapper_like_any(phase: Phase) -> None:
+def test_a_client_that_deletes_a_kept_component_fails_the_appwrapper(phase: Phase) -> None:
     life = VirtualLife(phase=phase, components=(JOB, replace(CACHE, presence=Presence.GONE)))
     actions = life.look()
     why = "deleted by another client: PersistentVolumeClaim cache"

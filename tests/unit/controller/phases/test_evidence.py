@@ -127,7 +127,9 @@ def test_the_store_is_waited_for_once_records_are_not() -> None:
         (began(READS, store=timedelta(hours=1)), CONFIG),
     ],
 )
-def test_what_is_not_waited_for(snapshot: Snapshot, config: FaultTolerance) -> None:
+def test_records_are_not_awaited_without_a_recorder(
+    snapshot: Snapshot, config: FaultTolerance
+) -> None:
     assert move_in(decide(snapshot, NOW, config)) is not None
 
 
@@ -194,7 +196,7 @@ def test_only_failures_of_pods_are_waited_with(reason: Reason) -> None:
     assert settles == (begins if reason is Reason.FAILED_COMPONENT else None)
 
 
-def test_the_next_failure_of_the_attempt_is_waited_for_anew() -> None:
+def test_the_next_failure_of_the_attempt_is_awaited_again() -> None:
     """What failed has healed: else its waits, long over, would be the next failure's."""
     past = NOW - timedelta(hours=1)
     timers = Timers(admission=NOW, warmup=NOW, failure=past, records=past, store=past)

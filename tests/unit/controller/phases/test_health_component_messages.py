@@ -1,7 +1,7 @@
 """Messages about pods quote what those that make the pods say of themselves."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -9,16 +9,15 @@ from controller.phases.health import first_finding
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
-    FaultTolerance,
     PodCounts,
     Presence,
     Snapshot,
     Timers,
 )
 from shared.api.conditions import Terminal
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
 QUOTA = Component(
     name="serve",
     kind="Deployment",
@@ -70,5 +69,7 @@ FEW = PodCounts(expected=4, running=1)
         (FEW, (replace(QUOTA, terminal=Terminal.SUCCEEDED), JOB), "1 of 4 pods exist"),
     ],
 )
-def test_what_is_quoted(pods: PodCounts, components: tuple[Component, ...], message: str) -> None:
+def test_messages_of_awaited_components_are_quoted(
+    pods: PodCounts, components: tuple[Component, ...], message: str
+) -> None:
     assert finding_with(pods, *components) == message

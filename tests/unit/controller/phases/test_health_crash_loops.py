@@ -25,7 +25,7 @@ def crashing(unstable: int, stable_in: float | None = None) -> PodCounts:
     ("unstable", "text"),
     [(1, "1 pod crashes again and again"), (2, "2 pods crash again and again")],
 )
-def test_they_do_not_count_as_running_and_that_is_said(unstable: int, text: str) -> None:
+def test_crashing_pods_do_not_count_as_running_and_are_reported(unstable: int, text: str) -> None:
     life = VirtualLife()
     assert life.look(pods=crashing(unstable)) == (
         SetCondition(
@@ -42,7 +42,7 @@ def test_they_do_not_count_as_running_and_that_is_said(unstable: int, text: str)
 
 
 @pytest.mark.parametrize("stable_in", [29.0, 0.5])
-def test_it_is_looked_again_when_the_first_of_them_is_stable(stable_in: float) -> None:
+def test_the_next_pass_is_when_the_first_pod_is_stable(stable_in: float) -> None:
     life = VirtualLife()
     life.look(pods=crashing(2))
     assert life.look(pods=crashing(2, stable_in)) == (WakeAfter(timedelta(seconds=stable_in)),)

@@ -1,7 +1,7 @@
 """A component that its operator rejects ends the AppWrapper: no retry changes the component."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,16 +14,15 @@ from controller.phases.readiness import pods_message
 from controller.phases.snapshot import (
     Component,
     ConditionText,
-    FaultTolerance,
     PodCounts,
     Presence,
     Snapshot,
     Timers,
 )
 from shared.api.conditions import Terminal
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
 RAY = Component(
     name="ray", kind="RayCluster", presence=Presence.PRESENT, expected_pods=2, rejectable=True
 )

@@ -7,9 +7,9 @@ import pytest
 from controller.phases.health import too_few_exist, too_few_run
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot
+from tests.support.decisions import CONFIG
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
-CONFIG = FaultTolerance()
 FLAP = CONFIG.flap_period.total_seconds()
 FIRST = PodCounts(expected=4, deferred=3, staged=True, running=1)
 FIRST_WAITS = PodCounts(expected=4, deferred=3, staged=True, pending=1)
@@ -19,7 +19,7 @@ SECOND = PodCounts(expected=4, deferred=2, staged=True, running=2)
 HOUR = 3600.0
 
 
-def test_what_has_all_that_it_wants_so_far_waits_for_hours_and_is_not_ready() -> None:
+def test_a_complete_stage_waits_for_hours_and_is_not_ready() -> None:
     life = VirtualLife()
     life.look(pods=FIRST)
     assert "PodsReady" not in life.conditions
@@ -72,7 +72,7 @@ def test_stages_that_follow_each_other_cost_few_writes() -> None:
     assert life.writes <= 10
 
 
-def test_a_stage_that_never_comes_is_unhealthy_though_its_beginning_was_told_late() -> None:
+def test_a_stage_that_never_begins_is_unhealthy_though_it_was_reported_late() -> None:
     life = VirtualLife()
     life.look(pods=FIRST)
     life.look(pods=SECOND_LACKS)
@@ -82,7 +82,7 @@ def test_a_stage_that_never_comes_is_unhealthy_though_its_beginning_was_told_lat
     assert "Unhealthy" in life.conditions
 
 
-def test_the_words_say_how_many_are_wanted_so_far() -> None:
+def test_the_message_counts_the_pods_wanted_so_far() -> None:
     hours = timedelta(hours=1)
     config = FaultTolerance(admission_grace=timedelta(0), warmup_grace=timedelta(0))
     found = [

@@ -1,7 +1,7 @@
 """A component that cannot be read: said once, and no reason to end anything."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from controller.phases import decide
@@ -19,15 +19,14 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     ConditionText,
-    FaultTolerance,
     PodCounts,
     Presence,
     Snapshot,
     Timers,
 )
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
 DEPLOYED = "ResourcesDeployed"
 HIDDEN = Component(
     name="train", kind="Job", presence=Presence.UNKNOWN, expected_pods=2, unreadable="403 no"
@@ -47,16 +46,16 @@ def running(*components: Component, **fields: Any) -> Snapshot:
     return Snapshot(**{**values, **fields})
 
 
-def test_what_runs_runs_on_and_says_so() -> None:
+def test_a_running_appwrapper_keeps_running_and_reports_the_unreadable_component() -> None:
     actions = decide(running(HIDDEN), NOW, CONFIG)
     assert actions == (SetCondition(DEPLOYED, True, UNREADABLE, SAID),)
 
 
-def test_while_its_namespace_ends_only_that_is_said() -> None:
+def test_during_the_end_of_its_namespace_only_that_is_reported() -> None:
     assert decide(running(HIDDEN, namespace_ending=True), NOW, CONFIG) == wait_for_namespace()
 
 
-def test_it_is_said_once_however_the_server_words_it() -> None:
+def test_it_is_reported_once_for_any_message_of_the_server() -> None:
     told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
     other = replace(HIDDEN, unreadable="500 boom")
     assert decide(running(other, told=told), NOW, CONFIG) == ()
@@ -81,7 +80,7 @@ def test_it_is_over_when_it_can_be_read() -> None:
     )
 
 
-def test_its_pods_are_judged_as_ever() -> None:
+def test_failed_pods_of_an_unreadable_component_are_reset() -> None:
     failed = PodCounts(expected=2, running=1, failed=1, failed_named="train-1")
     late = Timers(failure=NOW - timedelta(hours=1))
     actions = decide(running(HIDDEN, pods=failed, timers=late), NOW, CONFIG)
@@ -90,7 +89,7 @@ def test_its_pods_are_judged_as_ever() -> None:
     assert all(getattr(each, "reason", None) is not UNREADABLE for each in actions)
 
 
-def test_what_another_operator_began_is_not_made_anew_before_it_is_seen() -> None:
+def test_an_unreadable_component_of_another_operator_is_not_created_again() -> None:
     begun = running(HIDDEN, phase=Phase.RESUMING, planned=False, pod_set_infos="absent")
     assert decide(begun, NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, UNREADABLE, SAID),

@@ -1,7 +1,7 @@
 """What a decision needs to be seen, declared as data."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,6 @@ from controller.phases.actions import MoveTo, WakeAfter
 from controller.phases.needs import Need, needs, needs_before
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
-    Component,
     CreateProblem,
     FaultTolerance,
     PodCounts,
@@ -21,12 +20,13 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.api.conditions import Terminal
+from tests.support import decisions
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
+JOB = replace(decisions.JOB, expected_pods=2)
 OLD_RULES = FaultTolerance(error_aggregation="default")
 CODES = FaultTolerance(retryable_exit_codes=frozenset({7}))
-JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
 FAILED = replace(JOB, terminal=Terminal.FAILED)
 QUEUED = Snapshot(phase=Phase.SUSPENDED, queued=True)
@@ -171,7 +171,7 @@ def test_needs(snapshot: Snapshot, config: FaultTolerance, expected: set[Need]) 
         (Phase.SUSPENDING, Reason.SUSPENDING, False),
     ],
 )
-def test_what_is_looked_at_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
+def test_live_reads_are_needed_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
     actions = (MoveTo(phase, reason), WakeAfter(timedelta(0)))
     expected = {Need.LIVE_PODS} if live else set()
     assert needs_before(actions, RUNNING, FaultTolerance()) == expected

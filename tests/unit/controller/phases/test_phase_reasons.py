@@ -29,7 +29,7 @@ def test_those_of_components_are_written_by_the_status() -> None:
     assert used_in(file) >= {reason.name for reason in OF_COMPONENTS}
 
 
-def test_those_of_events_are_told() -> None:
+def test_reasons_of_events_are_documented() -> None:
     file = Path(controller.__file__).parent / "apply" / "events.py"
     assert used_in(file) >= {reason.name for reason in OF_EVENTS}
 

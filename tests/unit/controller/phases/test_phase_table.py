@@ -28,8 +28,7 @@ from controller.phases.actions import (
 from controller.phases.decide import BY_PHASE
 from controller.phases.deletion import force_ghosts
 from controller.phases.phase import EDGES, Phase
-from controller.phases.snapshot import ConditionText, Ghosts, HoldReason, Snapshot
-from controller.phases.timers import evolve
+from controller.phases.snapshot import Ghosts, HoldReason, Snapshot
 from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -37,6 +36,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from tests.support.fakes.virtual_life import carried_out, stored
 
 Decisions = list[tuple[Snapshot, Actions]]
 HOLDS_NOTHING = (Phase.EMPTY, Phase.SUSPENDED)
@@ -85,7 +85,7 @@ def test_resources_deployed_turns_false_only_with_the_proof(decisions: Decisions
             assert snapshot.gone or snapshot.phase in HOLDS_NOTHING, (snapshot, actions)
 
 
-def test_quota_goes_back_only_with_the_proof_or_on_success(decisions: Decisions) -> None:
+def test_quota_is_released_only_with_the_proof_or_on_success(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         if not turns_false(actions, CONDITION_QUOTA_RESERVED):
             continue
@@ -175,13 +175,23 @@ def driven_off(actions: Actions) -> bool:
 
 
 def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
-    """The pass after finds nothing to add, as long as it sees the same."""
+    """The next pass writes nothing if it observes the same."""
     for snapshot, actions in decisions:
         if any(isinstance(a, ANOTHER_SITUATION) for a in actions) or DELETION_BEGINS in actions:
             continue
-        after = carried_out(snapshot, actions)
+        written, after = carried_out(stored(snapshot), snapshot, actions, NOW)
+        after = replace(
+            after,
+            pods_fell=snapshot.pods_fell and StartTimer(Timer.ADMISSION) not in actions,
+            ghosts=snapshot.ghosts and Ghosts(),
+            gone=snapshot.gone and not any(isinstance(a, RecordRemoval) for a in actions),
+        )
         again = decide(after, NOW, CONFIG)
-        assert status(carried_out(after, again)) == status(after), (snapshot, actions, again)
+        assert carried_out(written, after, again, NOW)[0].status == written.status, (
+            snapshot,
+            actions,
+            again,
+        )
         warned = {a.reason for a in again if isinstance(a, Warn)}
         assert warned <= {Reason.STRAGGLERS}, "those are warned of as they are removed"
 
@@ -252,23 +262,3 @@ def conditions_after(snapshot: Snapshot, actions: Actions) -> frozenset[str]:
         if isinstance(action, SetCondition):
             (true.add if action.status else true.discard)(action.type)
     return frozenset(true)
-
-
-def carried_out(snapshot: Snapshot, actions: Actions) -> Snapshot:
-    """What the next pass sees, if nothing else changed."""
-    said = {
-        a.type: ConditionText(a.reason, a.message) for a in actions if isinstance(a, SetCondition)
-    }
-    return replace(
-        snapshot,
-        conditions=conditions_after(snapshot, actions),
-        told={**snapshot.told, **said},
-        timers=evolve(snapshot.timers, actions, NOW),
-        pods_fell=snapshot.pods_fell and StartTimer(Timer.ADMISSION) not in actions,
-        ghosts=snapshot.ghosts and Ghosts(),
-        gone=snapshot.gone and not any(isinstance(a, RecordRemoval) for a in actions),
-    )
-
-
-def status(snapshot: Snapshot) -> tuple[object, ...]:
-    return snapshot.conditions, dict(snapshot.told), snapshot.timers

@@ -61,7 +61,7 @@ def test_an_evacuation_that_is_held_and_flaps_costs_few_writes_and_warnings() ->
     assert len(life.warnings) == 4
 
 
-def test_not_ready_is_told_again_when_the_limit_is_over_and_ready_at_once() -> None:
+def test_not_ready_is_reported_again_after_the_limit_and_ready_at_once() -> None:
     life = VirtualLife()
     turns: list[tuple[float, bool]] = []
 
@@ -79,7 +79,7 @@ def test_not_ready_is_told_again_when_the_limit_is_over_and_ready_at_once() -> N
 
 
 @pytest.mark.parametrize(("seconds", "ready"), [(LIMIT - 0.001, True), (LIMIT, False)])
-def test_a_pod_that_stays_away_is_told_at_the_end_of_the_limit(seconds: float, ready: bool) -> None:
+def test_a_missing_pod_is_reported_at_the_end_of_the_limit(seconds: float, ready: bool) -> None:
     life = VirtualLife()
     life.look(pods=PENDING)
     life.wait(10)
@@ -127,7 +127,7 @@ def test_a_second_failure_is_answered_late_by_no_more_than_the_limit(
     assert life.snapshot.retries == (phase is Phase.RESETTING)
 
 
-def test_a_failure_that_comes_back_at_once_keeps_its_grace_period() -> None:
+def test_a_failure_that_returns_at_once_keeps_its_grace_period() -> None:
     life = VirtualLife()
     life.look(pods=FAILED)
     life.wait(2)
@@ -142,7 +142,7 @@ def test_a_failure_that_comes_back_at_once_keeps_its_grace_period() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "unhealthy"), [(4.999, True), (5, False)])
-def test_healing_is_told_when_it_has_settled(seconds: float, unhealthy: bool) -> None:
+def test_healing_is_reported_after_the_settle_period(seconds: float, unhealthy: bool) -> None:
     life = VirtualLife()
     life.look(pods=FAILED)
     life.wait(1)
@@ -152,7 +152,7 @@ def test_healing_is_told_when_it_has_settled(seconds: float, unhealthy: bool) ->
 
 
 @pytest.mark.parametrize(("seconds", "unhealthy"), [(0.999, True), (1, False)])
-def test_the_operator_says_how_long_healing_must_last(seconds: float, unhealthy: bool) -> None:
+def test_the_settle_period_is_configurable(seconds: float, unhealthy: bool) -> None:
     life = VirtualLife(FaultTolerance(settle_period=timedelta(seconds=1)))
     life.look(pods=FAILED)
     life.look(pods=PENDING)
@@ -161,7 +161,7 @@ def test_the_operator_says_how_long_healing_must_last(seconds: float, unhealthy:
 
 
 @pytest.mark.parametrize(("seconds", "ready"), [(9.999, True), (10, False)])
-def test_the_operator_says_how_often_bad_news_is_told(seconds: float, ready: bool) -> None:
+def test_the_flap_period_is_configurable(seconds: float, ready: bool) -> None:
     life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
     for pods in (PENDING, ALL_RUN, PENDING):
         life.look(pods=pods)
@@ -170,7 +170,9 @@ def test_the_operator_says_how_often_bad_news_is_told(seconds: float, ready: boo
 
 
 @pytest.mark.parametrize(("seconds", "unhealthy"), [(9.999, False), (10, True)])
-def test_that_holds_for_a_failure_that_comes_back(seconds: float, unhealthy: bool) -> None:
+def test_the_settle_period_applies_to_a_failure_that_returns(
+    seconds: float, unhealthy: bool
+) -> None:
     life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
     for pods in (FAILED, ALL_RUN, FAILED):
         life.look(pods=pods)
@@ -179,7 +181,7 @@ def test_that_holds_for_a_failure_that_comes_back(seconds: float, unhealthy: boo
 
 
 @pytest.mark.parametrize("lost_again", [9, 11])
-def test_and_for_the_periods_that_lost_pods_begin_anew(lost_again: int) -> None:
+def test_the_flap_period_applies_to_the_periods_of_lost_pods(lost_again: int) -> None:
     life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
     life.look(pods=LOST)
     life.look(pods=PENDING)
@@ -190,7 +192,7 @@ def test_and_for_the_periods_that_lost_pods_begin_anew(lost_again: int) -> None:
     assert life.snapshot.timers.warmup == START + timedelta(seconds=max(lost_again, 10))
 
 
-def test_healing_is_told_at_once_with_other_good_news() -> None:
+def test_healing_is_reported_at_once_with_readiness() -> None:
     life = VirtualLife()
     life.look(pods=FAILED)
     life.wait(1)
@@ -240,7 +242,7 @@ def test_a_fall_that_is_not_written_yet_fails_nothing() -> None:
     assert life.moves == [(FLAP_PERIOD + timedelta(seconds=60), Phase.RESETTING)]
 
 
-def test_another_phase_forgets_when_bad_news_was_told() -> None:
+def test_another_phase_forgets_the_time_of_the_last_report() -> None:
     life = VirtualLife()
     life.look(pods=PENDING)
     life.look(suspend=True)

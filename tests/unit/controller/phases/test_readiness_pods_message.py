@@ -60,7 +60,7 @@ def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
     assert life.said("PodsReady")[2] == "1 of 2 pods run"
 
 
-def test_a_request_that_no_node_can_hold_is_told_at_once() -> None:
+def test_a_request_that_no_node_can_hold_is_reported_at_once() -> None:
     life = VirtualLife(
         conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
         told={"PodsReady": ConditionText(Reason.RESUMING)},

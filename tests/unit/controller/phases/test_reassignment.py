@@ -1,7 +1,7 @@
 """Under a topology: whether the next attempt begins, or Kueue is asked for other nodes first."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,15 +20,14 @@ from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
-    FaultTolerance,
     Misplacement,
     PodsReadyEviction,
     Snapshot,
     Timers,
 )
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG = FaultTolerance()
 OVER = NOW - CONFIG.retry_pause
 BAD = Misplacement("its pods are assigned to node n1 (cordoned)", "appwrapper-train", "w1", "7")
 ASKED = (
@@ -61,19 +60,19 @@ def is_looked_at(snapshot: Snapshot) -> bool:
     return Need.ASSIGNMENT in needs(snapshot, NOW, CONFIG)
 
 
-def test_it_is_said_before_kueue_is_asked() -> None:
+def test_the_condition_is_written_before_the_eviction() -> None:
     asks = (SAYS, EVICTS, WakeAfter(timedelta(seconds=1)))
     assert decided(resetting(misplacement=BAD)) == asks
 
 
-def test_it_is_said_once_and_asked_until_kueue_has_heard() -> None:
+def test_the_condition_is_written_once_and_the_eviction_repeated_until_kueue_begins() -> None:
     snapshot = resetting(misplacement=BAD, told=TOLD)
     assert decided(snapshot) == (EVICTS, WakeAfter(timedelta(seconds=1)))
     heard = replace(snapshot, misplacement=replace(BAD, evicted=True))
     assert decided(heard) == (WakeAfter(timedelta(seconds=5)),)
 
 
-def test_what_kueue_does_by_itself_is_waited_for_but_not_for_ever() -> None:
+def test_an_eviction_by_kueue_is_awaited_for_a_limited_time() -> None:
     busy = replace(BAD, evicted=True)
     in_time = resetting(OVER - PATIENCE + timedelta(seconds=1), misplacement=busy)
     assert decided(in_time) == (WakeAfter(timedelta(seconds=5)),)
@@ -96,7 +95,7 @@ def test_kueues_answer_is_that_it_suspends() -> None:
         (OVER - timedelta(days=1), {}, True),  # nobody was there to ask
     ],
 )
-def test_the_nodes_are_looked_at_when_the_next_attempt_is_due(
+def test_the_assigned_nodes_are_read_when_the_next_attempt_is_due(
     began: datetime, told: dict[str, ConditionText], looks: bool
 ) -> None:
     assert is_looked_at(resetting(began, told=told)) is looks
@@ -112,11 +111,11 @@ def test_the_nodes_are_looked_at_when_the_next_attempt_is_due(
         {"deletion_requested": True},
     ],
 )
-def test_nobody_else_pays_for_a_look(changes: dict[str, Any]) -> None:
+def test_the_assigned_nodes_are_read_in_no_other_situation(changes: dict[str, Any]) -> None:
     assert not is_looked_at(resetting(**changes))
 
 
-def test_without_an_answer_the_next_attempt_begins_and_says_so() -> None:
+def test_without_an_answer_the_next_attempt_begins_with_a_warning() -> None:
     warning, *rest = decided(resetting(OVER - PATIENCE, told=TOLD))
     words = (
         "Kueue did not evict Workload appwrapper-train in time: the next attempt begins on the "
@@ -133,7 +132,7 @@ def test_a_node_that_is_well_again_in_time_is_no_trouble() -> None:
     assert not any(isinstance(each, Warn) for each in rest)
 
 
-def test_while_it_waits_again_its_quota_says_why() -> None:
+def test_while_it_waits_again_quota_reserved_shows_why() -> None:
     gone = Snapshot(phase=Phase.SUSPENDING, suspend=True, finalizer=True, gone=True, told=TOLD)
     said = SetCondition(
         "QuotaReserved",

@@ -15,7 +15,8 @@ from controller.phases.snapshot import (
     ResetHold,
 )
 from shared.api.conditions import Terminal
-from tests.support.decisions import HOLDING, JOB, RUNNING, Situation, ago, decisions
+from tests.support.decisions import HOLDING, JOB, RUNNING, Situation, decisions
+from tests.support.moments import ago
 
 RATE = ResetHold(HoldReason.RATE, "too many resets", timedelta(seconds=3))
 PAUSED = ResetHold(HoldReason.PAUSED, "an admin set pauseResets")

@@ -160,7 +160,7 @@ def test_off_remembers_nothing() -> None:
     assert suspect_of(EARLY, mode="Required") == Suspect("n1", "a")
 
 
-def test_the_cached_outline_says_whom_an_appwrapper_blames() -> None:
+def test_the_cached_outline_has_the_suspect_nodes() -> None:
     entry = {"node": "n1", "since": "2026-01-02T10:00:00Z", "pod": "a", "attempt": 1}
     assert project_appwrapper(appwrapper().raw).blames == ()
     (blame,) = project_appwrapper(appwrapper(suspectNodes=[entry]).raw).blames

@@ -200,7 +200,9 @@ ANY_POD = replace(
         pytest.param(failing_for(60), {}, FAILS, id="and it ends with its last one"),
     ],
 )
-def test_what_follows(changes: dict[str, Any], config: dict[str, Any], expected: Any) -> None:
+def test_the_root_cause_decides_between_retry_and_failure(
+    changes: dict[str, Any], config: dict[str, Any], expected: Any
+) -> None:
     assert outcome(replace(FAILED, **changes), **config) == expected
 
 
@@ -288,7 +290,7 @@ def test_crash_loops_name_the_root_cause() -> None:
     )
 
 
-def test_a_reset_that_waits_says_it_and_logs_nothing_of_it() -> None:
+def test_a_held_reset_reports_the_root_cause_and_logs_none_of_it() -> None:
     held = replace(FAILED, reset_hold=ResetHold(HoldReason.PAUSED, "paused"))
     told = f"{FIRST}: ValueError: SECRET; {PODS}; paused"
     actions = decide(held, NOW, CONFIG)
@@ -312,7 +314,7 @@ def consequence(snapshot: Snapshot, config: FaultTolerance = CONFIG) -> tuple[st
     return found[0].consequence, found[0].non_recoverable
 
 
-def test_what_follows_is_said() -> None:
+def test_the_consequence_is_recorded() -> None:
     assert consequence(replace(FAILED, retries=1)) == ("retry 2 of 3 follows", False)
     assert consequence(replace(FAILED, retries=3)) == ("retries exhausted (3 of 3)", False)
     none = replace(CONFIG, retry_limit=0)
@@ -387,7 +389,7 @@ def healed(**changes: Any) -> list[RecordRootCause]:
     return [each for each in actions if isinstance(each, RecordRootCause)]
 
 
-def test_what_heals_goes_to_the_history_once_it_is_over() -> None:
+def test_a_healed_failure_moves_to_the_history() -> None:
     """Case 20. The trouble may come back within the settling period."""
     kept = [RecordRootCause(FATAL, Decision.NONE)]
     assert healed() == kept

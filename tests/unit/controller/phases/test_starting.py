@@ -20,13 +20,13 @@ from tests.support.decisions import (
     SPARING_DELETION_ENDS,
     SUSPENDING,
     Situation,
-    ago,
     decisions,
     deploys,
     fails,
     lines,
     resets,
 )
+from tests.support.moments import ago
 
 SUSPENDED = Situation(Snapshot(phase=Phase.SUSPENDED))
 QUEUED = SUSPENDED.but(queued=True)

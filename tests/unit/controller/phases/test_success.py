@@ -19,10 +19,10 @@ from tests.support.decisions import (
     SERVICE,
     SUCCEEDS,
     Situation,
-    ago,
     decisions,
     lines,
 )
+from tests.support.moments import ago
 
 COMPLETE = replace(JOB, terminal=Terminal.SUCCEEDED)
 ENDED = replace(COMPLETE, end_recorded=True)

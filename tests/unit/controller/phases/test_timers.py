@@ -11,7 +11,7 @@ STAMP = Stamp("Running", attempt=2, retries=1)
 ALL = Timers(**{each.name: BEGAN for each in fields(Timers)})
 
 
-def test_what_is_stored() -> None:
+def test_stored_values_of_periods() -> None:
     assert encode_timers(Timers(deletion_on_failure=BEGAN), STAMP) == {
         "deletionOnFailure": {
             "began": "2026-01-01T10:00:00.123456Z",
@@ -22,7 +22,7 @@ def test_what_is_stored() -> None:
     }
 
 
-def test_every_timer_comes_back_as_it_was_stored() -> None:
+def test_every_timer_is_decoded_as_it_was_encoded() -> None:
     stored = encode_timers(ALL, STAMP)
     assert decode_timers(stored, STAMP, BEGAN) == ALL
     assert len(stored) == len(fields(Timers)), "two timers share a key"
@@ -43,7 +43,7 @@ def test_a_timer_of_another_moment_is_missing(other: Stamp) -> None:
         {"failure": None},
     ],
 )
-def test_what_cannot_be_read_is_missing(stored: dict[str, object]) -> None:
+def test_an_unreadable_timer_is_missing(stored: dict[str, object]) -> None:
     assert decode_timers(stored, STAMP, BEGAN) == Timers()
 
 

@@ -1,7 +1,7 @@
 """Why it waits in its queue: what QuotaReserved says, when, and how often."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import ConditionText, FaultTolerance, Queueing, Snapshot, Timers
+from controller.phases.snapshot import ConditionText, Queueing, Snapshot, Timers
 from controller.phases.waiting import (
     LONGEST_MESSAGE,
     MOMENT,
@@ -25,8 +25,9 @@ from controller.phases.waiting import (
     UNMANAGED_INTERVAL,
     WORKLOAD_PATIENCE,
 )
+from tests.support.decisions import CONFIG
+from tests.support.moments import NOW
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUOTA = "QuotaReserved"
 SECOND = timedelta(seconds=1)
 SAYS = StartTimer(Timer.QUEUE_REASON)
@@ -104,9 +105,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             WakeAfter(REASON_INTERVAL),
         ),
         case(
-            "it has just come",
-            replace(WAITS, queueing=SHORT, waits_since=NOW),
-            WakeAfter(MOMENT),
+            "it has just come", replace(WAITS, queueing=SHORT, waits_since=NOW), WakeAfter(MOMENT)
         ),
         case(
             "Kueue's reason",
@@ -230,9 +229,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             SAYS,
         ),
         case(
-            "no Workload yet",
-            replace(WAITS, queueing=NOTHING, waits_since=NOW),
-            WakeAfter(MOMENT),
+            "no Workload yet", replace(WAITS, queueing=NOTHING, waits_since=NOW), WakeAfter(MOMENT)
         ),
         case(
             "no Workload after a moment",
@@ -325,8 +322,8 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
     ],
 )
-def test_what_is_said(snapshot: Snapshot, expected: Actions) -> None:
-    assert decide(snapshot, NOW, FaultTolerance()) == expected
+def test_quota_reserved_reports_why_it_waits(snapshot: Snapshot, expected: Actions) -> None:
+    assert decide(snapshot, NOW, CONFIG) == expected
 
 
 UNSUSPENDED = replace(WAITS, suspend=False)
@@ -372,28 +369,30 @@ NO_INFOS = (
         ),
     ],
 )
-def test_of_one_that_nothing_suspends(snapshot: Snapshot, expected: Actions) -> None:
-    assert decide(snapshot, NOW, FaultTolerance()) == expected
+def test_quota_reserved_of_an_unsuspended_appwrapper_reports_why_it_waits(
+    snapshot: Snapshot, expected: Actions
+) -> None:
+    assert decide(snapshot, NOW, CONFIG) == expected
 
 
 def test_a_message_is_bounded_in_bytes() -> None:
     long = replace(SHORT, pending="ü" * LONGEST_MESSAGE)
-    [condition, _] = decide(replace(WAITS, queueing=long), NOW, FaultTolerance())
+    [condition, _] = decide(replace(WAITS, queueing=long), NOW, CONFIG)
     assert isinstance(condition, SetCondition)
     assert len(condition.message.encode()) <= LONGEST_MESSAGE
     assert condition.message.endswith("üü…")
     written = replace(
         WAITS, queueing=long, told={QUOTA: ConditionText(condition.reason, condition.message)}
     )
-    assert decide(written, NOW, FaultTolerance()) == ()
+    assert decide(written, NOW, CONFIG) == ()
 
 
-def test_an_eviction_alone_is_said_on_while_it_runs_again() -> None:
+def test_only_the_eviction_is_reported_while_it_runs_again() -> None:
     message = f"{TIMED_OUT.message} Kueue reports: insufficient quota"
     snapshot = told(TIMED_OUT.reason, message, None, suspend=False, queued=False)
     conditions = [
         each.message
-        for each in decide(snapshot, NOW, FaultTolerance())
+        for each in decide(snapshot, NOW, CONFIG)
         if isinstance(each, SetCondition) and each.type == QUOTA
     ]
     assert conditions == [TIMED_OUT.message]

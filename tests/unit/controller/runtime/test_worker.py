@@ -97,7 +97,7 @@ def scripted(*outcomes: Result | BaseException) -> Callable[[str], Awaitable[Res
         (RuntimeError("bug"), "error", 4.0, 3),
     ],
 )
-async def test_what_follows_from_each_outcome(
+async def test_each_outcome_has_its_requeue(
     bench_of: Callable[..., Bench],
     outcome: Result | BaseException,
     result: str,
@@ -159,7 +159,7 @@ async def test_at_the_end_what_goes_on_at_once_is_still_done(
         (RuntimeError("bug"), [("ERROR", "reconcile failed")]),
     ],
 )
-async def test_what_is_logged(
+async def test_each_outcome_has_its_log_line(
     bench_of: Callable[..., Bench],
     outcome: Result | BaseException,
     logged: list[tuple[str, str]],
@@ -178,7 +178,7 @@ class TestResync:
 
     EARLIEST, LATEST = (RESYNC.total_seconds() * each for each in RESYNC_JITTER)
 
-    async def test_what_is_not_done_comes_back_after_ten_minutes(
+    async def test_an_unfinished_key_is_reconciled_after_ten_minutes(
         self, bench_of: Callable[..., Bench]
     ) -> None:
         bench = bench_of(scripted(RequeueAfter()))
@@ -189,7 +189,7 @@ class TestResync:
         assert (self.EARLIEST, self.LATEST) == (540, 660)
         assert bench.passes.results == [("success", 0.0)]
 
-    async def test_keys_that_came_together_do_not_come_back_together(
+    async def test_keys_that_were_added_together_resync_at_different_times(
         self, bench_of: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         bench = bench_of(scripted(*[RequeueAfter()] * 5))

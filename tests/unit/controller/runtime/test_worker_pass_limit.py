@@ -70,7 +70,7 @@ async def test_a_slow_pass_that_ends_makes_no_second_room() -> None:
     await passes.end()
 
 
-async def test_room_that_is_given_back_is_the_next_ones() -> None:
+async def test_a_released_slot_is_used_by_the_next_pass() -> None:
     pace = PassLimit(FakeClock(), at_once=1)
     await pace.room()
     passes = Passes(pace, 1)
@@ -101,7 +101,7 @@ async def test_a_wait_that_is_cancelled_takes_no_room() -> None:
     await asyncio.wait_for(pace.room(), 1)
 
 
-async def test_workers_begin_three_passes_at_once_and_those_that_hang_keep_nobody() -> None:
+async def test_workers_begin_three_passes_at_once_and_hanging_passes_delay_no_other() -> None:
     begun: list[int] = []
     end = asyncio.Event()
 

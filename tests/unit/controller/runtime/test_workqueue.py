@@ -157,7 +157,7 @@ class Measured:
         return [self._registry.get_sample_value(name, label) for name in NAMES]
 
 
-async def test_what_dashboards_of_work_queues_read(clock: FakeClock) -> None:
+async def test_metrics_for_dashboards_of_work_queues(clock: FakeClock) -> None:
     measured = Measured(clock)
     queue = measured.queue
     assert measured.values() == [0] * len(NAMES)

@@ -36,7 +36,7 @@ def test_a_key_in_work_is_not_given_out_again() -> None:
     assert taken(queue) == []
 
 
-def test_a_key_that_was_not_added_meanwhile_does_not_come_back() -> None:
+def test_a_key_that_was_not_added_meanwhile_is_not_reconciled_again() -> None:
     queue = KeyQueue[str]()
     queue.add("a", 0)
     take(queue)
@@ -121,7 +121,7 @@ RESYNC, DEADLINE, CHANGE = Wake.RESYNC, Wake.DEADLINE, Wake.CHANGE
         pytest.param([(10, DEADLINE)], True, CHANGE, id="a change and a deadline"),
     ],
 )
-def test_of_all_reasons_to_work_on_a_key_at_moment_10_the_weightiest_is_told(
+def test_the_weightiest_of_all_reasons_for_a_key_is_reported(
     moments: list[tuple[float, Wake]], changed: bool, wake: Wake
 ) -> None:
     queue = KeyQueue[str]()
@@ -182,7 +182,7 @@ def test_a_resting_key_is_ready_when_the_rest_is_over_and_not_before() -> None:
     assert queue.take(6) == Taken("a", Wake.CHANGE, 5)
 
 
-def test_what_changed_during_the_work_waits_for_the_rest_as_well() -> None:
+def test_a_key_that_changed_during_its_pass_waits_for_the_rest() -> None:
     queue = KeyQueue[str]()
     queue.add("a", 0)
     assert take(queue) == "a"

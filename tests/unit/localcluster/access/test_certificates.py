@@ -11,8 +11,7 @@ from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from localcluster.access.certificates import Authority, KeyPair
-
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+from tests.support.moments import NOW
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def appwrapper(spec: Any = None, **metadata: Any) -> AppWrapper:
     return AppWrapper(raw if spec is None else {**raw, "spec": spec})
 
 
-def test_what_absent_fields_mean() -> None:
+def test_absent_fields_have_defaults() -> None:
     bare = appwrapper()
     assert (bare.namespace, bare.name, bare.uid, bare.resource_version) == (
         "team1",
@@ -42,7 +42,7 @@ def test_whose_it_is(managed_by: str | None, ours: bool) -> None:
     assert appwrapper({"managedBy": managed_by}).is_ours is ours
 
 
-def test_the_controlling_owner_is_the_one_that_says_so() -> None:
+def test_the_controlling_owner_is_the_one_marked_as_controller() -> None:
     references = [
         {"uid": "a", "kind": "ReplicaSet", "name": "x"},
         {"uid": "b", "kind": "AppWrapper", "name": "train", "controller": True},

@@ -43,7 +43,7 @@ def test_it_is_the_same_in_every_release() -> None:
         ({"a": "null", "b": None}, {"a": "null"}),
     ],
 )
-def test_templates_that_say_the_same_have_the_same(one: Any, other: Any) -> None:
+def test_equal_templates_have_equal_digests(one: Any, other: Any) -> None:
     assert digest(one) == digest(other)
 
 
@@ -67,7 +67,7 @@ def test_templates_that_differ_differ(one: Any, other: Any) -> None:
     assert digest(one) != digest(other)
 
 
-def test_of_pod_sets_path_and_replicas_count() -> None:
+def test_path_and_replicas_of_pod_sets_count() -> None:
     path = "template.spec.template"
     one = digest(podSets=[{"path": path}])
     assert one == digest(podSets=[{"path": path, "replicas": 1, "annotations": {"a": "b"}}])
@@ -89,7 +89,7 @@ def test_without_template_there_is_still_one() -> None:
     assert component_digest({}) == component_digest({"template": None}) != digest({})
 
 
-def test_what_is_nested_too_deep_has_none() -> None:
+def test_a_template_nested_too_deep_has_no_digest() -> None:
     deep: Any = {}
     for _ in range(200):
         deep = {"a": deep, "b": None}

@@ -27,7 +27,7 @@ def ready(status: str, since: str = THEN, reason: str = "Old", message: str = ""
 OTHER = {**ready("True"), "type": "QuotaReserved"}
 
 
-def test_what_a_component_says_is_one_printable_line() -> None:
+def test_the_message_of_a_component_is_one_printable_line() -> None:
     assert in_words("AppFailed", None, "Job failed:\n\x1b[31mboom\x1b[0m") == (
         "AppFailed: Job failed: ?[31mboom?[0m"
     )

@@ -41,5 +41,7 @@ def container(cpu: str, **more: Any) -> dict[str, Any]:
         ({"containers": [container("1")], "overhead": {"cpu": "1"}}, "2"),
     ],
 )
-def test_what_the_scheduler_reserves(spec: dict[str, Any], cpus: str) -> None:
+def test_the_request_of_a_pod_is_the_amount_that_the_scheduler_reserves(
+    spec: dict[str, Any], cpus: str
+) -> None:
     assert all_requested(spec) == {"cpu": Decimal(cpus)}

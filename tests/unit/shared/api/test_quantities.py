@@ -74,7 +74,9 @@ def test_quantities_are_read_as_kubernetes_does(value: Any, number: str) -> None
         ("9" * 990 + "e999", "9" * 990 + "e999"),
     ],
 )
-def test_what_is_too_fine_or_too_large_is_bounded_as_in_kubernetes(text: str, number: str) -> None:
+def test_too_fine_or_too_large_quantities_are_bounded_as_in_kubernetes(
+    text: str, number: str
+) -> None:
     assert parse_quantity(text) == Decimal(number)
 
 
@@ -133,5 +135,5 @@ def test_a_sign_turns_the_amount_round(number: int, suffix: str) -> None:
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["n", "u", "m", "", "k", "E", "Ki", "Pi", "e-30"]))
-def test_what_asks_for_something_is_never_zero(number: int, suffix: str) -> None:
+def test_a_positive_quantity_is_never_zero(number: int, suffix: str) -> None:
     assert parse_quantity(f"{number}{suffix}") > 0

@@ -21,7 +21,7 @@ def test_reading_either_form() -> None:
     "text",
     ["", "soon", "2026-01-31T08:00:00", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"],
 )
-def test_what_is_no_moment(text: str) -> None:
+def test_a_malformed_time_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"Invalid isoformat|no offset from UTC|no time in UTC"):
         parse_time(text)
 

@@ -75,7 +75,7 @@ def test_durations_are_written_as_go_reads_them(duration: timedelta, text: str) 
 
 
 @given(st.timedeltas(min_value=timedelta(days=-100_000), max_value=timedelta(days=100_000)))
-def test_what_is_written_is_read_back(duration: timedelta) -> None:
+def test_a_formatted_duration_is_parsed_to_the_same(duration: timedelta) -> None:
     assert parse_duration(format_duration(duration)) == duration
 
 

@@ -26,7 +26,7 @@ def test_the_defaults_are_those_of_the_golden_file() -> None:
     assert print_config(LoadedConfig(Configuration())) == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_what_is_printed_is_the_same_configuration() -> None:
+def test_the_printed_configuration_is_the_same() -> None:
     loaded = parse_config("appwrapper: {defaultQueueName: q, faultTolerance: {resetPause: 2m}}")
     assert parse_config(print_config(loaded)).config == loaded.config
 
@@ -42,7 +42,7 @@ def test_only_values_that_differ_from_the_default_are_changed() -> None:
     assert changed_values(loaded) == {"appwrapper.faultTolerance.successTTLCeiling": "24h"}
 
 
-def test_check_config_says_valid_and_exits_0(
+def test_check_config_prints_valid_and_exits_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "c.yaml"
@@ -81,7 +81,7 @@ def test_a_bad_configuration_exits_2_with_every_error_in_the_last_line_of_the_lo
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_is_odd_about_a_configuration_is_logged(
+def test_oddities_of_a_configuration_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "c.yaml"

@@ -48,7 +48,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("section", "problem"), WRONG)
-def test_what_is_wrong_is_named(section: str, problem: str) -> None:
+def test_a_wrong_value_is_named(section: str, problem: str) -> None:
     text = section if section.startswith("{") else f"{{{section}}}"
     with pytest.raises(ConfigError) as error:
         parse_config(f"certManagement: {text}", "c")
@@ -56,7 +56,7 @@ def test_what_is_wrong_is_named(section: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("section", RIGHT)
-def test_what_just_fits_is_accepted(section: str) -> None:
+def test_the_largest_allowed_values_are_accepted(section: str) -> None:
     text = section if section.startswith("{") else f"{{{section}}}"
     parse_config(f"certManagement: {text}", "c")
 

@@ -35,7 +35,9 @@ def requirement(operator: Any, *values: str) -> LabelSelector:
         (requirement("DoesNotExist"), {"tier": ""}, False),
     ],
 )
-def test_what_it_selects(selector: LabelSelector, labels: dict[str, str], matches: bool) -> None:
+def test_a_selector_matches_labels_as_kubernetes_does(
+    selector: LabelSelector, labels: dict[str, str], matches: bool
+) -> None:
     assert selector.matches(labels) is matches
 
 

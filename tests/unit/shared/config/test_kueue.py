@@ -41,12 +41,12 @@ def longest(**changes: timedelta | int) -> timedelta:
         ({"deletion_on_failure": 60 * MINUTE, "retry_limit": 3}, 64),  # once, at the end
     ],
 )
-def test_what_adds_up(changes: dict[str, timedelta | int], minutes: int) -> None:
+def test_the_sum_of_periods_and_retries(changes: dict[str, timedelta | int], minutes: int) -> None:
     assert longest(**changes) == minutes * MINUTE
 
 
 @pytest.mark.parametrize("retries", [20_000_000, 2**31 - 1])
-def test_whoever_tries_for_ever_gets_a_number_all_the_same(retries: int) -> None:
+def test_an_unlimited_number_of_retries_has_a_sum(retries: int) -> None:
     assert longest(warmup=timedelta(days=100_000), retry_limit=retries) == HUNDRED_YEARS
     assert longest(warmup=timedelta(days=40_000)) == HUNDRED_YEARS
     assert longest(deletion=timedelta(minutes=4), retry_limit=retries) == HUNDRED_YEARS
@@ -61,7 +61,7 @@ def test_kueue_waits_longer_than_all_attempts_together() -> None:
     assert sum_of_defaults == timedelta(minutes=77, seconds=57) < parse_duration(told["timeout"])
 
 
-def test_a_sum_is_told_in_whole_seconds() -> None:
+def test_a_sum_is_formatted_in_whole_seconds() -> None:
     assert longest(warmup=timedelta(microseconds=1)) == timedelta(minutes=1, seconds=1)
 
 

@@ -243,7 +243,7 @@ def test_the_same_setting_under_two_names_is_refused() -> None:
     ]
 
 
-def test_values_are_judged_under_the_name_the_file_uses() -> None:
+def test_errors_name_the_key_that_the_file_uses() -> None:
     assert problems("appwrapper:\n  faultTolerance:\n    retryPausePeriod: 25h\n") == [
         'c.yaml:3: appwrapper.faultTolerance.retryPausePeriod: Invalid value: "25h": '
         "must be from 0s to gracePeriodCeiling (24h)"
@@ -264,7 +264,7 @@ def test_values_are_judged_under_the_name_the_file_uses() -> None:
         ),
     ],
 )
-def test_what_is_no_configuration_is_refused(text: str, problem: str) -> None:
+def test_a_malformed_configuration_is_refused(text: str, problem: str) -> None:
     assert problems(text) == [problem]
 
 

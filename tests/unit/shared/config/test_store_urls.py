@@ -19,7 +19,7 @@ FOLDER = "must be file:/// and the absolute path of a folder"
         "abfs://container@account.dfs.core.windows.net/x",
     ],
 )
-def test_what_names_a_store(url: str) -> None:
+def test_valid_store_urls(url: str) -> None:
     assert store_url_problem(url) == ""
     assert scheme_of(url) in DRIVERS
 
@@ -46,5 +46,5 @@ def test_what_names_a_store(url: str) -> None:
         ("s3:///a", BUCKET),
     ],
 )
-def test_what_does_not(url: str, problem: str) -> None:
+def test_invalid_store_urls(url: str, problem: str) -> None:
     assert store_url_problem(url) == problem

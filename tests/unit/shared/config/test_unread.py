@@ -151,7 +151,7 @@ def test_the_walk_finds_settings_of_every_depth() -> None:
     }
 
 
-def test_what_counts_as_reading() -> None:
+def test_uses_of_a_field_that_count_as_reading() -> None:
     (lending,) = (key for key in keys() if key.path == "appwrapper.slack_queue.dry_run")
     assert (lending.section.__name__, lending.under) == ("SlackQueue", "slack_queue")
     source = "answer = options.dry_run\nother = config.appwrapper.slack_queue.dry_run\n"

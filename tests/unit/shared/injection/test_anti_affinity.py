@@ -131,7 +131,7 @@ def test_no_term_at_all_goes_on_matching_no_node(selector: Any) -> None:
         ([None], [not_in("ERR", "EVICT")]),
     ],
 )
-def test_what_a_term_excludes_already_is_not_added_again(
+def test_a_term_that_excludes_a_node_already_is_not_added_again(
     expressions: list[Any], added: list[Any]
 ) -> None:
     affinity = required({"matchExpressions": expressions})

@@ -60,14 +60,14 @@ def test_nothing_to_avoid_changes_nothing() -> None:
     assert affinity_after(template(), AvoidedHosts(by_resource={GPU: ("bad-1",)})) is None
 
 
-def test_what_the_user_asked_for_stays() -> None:
+def test_the_users_own_affinity_stays() -> None:
     theirs = {"nodeAffinity": required("mine")}
     found = affinity_after(template(GPU, affinity=theirs))
     [term] = found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [not_in("mine"), not_in("worst", "bad-1", "bad-2")]
 
 
-def test_where_kueue_chooses_the_nodes_nothing_is_injected() -> None:
+def test_if_kueue_chooses_the_nodes_nothing_is_injected() -> None:
     gates = [{"name": "kueue.x-k8s.io/topology"}]
     assert affinity_after(template(GPU, schedulingGates=gates)) is None
     assert affinity_after(template(schedulingGates=[{"name": "other"}])) is not None

@@ -71,7 +71,7 @@ def test_a_path_leads_to_the_object_itself(path: str, expected: object) -> None:
         ),
     ],
 )
-def test_a_wrong_path_says_where_it_breaks(path: str, message: str) -> None:
+def test_the_error_of_a_wrong_path_names_the_missing_field(path: str, message: str) -> None:
     with pytest.raises(PodSetPathError) as error:
         template_at(TEMPLATE, path)
     assert str(error.value) == message

@@ -126,7 +126,7 @@ def test_an_mpi_job_is_its_launcher_and_its_workers(
         ),
     ],
 )
-def test_what_has_no_pod_template_or_impossible_counts_is_refused(
+def test_a_missing_pod_template_or_an_impossible_count_is_refused(
     template: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PodSetError) as refused:

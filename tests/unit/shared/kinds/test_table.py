@@ -17,7 +17,7 @@ def test_each_kind_that_may_be_wrapped_has_a_record_and_each_record_may_be_wrapp
 
 
 @pytest.mark.parametrize("kind", WITH_PODS, ids=lambda kind: kind.group_kind)
-def test_what_has_pods_says_all_that_is_asked_of_it(kind: Kind) -> None:
+def test_the_record_of_a_kind_with_pods_is_complete(kind: Kind) -> None:
     assert kind.versions
     assert {version.rpartition("/")[0] for version in kind.versions} == {kind.resource.group}
     assert kind.resource.gvk.api_version in kind.versions
@@ -30,5 +30,5 @@ def test_what_has_pods_says_all_that_is_asked_of_it(kind: Kind) -> None:
 @pytest.mark.parametrize(
     "kind", [each for each in KINDS if each.pod_sets is None], ids=lambda kind: kind.group_kind
 )
-def test_what_holds_no_pods_says_nothing_of_them(kind: Kind) -> None:
+def test_the_record_of_a_kind_without_pods_has_no_pod_fields(kind: Kind) -> None:
     assert kind == Kind(resource=kind.resource, granted=kind.granted, listed=kind.listed)

@@ -225,5 +225,5 @@ def test_mpi_jobs(spec: Any, roles: Any, expected: Progress) -> None:
 
 
 @pytest.mark.parametrize("kind", [each.group_kind for each in KINDS])
-def test_an_empty_object_says_nothing(kind: str) -> None:
+def test_an_empty_object_reports_nothing(kind: str) -> None:
     assert progress_of(kind, {"spec": None, "status": None}).succeeded == 0

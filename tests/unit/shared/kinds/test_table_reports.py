@@ -166,7 +166,7 @@ LATE = {"reason": "ProgressDeadlineExceeded", "message": "has timed out"}
         ),
     ],
 )
-def test_trouble_is_told_and_no_end(kind: str, item: dict[str, Any], expected: str) -> None:
+def test_a_problem_is_reported_and_no_end(kind: str, item: dict[str, Any], expected: str) -> None:
     assert report_of(kind, item) == ComponentReport(message=expected)
 
 
@@ -204,7 +204,7 @@ WAITS = ComponentReport(
         (stateful_set(1, 0, replicas=3, podManagementPolicy="Parallel"), UNFINISHED),
     ],
 )
-def test_a_stateful_set_says_what_its_next_pod_waits_for(
+def test_a_stateful_set_reports_why_its_next_pod_waits(
     item: dict[str, Any], expected: ComponentReport
 ) -> None:
     assert report_of("apps/StatefulSet", item) == expected
@@ -251,13 +251,13 @@ def test_a_stateful_set_says_what_its_next_pod_waits_for(
         ),
     ],
 )
-def test_a_leader_worker_set_says_how_many_groups_are_ready(
+def test_a_leader_worker_set_reports_its_ready_groups(
     item: dict[str, Any], expected: ComponentReport
 ) -> None:
     assert report_of("leaderworkerset.x-k8s.io/LeaderWorkerSet", item) == expected
 
 
-def test_which_kinds_say_how_they_ended() -> None:
+def test_kinds_that_report_their_end() -> None:
     assert {kind for kind in BY_GROUP_KIND if says_how_it_ended(kind)} == {
         "Pod",
         "batch/Job",
@@ -281,7 +281,7 @@ METADATA = {
 OWNER = {"uid": "u1", "kind": "AppWrapper", "name": "aw", "controller": True}
 
 
-def test_what_is_remembered_of_a_component() -> None:
+def test_projection_of_a_component() -> None:
     item = {
         "metadata": {**METADATA, "deletionTimestamp": "now", "ownerReferences": [OWNER]},
         **with_condition("Complete"),
@@ -318,5 +318,5 @@ def test_kinds_that_report_nothing() -> None:
     assert facts.terminal is None
 
 
-def test_nobody_controls_it() -> None:
+def test_an_object_without_controller() -> None:
     assert project_component("batch/Job", {"metadata": METADATA}) is None

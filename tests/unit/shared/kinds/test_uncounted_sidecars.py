@@ -67,11 +67,11 @@ def test_pod_level_resources_are_what_a_pod_uses() -> None:
         {"initContainers": [side("many")], "containers": [container([])]},
     ],
 )
-def test_what_is_malformed_is_left_to_others(spec: Any) -> None:
+def test_malformed_templates_are_ignored(spec: Any) -> None:
     list(beyond_the_copy(spec))
 
 
-def test_what_a_template_uses() -> None:
+def test_resources_that_a_template_uses() -> None:
     spec = {
         "containers": [{"resources": {"requests": {"a": 1, "zero": 0, "none": None}}}],
         "initContainers": [{"resources": {"limits": {"b": "1"}}}, {}],

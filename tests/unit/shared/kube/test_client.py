@@ -71,7 +71,7 @@ NOW: dict[str, Any] = {
     ],
     ids=["get", "create", "update", "patch", "post", "get_path"],
 )
-async def test_what_is_asked_for_is_built_and_sent(ask: Ask, expected: Request) -> None:
+async def test_each_request_is_built_and_sent(ask: Ask, expected: Request) -> None:
     client = Sender()
     assert await ask(client) is ANSWER
     assert client.sent == [(expected, True)]

@@ -177,7 +177,7 @@ def test_an_unusable_kubeconfig_is_named(tmp_path: Path, text: str, said: str) -
     assert said in str(raised.value)
 
 
-def test_what_is_wrong_with_a_user_is_said_without_the_token(tmp_path: Path) -> None:
+def test_the_error_of_a_user_does_not_contain_the_token(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path, PLAIN, {})
     path.write_text(path.read_text().replace("user: {}", "usr: {token: abc123}"))
     with pytest.raises(CannotConnect) as raised:

@@ -38,7 +38,7 @@ def paths(client: FakeKube) -> list[str]:
     return [call.args[0] for call in client.called("get_path")]
 
 
-async def test_one_question_for_all_kinds_of_a_version_and_for_ever() -> None:
+async def test_one_request_answers_for_all_kinds_of_a_version_indefinitely() -> None:
     client = kube(resources(("jobs", "Job", True), ("cronjobs", "CronJob", True)))
     clock = FakeClock()
     discovery = Discovery(client, clock)
@@ -62,7 +62,7 @@ async def test_a_subresource_is_no_kind() -> None:
     assert str(raised.value) == 'no matches for kind "Eviction" in version "v1"'
 
 
-async def test_a_group_that_is_not_served_is_asked_about_each_time() -> None:
+async def test_a_group_that_is_not_served_is_read_each_time() -> None:
     client = kube(MISSING, BATCH)
     discovery = Discovery(client, FakeClock())
     with pytest.raises(UnknownKind) as raised:
@@ -83,7 +83,7 @@ async def test_a_group_that_is_not_served_is_asked_about_each_time() -> None:
         ({"negative_seconds": 30.0}, 30.0, 2),
     ],
 )
-async def test_a_kind_that_is_not_served_is_asked_about_again_after_a_time(
+async def test_a_kind_that_is_not_served_is_read_again_after_a_time(
     settings: dict[str, float], waited: float, questions: int
 ) -> None:
     client = kube(BATCH, BATCH)
@@ -113,7 +113,7 @@ async def test_all_who_ask_at_once_share_one_question() -> None:
     assert len(paths(client)) == 1
 
 
-async def test_a_remembered_no_is_asked_anew_where_somebody_acts_on_it_for_good() -> None:
+async def test_a_remembered_no_is_read_again_before_an_irreversible_action() -> None:
     """A CRD that was established a moment after the version was read."""
     client = kube(BATCH, BOTH)
     discovery = Discovery(client, FakeClock())
@@ -126,7 +126,7 @@ async def test_a_remembered_no_is_asked_anew_where_somebody_acts_on_it_for_good(
     assert len(paths(client)) == 2
 
 
-async def test_each_question_of_what_is_not_served_is_asked_anew_and_says_the_same() -> None:
+async def test_each_read_of_a_kind_that_is_not_served_gives_the_same_answer() -> None:
     client = kube(BATCH, BATCH)
     discovery = Discovery(client, FakeClock())
     for _ in range(2):
@@ -146,7 +146,7 @@ async def test_several_questions_of_one_moment_are_asked_once() -> None:
     assert len(paths(client)) == 1
 
 
-async def test_a_yes_is_not_asked_anew() -> None:
+async def test_a_yes_is_not_read_again() -> None:
     client = kube(BATCH)
     discovery = Discovery(client, FakeClock())
     for since in (None, discovery.moment()):
@@ -169,7 +169,7 @@ class SlowServer:
         return answer
 
 
-async def test_all_who_ask_anew_while_a_request_is_under_way_share_the_next() -> None:
+async def test_readers_during_a_request_share_the_next_one() -> None:
     """That one may have been answered before the CRD was established."""
     server: Any = SlowServer()
     discovery = Discovery(server, FakeClock())
@@ -189,7 +189,7 @@ async def test_all_who_ask_anew_while_a_request_is_under_way_share_the_next() ->
     assert server.asked == 2
 
 
-async def test_all_who_ask_anew_and_hear_no_share_it() -> None:
+async def test_readers_who_get_a_no_share_it() -> None:
     server: Any = SlowServer()
     discovery = Discovery(server, FakeClock())
     asking = [
@@ -214,7 +214,7 @@ async def test_nothing_is_kept_of_what_is_not_served() -> None:
     assert set(discovery._locks) == {("batch", "v1")}
 
 
-async def test_what_is_forgotten_is_asked_about_again() -> None:
+async def test_a_forgotten_answer_is_read_again() -> None:
     client = kube(BATCH, MISSING)
     discovery = Discovery(client, FakeClock())
     await discovery.resource_for(JOB)
@@ -233,7 +233,7 @@ async def test_what_is_forgotten_is_asked_about_again() -> None:
         GroupVersionKind("..", "v1", "Job"),
     ],
 )
-async def test_what_cannot_be_a_kind_reaches_no_server(gvk: GroupVersionKind) -> None:
+async def test_a_malformed_kind_causes_no_request(gvk: GroupVersionKind) -> None:
     with pytest.raises(UnknownKind, match="that is no kind of any API"):
         await Discovery(kube(), FakeClock()).resource_for(gvk)
 
@@ -317,7 +317,7 @@ async def test_the_core_group_has_one_version() -> None:
     assert paths(client) == ["/api/v2", "/api/v1"]
 
 
-async def test_what_cannot_be_a_group_reaches_no_server_in_any_version() -> None:
+async def test_a_malformed_group_causes_no_request_in_any_version() -> None:
     with pytest.raises(UnknownKind, match="that is no kind of any API"):
         await Discovery(kube(), FakeClock()).in_any_version(GroupVersionKind("../x", "v1", "Pod"))
 

@@ -145,7 +145,7 @@ async def test_a_refused_event_is_lost_and_the_next_one_is_new() -> None:
     assert [event["count"] for event in recording.created] == [1, 1, 1]
 
 
-async def test_an_expired_event_is_begun_anew() -> None:
+async def test_an_expired_event_is_created_again() -> None:
     recording = Recording(OK, OK, patches=[NotFound(404, "NotFound", "m")])
     async with recording.running():
         recording.tell()
@@ -201,7 +201,7 @@ async def test_ten_minutes_after_its_beginning_a_flood_is_forgotten() -> None:
     assert recording.created[-1]["message"] == "new"
 
 
-async def test_what_waits_is_bounded() -> None:
+async def test_the_number_of_waiting_events_is_bounded() -> None:
     recording = Recording(*[OK] * QUEUE_LIMIT)
     for number in range(QUEUE_LIMIT + 10):
         recording.tell(reason=f"R{number}")

@@ -46,7 +46,7 @@ async def test_get() -> None:
         assert "Authorization" not in session.server.received[0].headers
 
 
-async def test_what_is_sent_is_what_was_built() -> None:
+async def test_the_built_request_is_sent() -> None:
     async with opened() as session:
         session.server.then(*[json_answer({})] * 6)
         client = session.client
@@ -154,7 +154,7 @@ async def test_a_busy_server_is_obeyed() -> None:
         assert session.clock.slept == [3.0, 3.0]
 
 
-async def test_a_server_that_stays_busy_is_told_of() -> None:
+async def test_a_server_that_stays_busy_is_reported() -> None:
     busy = status_answer(429, "TooManyRequests", "later", {"Retry-After": "3"})
     async with opened() as session:
         session.server.then(*[busy] * 5)

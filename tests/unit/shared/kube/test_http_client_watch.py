@@ -69,7 +69,7 @@ async def test_a_watch_answered_with_410_is_gone() -> None:
             await session.watched()
 
 
-async def test_a_watch_told_410_midway_is_gone() -> None:
+async def test_a_watch_that_receives_410_is_expired() -> None:
     told = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
     async with opened() as session:
         session.server.then(stream_answer(event_line("ERROR", told)))

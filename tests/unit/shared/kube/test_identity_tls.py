@@ -94,7 +94,7 @@ class TestRenewal:
         assert await tls.current() is first
         assert await tls.after_rejection(first) is first
 
-    async def test_after_a_rejection_they_are_looked_at_at_once_and_once(self, pair: Pair) -> None:
+    async def test_after_a_rejection_the_files_are_read_at_once_and_once(self, pair: Pair) -> None:
         tls = RenewedTls(pair.source(), FakeClock())
         first = await tls.current()
         pair.rotate(SECOND)
@@ -126,7 +126,7 @@ class TestRenewal:
         with pytest.raises(CannotConnect, match="the certificates of a test cannot be used: "):
             pair.source()
 
-    async def test_what_the_kubeconfig_holds_itself_never_changes(self) -> None:
+    async def test_credentials_inside_the_kubeconfig_never_change(self) -> None:
         context = ssl.create_default_context()
         tls = RenewedTls(FixedTls(context), FakeClock())
         assert await tls.after_rejection(await tls.current()) is context

@@ -29,7 +29,7 @@ async def test_lists_page_by_page_then_watches_from_there() -> None:
         assert watching.watched_from == ["7"]
 
 
-async def test_it_asks_for_what_it_was_told_to() -> None:
+async def test_the_list_has_the_given_selectors() -> None:
     watching = Watching(
         [[listed(7)]],
         [WatchFeed()],
@@ -75,7 +75,7 @@ class Counting(FakeKube):
             del page
 
 
-async def test_of_a_long_list_only_projections_stay_in_memory() -> None:
+async def test_only_projections_of_a_long_list_stay_in_memory() -> None:
     client = Counting(watches=[WatchFeed()])
     pods = Informer(client, PODS, transform=lambda raw: str(raw["phase"]), sources=fake_sources())
     running = asyncio.create_task(pods.run())
@@ -150,7 +150,7 @@ async def test_our_own_write_is_known_at_once_and_not_undone_by_late_news() -> N
     assert watching.changes[1:] == [Change(key("a"), "Pending", "ours")]
 
 
-async def test_a_silent_observation_calls_nobody() -> None:
+async def test_a_silent_observation_calls_no_handler() -> None:
     watching = Watching([[listed(7, pod("a", 3))]], [WatchFeed()])
     async with watching.running():
         watching.informer.assume(pod("a", 12, "ours"), silent=True)

@@ -105,7 +105,7 @@ async def test_no_answer_watches_on_from_the_same_version(error: Exception) -> N
     assert_delays(watching.clock.slept, [0.1, 0.2])
 
 
-async def test_a_server_that_comes_back_older_is_listed_again() -> None:
+async def test_a_server_that_restarts_with_an_older_version_is_listed_again() -> None:
     watching = Watching(
         [[listed(700, pod("a", 600, "future"))], [listed(50)], [listed(50, pod("a", 40, "past"))]],
         [Unreachable("x"), WatchFeed()],
@@ -145,7 +145,7 @@ async def test_a_busy_server_keeps_its_watch() -> None:
         pytest.param(Forbidden(403, "Forbidden", "m"), id="forbidden"),
     ],
 )
-async def test_another_answer_begins_anew_with_a_list(error: Exception) -> None:
+async def test_after_another_answer_the_informer_lists_again(error: Exception) -> None:
     watching = Watching([[listed(7)], [listed(8)]], [error, WatchFeed()])
     async with watching.running():
         await watching.clock.advance(0.1)
@@ -184,7 +184,7 @@ async def test_an_unreachable_server_is_waited_for_with_growing_delays(
     assert caplog.messages[0].startswith("pods: GET /api/v1/pods: refused; again in ")
 
 
-async def test_until_there_is_a_whole_list_it_says_why_not() -> None:
+async def test_before_a_complete_list_the_informer_reports_the_reason() -> None:
     denied = Forbidden(403, "Forbidden", "pods is forbidden")
     watching = Watching([denied, [listed(7)]], [WatchFeed()])
     assert watching.informer.problem() == "the pods are not known yet"

@@ -80,7 +80,7 @@ def test_a_deleted_object_shows_its_last_state(cache: ObjectCache[str]) -> None:
     assert cache.remove(last) == []
 
 
-def test_an_object_of_ours_is_laid_over_and_not_undone_by_late_news(
+def test_an_own_write_is_not_undone_by_a_late_event(
     cache: ObjectCache[str],
 ) -> None:
     cache.put(a(5, "old"))
@@ -106,7 +106,7 @@ def test_an_answer_slower_than_the_watch_makes_no_ghost(cache: ObjectCache[str])
     assert cache.get(A) is None
 
 
-def test_what_a_list_lacks_is_gone_unless_it_is_newer(cache: ObjectCache[str]) -> None:
+def test_an_object_missing_in_a_list_is_gone_unless_it_is_newer(cache: ObjectCache[str]) -> None:
     for name, version in (("a", 5), ("b", 6), ("ours", 12)):
         cache.put(kube_object(name, version, phase="x"))
     cache.begin_list(10)

@@ -46,12 +46,12 @@ def test_each_answer_has_its_class(code: int, reason: str, expected: type[ApiErr
     assert error == expected(code, reason, "m")
 
 
-def test_the_header_says_when_to_come_back() -> None:
+def test_the_delay_of_a_retry_is_read_from_the_header() -> None:
     error = responses.error_of(429, {"Retry-After": "3"}, status("TooManyRequests"))
     assert error == TooManyRequests(429, "TooManyRequests", "m", 3.0)
 
 
-def test_else_the_details_say_it() -> None:
+def test_without_a_header_the_delay_is_read_from_the_details() -> None:
     body = status("ServerTimeout", details={"retryAfterSeconds": 2})
     assert responses.error_of(504, {}, body).retry_after == 2
 
@@ -64,13 +64,13 @@ def test_an_error_keeps_what_people_are_shown() -> None:
     assert [str(each) for each in error.causes] == ["spec.a: Forbidden: b", "c"]
 
 
-def test_what_the_server_says_beside_its_answer() -> None:
+def test_warnings_of_the_server_are_read() -> None:
     headers = {"Warning": '299 - "a \\"b\\" \\\\ c", 299 - "d"', "Date": "x"}
     assert responses.warnings_of(headers) == ['a "b" \\ c', "d"]
 
 
 @pytest.mark.parametrize("header", ["Wed, 21 Oct 2026 07:28:00 GMT", "soon"])
-def test_a_header_that_is_no_number_says_nothing(header: str) -> None:
+def test_a_header_that_is_no_number_is_ignored(header: str) -> None:
     assert responses.error_of(429, {"Retry-After": header}, status("x")).retry_after is None
 
 
@@ -132,7 +132,7 @@ def test_an_error_event_with_410_is_gone() -> None:
     assert raised.value == Gone(410, "Expired", "too old")
 
 
-def test_another_error_event_is_what_it_says() -> None:
+def test_another_error_event_raises_its_status() -> None:
     told = {"kind": "Status", "code": 504, "reason": "Timeout", "message": "m"}
     with pytest.raises(ApiError) as raised:
         responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))

@@ -13,11 +13,11 @@ def nested(levels: int, inner: str = "") -> str:
 @pytest.mark.parametrize(
     "text", ['{"a": ["]}", "\\\\", "\\"[{"], "b": {}}', "[1, 2]", "", nested(DEEPEST)]
 )
-def test_what_is_not_too_deep_stays_as_it_is(text: str) -> None:
+def test_shallow_json_is_unchanged(text: str) -> None:
     assert cut(text.encode()) == text.encode()
 
 
-def test_what_is_too_deep_is_null() -> None:
+def test_json_below_the_depth_limit_is_null() -> None:
     text = f'{{"a": {nested(DEEPEST - 1, "{}, [1, [2]], 3")}, "b": 4}}'
     assert cut(text.encode()).decode() == (
         f'{{"a": {nested(DEEPEST - 1, "null, null, 3")}, "b": 4}}'
@@ -39,6 +39,6 @@ def test_an_object_with_it_is_read_all_the_same(levels: int) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": ', '{"a": "', nested(2000)[:-1], "]" * 2000])
-def test_what_is_no_json_is_none_afterwards(text: str) -> None:
+def test_malformed_json_stays_malformed(text: str) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         orjson.loads(cut(text.encode()))

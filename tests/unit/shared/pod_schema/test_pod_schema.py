@@ -72,7 +72,7 @@ def in_container(**fields: Any) -> list[str]:
         {"spec": {"containers": None}},
     ],
 )
-def test_what_the_api_server_can_decode_has_no_mistakes(template: Any) -> None:
+def test_a_template_that_the_api_server_decodes_has_no_mistakes(template: Any) -> None:
     assert told(template) == []
 
 

@@ -40,7 +40,7 @@ TIME = "must be a time such as 2026-01-31T12:00:00Z"
         *(("anything", value) for value in (1, 1.5, "x", True, [1], {"a": 1})),
     ],
 )
-def test_what_is_accepted(notation: str, value: Any) -> None:
+def test_accepted_values_of_each_notation(notation: str, value: Any) -> None:
     assert BY_NOTATION[notation].fault(value) is None
 
 
@@ -82,7 +82,9 @@ def test_what_is_accepted(notation: str, value: Any) -> None:
         ("base64", 1, "must be a string in base64, but is a number", None),
     ],
 )
-def test_what_is_refused(notation: str, value: Any, detail: str, shown: str | None) -> None:
+def test_refused_values_of_each_notation(
+    notation: str, value: Any, detail: str, shown: str | None
+) -> None:
     assert BY_NOTATION[notation].fault(value) == (detail, shown)
 
 
@@ -110,7 +112,7 @@ def test_what_is_refused(notation: str, value: Any, detail: str, shown: str | No
         "٢٠٢٦-01-31T12:00:00Z",  # digits, but not RFC 3339's
     ],
 )
-def test_what_is_no_time(text: str) -> None:
+def test_malformed_times_are_refused(text: str) -> None:
     assert BY_NOTATION["time"].fault(text) == (TIME, f'"{text}"')
 
 

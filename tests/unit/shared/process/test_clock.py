@@ -8,12 +8,12 @@ from shared.process.clock import SystemClock
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 
-async def test_what_is_quick_enough_is_left_alone() -> None:
+async def test_a_quick_call_is_not_cut_off() -> None:
     async with SystemClock().timeout(60):
         await asyncio.sleep(0)
 
 
-async def test_what_takes_too_long_is_cut_off() -> None:
+async def test_a_slow_call_is_cut_off() -> None:
     with pytest.raises(TimeoutError):
         async with SystemClock().timeout(0):
             await asyncio.Event().wait()

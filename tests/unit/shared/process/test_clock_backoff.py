@@ -12,7 +12,7 @@ def test_keys_do_not_share_their_failures() -> None:
     assert backoff.next_delay("b") == 1
 
 
-def test_a_forgotten_key_begins_anew() -> None:
+def test_a_forgotten_key_restarts_its_backoff() -> None:
     backoff = ExponentialBackoff[str](first=1, longest=10)
     backoff.next_delay("a")
     backoff.next_delay("a")
@@ -29,7 +29,7 @@ def test_any_number_of_failures_has_a_delay() -> None:
     assert backoff.next_delay("a") == 60
 
 
-def test_after_an_outage_nobody_is_late_for_long() -> None:
+def test_after_an_outage_no_key_waits_long() -> None:
     backoff = ExponentialBackoff[str]()
     assert [backoff.next_delay("a") for _ in range(3)] == [0.005, 0.01, 0.02]
     assert max(backoff.next_delay("a") for _ in range(100)) == 15

@@ -26,7 +26,9 @@ _MOMENTS = {
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("moment", _MOMENTS)
-def test_it_ends_with_0_and_without_a_word(moment: str, number: signal.Signals) -> None:
+def test_an_early_signal_ends_the_process_silently_with_0(
+    moment: str, number: signal.Signals
+) -> None:
     program = (
         f"import os, weakref; number = {int(number)}; {_BEGINS}{_MOMENTS[moment]}; os._exit(7)"
     )

@@ -24,7 +24,7 @@ def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
             )
 
 
-def test_those_who_share_a_port_all_get_it_and_nobody_else_does() -> None:
+def test_sharing_processes_all_get_the_port_and_no_other_does() -> None:
     with take(BindAddress("127.0.0.1", 0), shared=True) as first:
         address = BindAddress("127.0.0.1", port_of(first))
         first.listen()

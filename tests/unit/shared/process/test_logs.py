@@ -140,13 +140,13 @@ def test_a_bug_is_located_without_what_its_errors_quote(stream: io.StringIO) -> 
     assert places[-1].endswith("in parse")
 
 
-def test_errors_that_cause_each_other_are_told_once() -> None:
+def test_errors_that_cause_each_other_are_logged_once() -> None:
     one, two = ValueError(), KeyError()
     one.__cause__, two.__cause__ = two, one
     assert without_contents(one) == "KeyError\nValueError\n"
 
 
-def test_the_last_line_about_a_failure_says_why_and_is_short(stream: io.StringIO) -> None:
+def test_the_last_line_about_a_failure_has_its_reason_and_is_short(stream: io.StringIO) -> None:
     """The kubelet shows no more than the last 2,048 bytes of a log."""
 
     def deep(levels: int) -> None:

@@ -85,7 +85,7 @@ async def test_a_part_that_fails_ends_all_others(diary: Diary) -> None:
     assert diary.lines == ["a begins", "c begins", "c ends", "a ends"]
 
 
-async def test_a_part_that_fails_before_the_next_is_ready_is_told_of(diary: Diary) -> None:
+async def test_a_part_that_fails_before_the_next_is_ready_is_reported(diary: Diary) -> None:
     async def fail() -> None:
         raise ValueError("broken")
 
@@ -166,7 +166,7 @@ async def test_on_a_stop_work_is_finished_while_what_it_needs_still_runs(diary: 
     assert diary.lines == ["informers begins", "workers", "informers ends"]
 
 
-async def test_what_was_added_later_outlives_the_work_too(diary: Diary) -> None:
+async def test_a_part_that_was_added_later_outlives_the_work(diary: Diary) -> None:
     stop = asyncio.Event()
     work = Draining(diary.lines)
     workers = Runnable("workers", "a test", work.run, drain=work.asked.set)
@@ -182,7 +182,7 @@ async def test_what_was_added_later_outlives_the_work_too(diary: Diary) -> None:
     assert diary.lines == ["pods begins", "jobs begins", "workers", "jobs ends", "pods ends"]
 
 
-async def test_of_two_that_finish_their_work_the_later_one_goes_first(diary: Diary) -> None:
+async def test_the_later_of_two_finishing_parts_stops_first(diary: Diary) -> None:
     """What workers decide last is still told of."""
     stop = asyncio.Event()
     events, workers = Draining(diary.lines, "events"), Draining(diary.lines, "workers")

@@ -102,7 +102,9 @@ SELECTOR = {"matchLabels": {LABEL: "true"}}
         ),
     ],
 )
-def test_what_is_proved(config: object, where: object, why: str) -> None:
+def test_the_settings_prove_that_kueue_ignores_a_namespace(
+    config: object, where: object, why: str
+) -> None:
     assert unmanaged_because(config, where) == why
 
 

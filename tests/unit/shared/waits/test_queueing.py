@@ -171,7 +171,7 @@ def test_why_a_workload_waits(item: Any, pending: str, evicted: str) -> None:
     )
 
 
-def test_what_others_wrote_is_cut() -> None:
+def test_foreign_messages_are_cut() -> None:
     long = WAITS | {"message": "ü\n" * 9000}
     assert len(waiting_workload(workload(long)).pending) == 601
     colour = WAITS | {"message": "no \x1b[31mquota\x00\r\n here"}

@@ -28,7 +28,7 @@ def test_alone_it_has_what_it_does_not_use() -> None:
     assert gpus(cluster_queue({GPU: "60"})) == (4, 64)
 
 
-def test_what_a_lowered_quota_leaves_is_never_less_than_nothing() -> None:
+def test_a_lowered_quota_leaves_at_least_zero() -> None:
     assert gpus(cluster_queue({GPU: "70"})) == (0, 64)
 
 
@@ -46,7 +46,9 @@ def test_what_a_lowered_quota_leaves_is_never_less_than_nothing() -> None:
         (queue(10, lendingLimit="0"), queue(32, 32, "b"), (54, 96)),  # nobody can take its own
     ],
 )
-def test_what_a_cohort_lends(own: JsonObject, other: JsonObject, expected: tuple[int, int]) -> None:
+def test_quota_that_a_cohort_lends(
+    own: JsonObject, other: JsonObject, expected: tuple[int, int]
+) -> None:
     assert gpus(own, other) == expected
 
 
@@ -75,7 +77,7 @@ def demand_of(*asks: PodSetAsk, used: int = 60) -> Demand:
         ((ask(2), ask(2)), False, False),
     ],
 )
-def test_what_is_short_and_what_never_fits(
+def test_missing_quota_and_requests_that_never_fit(
     asks: tuple[PodSetAsk, ...], is_short: bool, never_fits: bool
 ) -> None:
     found = demand_of(*asks)
@@ -108,7 +110,7 @@ def test_a_resource_that_the_queue_lacks_has_no_flavor() -> None:
         (ask(9, pods=0), ""),
     ],
 )
-def test_what_no_node_can_run(asked: PodSetAsk, said: str) -> None:
+def test_requests_that_no_node_can_hold(asked: PodSetAsk, said: str) -> None:
     assert largest_by_node([node("a", 4), node("b", 8)], [asked]) == said
 
 

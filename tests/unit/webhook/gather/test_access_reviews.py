@@ -39,7 +39,7 @@ async def test_pods_yes_deployments_no() -> None:
     assert found == {DEPLOYMENT: cannot_create("deployments", "apps")}
 
 
-async def test_what_is_asked() -> None:
+async def test_each_kind_causes_one_access_review() -> None:
     server = AccessServer(allowed("pods"))
     await denied(server, POD)
     assert server.specs == [
@@ -59,7 +59,7 @@ async def test_what_is_asked() -> None:
     ]
 
 
-async def test_who_has_nothing_but_a_name_is_asked_about_by_that() -> None:
+async def test_a_user_with_only_a_name_is_reviewed_by_name() -> None:
     server = AccessServer(allowed("pods"))
     reviews = AccessReviews(server, FakeClock())  # type: ignore[arg-type]
     await reviews.denied_creations(User("bob", ""), "team1", [POD])
@@ -82,7 +82,7 @@ async def test_one_review_per_resource_and_no_answer_is_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", [TRAIN_JOB, CRON_JOB, GroupVersionKind("a/b", "v1", "Pod")])
-async def test_of_a_kind_that_is_not_served_the_whole_group_is_asked_about(
+async def test_for_a_kind_that_is_not_served_the_whole_group_is_reviewed(
     kind: GroupVersionKind,
 ) -> None:
     server = AccessServer(allowed())
@@ -116,7 +116,7 @@ async def test_a_group_that_is_not_served_is_looked_up_each_time() -> None:
     assert server.discovered == ["/apis/trainer.example.com/v1"] * 2
 
 
-async def test_what_lives_in_no_namespace_takes_rights_in_the_whole_cluster() -> None:
+async def test_a_cluster_scoped_kind_needs_rights_in_the_whole_cluster() -> None:
     server = AccessServer(allowed())
     assert await denied(server, NODE) == {
         NODE: 'User "alice" cannot create resource "nodes" in API group "" at the cluster scope'

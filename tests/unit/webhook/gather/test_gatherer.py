@@ -66,7 +66,7 @@ async def test_nothing_is_asked_where_the_check_is_off() -> None:
     assert (facts.denied_kinds, server.specs, server.discovered) == ({}, [], [])
 
 
-async def test_nothing_is_asked_about_what_another_rule_refuses() -> None:
+async def test_a_request_that_another_rule_refuses_causes_no_review() -> None:
     server = world("pods", "services")
     nested = component(appwrapper())
     submitted = appwrapper(
@@ -91,7 +91,7 @@ async def test_without_the_schema_of_pods_a_creation_cannot_be_judged() -> None:
 
 
 @pytest.mark.parametrize("kind", ["for_mutation", "for_validation", "for_direct_kind"])
-async def test_a_namespace_that_does_not_exist_is_no_ground_to_judge_on(kind: str) -> None:
+async def test_a_missing_namespace_is_an_error(kind: str) -> None:
     lost = replace(request(appwrapper()), namespace="lost")
     with pytest.raises(CannotGather) as raised:
         await getattr(gatherer(world("pods")), kind)(lost)
@@ -166,7 +166,7 @@ async def test_a_label_that_no_cache_has_yet_makes_a_namespace_a_teams() -> None
     running.cancel()
 
 
-async def test_a_service_account_of_the_very_namespace_is_the_teams_whatever_a_cache_says() -> None:
+async def test_a_service_account_of_the_namespace_belongs_to_the_team_whatever_is_cached() -> None:
     server = world()
     server.namespaces["team1"] = {}
     created = request(POD, group_kind="Pod", user=User(f"{ACCOUNT}:team1:default", ""))

@@ -79,7 +79,7 @@ async def test_one_that_does_not_exist_is_neither() -> None:
         (NotFound(404, "Unknown", "what?"), "404 Unknown: what?"),
     ],
 )
-async def test_what_cannot_be_read_is_not_guessed(error: KubeError, text: str) -> None:
+async def test_an_unreadable_namespace_is_an_error(error: KubeError, text: str) -> None:
     with pytest.raises(CannotGather) as raised:
         await namespaces(FakeKube(answers={"get": [error]})).is_team("x")
     assert str(raised.value) == f'namespace "x" could not be read: {text}'

@@ -122,7 +122,7 @@ async def test_trouble_later_keeps_what_is_known_and_is_soon_over() -> None:
         ([index("1"), AWAY], Unreachable),
     ],
 )
-async def test_one_look_says_what_went_wrong(answers: Any, error: type[KubeError]) -> None:
+async def test_one_read_reports_the_error(answers: Any, error: type[KubeError]) -> None:
     tested, _, _ = source(*answers)
     with pytest.raises(error) as caught:
         await tested.load()

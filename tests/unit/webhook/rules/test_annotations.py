@@ -47,7 +47,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value", "error"), WRONG)
-def test_what_means_nothing_is_refused(name: str, value: str, error: str) -> None:
+def test_an_annotation_without_meaning_is_refused(name: str, value: str, error: str) -> None:
     expected = [f"metadata.annotations[{PREFIX}{name}]: {error}"]
     sent = annotated(**{name: value})
     assert errors_of(sent) == expected
@@ -56,13 +56,13 @@ def test_what_means_nothing_is_refused(name: str, value: str, error: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "value", "_"), WRONG)
-def test_what_is_stored_already_is_let_be(name: str, value: str, _: str) -> None:
+def test_a_stored_annotation_is_not_checked_again(name: str, value: str, _: str) -> None:
     stored = annotated(**{name: value})
     assert errors_of({**stored}, old=stored) == []
     assert errors_of(annotated(), old=stored) == []  # taking it away
 
 
-def test_all_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     errors = errors_of(annotated(retryLimit="x", admissionGracePeriodDuration="y"))
     assert [error.partition(": ")[0] for error in errors] == [
         f"metadata.annotations[{PREFIX}admissionGracePeriodDuration]",

@@ -133,7 +133,9 @@ OF_JOB_SET = f"{HERE}.spec.replicatedJobs[0].template.spec"
         ),
     ],
 )
-def test_what_restarts_first(template: dict[str, Any], says: list[str]) -> None:
+def test_a_restart_before_the_annotation_applies_is_warned_of(
+    template: dict[str, Any], says: list[str]
+) -> None:
     made = component(template)
     if template["kind"] == "MPIJob":  # the webhook's mutation declares them
         made["podSets"] = [{"path": "template.spec.mpiReplicaSpecs.Launcher.template"}]

@@ -28,11 +28,11 @@ def test_other_values_are_refused(value: str) -> None:
     ]
 
 
-def test_what_has_no_pods_can_be_kept() -> None:
+def test_a_component_without_pods_can_be_kept() -> None:
     assert errors_of(beside_a_pod(SERVICE, keep="true")) == []
 
 
-def test_what_has_pods_cannot_be_kept() -> None:
+def test_a_component_with_pods_cannot_be_kept() -> None:
     assert errors_of(beside_a_pod(POD, keep="false")) == []
     assert errors_of(beside_a_pod(POD, keep="true")) == [
         f"{KEEP}: Forbidden: only a component without pods can be kept: "
@@ -41,11 +41,11 @@ def test_what_has_pods_cannot_be_kept() -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, {}, {f"{PREFIX}helper": 5}])
-def test_what_is_no_annotation_is_the_schemas_to_refuse(annotations: Any) -> None:
+def test_malformed_annotations_are_refused_by_the_schema(annotations: Any) -> None:
     assert errors_of(appwrapper(component(POD, annotations=annotations))) == []
 
 
-def test_on_update_only_what_changes_is_looked_at() -> None:
+def test_an_update_checks_only_changed_annotations() -> None:
     stored = beside_a_pod(POD, helper="yes", keep="true")
     assert errors_of(stored, old=stored) == []
     assert errors_of(beside_a_pod(POD), old=stored) == []

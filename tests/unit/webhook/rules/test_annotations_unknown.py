@@ -33,7 +33,7 @@ NEAREST = "unknown, so it does nothing; the nearest known one is"
         ),
     ],
 )
-def test_of_an_appwrapper(name: str, says: str) -> None:
+def test_unknown_annotations_of_an_appwrapper_are_warned_of(name: str, says: str) -> None:
     made, expected = annotated(**{name: "x"}), [f"metadata.annotations[{PREFIX}{name}]: {says}"]
     assert warnings_of(made) == expected
     assert warnings_of(made, old=appwrapper()) == expected
@@ -41,13 +41,13 @@ def test_of_an_appwrapper(name: str, says: str) -> None:
     assert warnings_of(made, old=made) == []
 
 
-def test_known_ones_and_those_of_others_are_let_be() -> None:
+def test_known_and_foreign_annotations_cause_no_warning() -> None:
     made = annotated(retryLimit="5", warmupGracePeriodDuration="1h")
     made["metadata"]["annotations"]["example.com/retrylimit"] = "x"
     assert warnings_of(made) == []
 
 
-def test_of_components_and_their_pod_sets() -> None:
+def test_unknown_annotations_of_components_and_pod_sets_are_warned_of() -> None:
     digest = {"submitted-digest": "x", "helpr": "true", "retryLimit": "5"}
     counted = {"tas-sub-group-count": "1", "tas-subgroup-count": "1", "keep": "true"}
     pod_sets = [{"path": "template", "annotations": prefixed(**counted)}]
@@ -103,7 +103,7 @@ OF_OTHERS = (
 
 
 @pytest.mark.parametrize("key", OF_OTHERS)
-def test_keys_of_others_are_let_be(key: str) -> None:
+def test_foreign_keys_of_components_cause_no_warning(key: str) -> None:
     made = appwrapper(component({**POD, "metadata": {"name": "p", "annotations": {key: "x"}}}))
     made["metadata"]["annotations"] = {key: "x"}
     assert warnings_of(made) == []
@@ -147,6 +147,6 @@ def many(count: int) -> dict[str, Any]:
         appwrapper(component(), *[component(SERVICE, annotations=many(1))] * 9_999),
     ],
 )
-def test_thousands_are_not_all_told(made: dict[str, Any]) -> None:
+def test_some_of_thousands_are_named(made: dict[str, Any]) -> None:
     """Each comparison takes time, and keys of components may be of any length."""
     assert len([each for each in warnings_of(made) if "unknown" in each]) == 10

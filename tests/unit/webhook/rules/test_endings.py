@@ -96,7 +96,7 @@ def refused(body: Any, known: Facts | None = None) -> list[str]:
         ),
     ],
 )
-def test_workers_end_with_the_master_where_nothing_is_said(spec: Any, added: Any) -> None:
+def test_without_a_policy_workers_end_with_the_master(spec: Any, added: Any) -> None:
     assert mutated(training(**spec)) == (added, (WARNING,))
 
 
@@ -242,7 +242,7 @@ def test_the_period_is_the_configured_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["RayCluster", "RayJob"])
-def test_each_template_of_a_cluster_is_judged(kind: str) -> None:
+def test_each_template_of_a_cluster_is_checked(kind: str) -> None:
     body = ray_job()
     cluster = body["spec"]["rayClusterSpec"]
     cluster["headGroupSpec"]["template"] = template(terminationGracePeriodSeconds=9999)
@@ -265,7 +265,7 @@ FREE = [
 
 
 @pytest.mark.parametrize("body", FREE)
-def test_what_uses_nothing_counted_is_as_free_as_before(body: Any) -> None:
+def test_a_template_without_counted_resources_is_allowed(body: Any) -> None:
     assert (mutated(body), refused(body)) == (([], ()), [])
 
 
@@ -273,17 +273,17 @@ def test_what_uses_nothing_counted_is_as_free_as_before(body: Any) -> None:
     "body", [training(), cleaned("None"), slow(9999), ray_job(ttlSecondsAfterFinished=9999)]
 )
 @pytest.mark.parametrize("known", [{"is_platform": True}, {"is_team_namespace": False}])
-def test_nobody_else_is_judged(body: Any, known: Any) -> None:
+def test_other_namespaces_are_not_checked(body: Any, known: Any) -> None:
     facts = replace(team_facts(), **known)
     assert (mutated(body, facts), refused(body, facts)) == (([], ()), [])
 
 
-def test_what_is_counted_by_configuration_counts() -> None:
+def test_resources_counted_by_configuration_are_checked() -> None:
     known = team_facts(counted_resources=("cpu",))
     assert mutated(training(CPU), known)[1] == (WARNING.replace("nvidia.com/gpu", "cpu"),)
 
 
-def test_not_every_pod_template_of_a_hostile_one_is_told() -> None:
+def test_some_pod_templates_of_a_hostile_object_are_named() -> None:
     role = {"replicas": 1, "template": template(terminationGracePeriodSeconds=9999)}
     body = cleaned("Running")
     body["spec"]["pytorchReplicaSpecs"] = {f"r{index}": role for index in range(90)}

@@ -168,7 +168,7 @@ def test_managed_by_cannot_change(before: str | None, after: str | None) -> None
     assert errors_of(new, old=old) == [f"spec.managedBy: Forbidden: cannot change{INSTEAD}"]
 
 
-def test_the_way_out_is_said_once() -> None:
+def test_the_next_step_is_named_once() -> None:
     old = appwrapper(component(POD), component(SERVICE))
     new = appwrapper(component(SERVICE), component(POD), managedBy="other")
     first, *others = errors_of(new, old=old)
@@ -185,7 +185,7 @@ def test_other_metadata_may_change() -> None:
     assert errors_of(new, old=STORED) == []
 
 
-def test_what_create_would_refuse_may_stay() -> None:
+def test_a_stored_field_that_create_would_refuse_may_stay() -> None:
     """A configuration change must not freeze what runs."""
     old = appwrapper(component({"apiVersion": "v1", "kind": "Node"}))
     assert errors_of(copy.deepcopy(old), old=old) == []

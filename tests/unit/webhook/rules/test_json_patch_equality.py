@@ -88,6 +88,6 @@ def test_equality_does_not_depend_on_the_side(left: Any, right: Any) -> None:
 
 
 @given(_JSON, _JSON)
-def test_what_is_identical_does_not_differ(left: Any, right: Any) -> None:
+def test_identical_values_do_not_differ(left: Any, right: Any) -> None:
     if is_identical(left, right):
         assert first_difference(left, right) is None

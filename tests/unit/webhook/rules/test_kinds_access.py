@@ -36,7 +36,7 @@ def test_another_version_of_a_kind_is_another_question() -> None:
         ([component([]), component({"kind": "Pod"}), None], {}, []),
     ],
 )
-def test_which_kinds_are_asked_about(
+def test_kinds_that_need_a_review(
     components: list[Any], config: dict[str, Any], kinds: list[str]
 ) -> None:
     created = request(appwrapper(*components))
@@ -57,7 +57,7 @@ def versions(count: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("count", "asked"), [(64, 64), (65, 0)])
-def test_the_api_server_is_asked_about_so_many_kinds_and_no_more(count: int, asked: int) -> None:
+def test_the_number_of_reviews_is_limited(count: int, asked: int) -> None:
     created = request(appwrapper(*versions(count)))
     assert len(kinds_to_review(created, AppWrapperConfig())) == asked
 
@@ -77,7 +77,7 @@ def test_the_api_server_is_asked_about_so_many_kinds_and_no_more(count: int, ask
         (65, {"user_rbac_admission_check": False}, []),
     ],
 )
-def test_what_was_not_asked_about_does_not_get_in(
+def test_a_kind_without_review_is_refused(
     count: int, config: dict[str, Any], errors: list[str]
 ) -> None:
     known = Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)

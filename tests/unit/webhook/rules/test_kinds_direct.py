@@ -32,7 +32,7 @@ def judged(
         ("jobset.x-k8s.io/JobSet", "JobSet.jobset.x-k8s.io"),
     ],
 )
-def test_what_may_be_wrapped_has_to_be(group_kind: str, named: str) -> None:
+def test_a_kind_that_can_be_wrapped_must_be_wrapped(group_kind: str, named: str) -> None:
     assert judged(group_kind) == Denied(
         {
             "status": "Failure",
@@ -51,7 +51,7 @@ def test_what_may_be_wrapped_has_to_be(group_kind: str, named: str) -> None:
     )
 
 
-def test_for_what_may_not_even_be_wrapped_the_message_says_what_may() -> None:
+def test_the_refusal_of_another_kind_names_the_kinds_that_can_be_wrapped() -> None:
     allowed = AllowedKinds(direct=("Service", "Secret"), wrapped=("Pod", "batch/Job"))
     denied = judged("apps/DaemonSet", allowed, name="")
     assert isinstance(denied, Denied)
@@ -72,7 +72,7 @@ def test_the_nearest_kind_that_may_be_wrapped_is_named() -> None:
 
 
 @pytest.mark.parametrize("group_kind", AllowedKinds().direct)
-def test_what_the_list_has_is_allowed(group_kind: str) -> None:
+def test_a_listed_kind_is_allowed(group_kind: str) -> None:
     assert judged(group_kind) == Allowed()
 
 
@@ -85,7 +85,7 @@ def test_a_kind_of_another_group_is_another_kind(group_kind: str) -> None:
     assert isinstance(judged(group_kind), Denied)
 
 
-def test_elsewhere_than_in_a_teams_namespace_everybody_creates_what_they_want() -> None:
+def test_outside_a_teams_namespace_every_kind_is_allowed() -> None:
     owner = {"kind": "AppWrapper", "name": "a", "uid": "1", "controller": True}
     owned = {"metadata": {"name": "mine", "ownerReferences": [owner]}}
     facts = Facts(AppWrapperConfig())
@@ -100,6 +100,6 @@ def test_the_platform_creates_what_it_wants() -> None:
     assert judged("Pod", is_platform=True) == Allowed()
 
 
-def test_whoever_may_do_everything_but_is_asked_about_all_the_same_is_refused() -> None:
+def test_an_admin_who_is_not_exempt_is_refused() -> None:
     """The registration spares admins; the rule knows nothing of them."""
     assert isinstance(judged("Pod", is_admin=True), Denied)

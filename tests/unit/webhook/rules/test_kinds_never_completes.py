@@ -40,16 +40,16 @@ def test_beside_what_completes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_alone_it_is_meant_to_run_for_ever(kind: str) -> None:
+def test_alone_an_endless_component_causes_no_warning(kind: str) -> None:
     assert warnings_of(appwrapper(endless(kind), component(SERVICE))) == []
     assert warnings_of(appwrapper(endless(kind), component(POD, annotations=HELPER))) == []
 
 
-def test_each_of_several_is_told() -> None:
+def test_each_of_several_endless_components_is_named() -> None:
     made = appwrapper(endless("RayCluster"), component(), endless("Deployment"))
     assert warnings_of(made) == [warning(0, "RayCluster"), warning(2, "Deployment")]
 
 
-def test_without_pods_it_keeps_nobody_waiting() -> None:
+def test_a_component_without_pods_causes_no_warning() -> None:
     bare = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": {}}
     assert warnings_of(appwrapper(component(), component(bare))) == []

@@ -8,12 +8,12 @@ SECRET = {
 }
 
 
-def test_a_secret_is_warned_of_without_a_word_of_what_is_in_it() -> None:
+def test_the_warning_of_a_secret_contains_none_of_its_data() -> None:
     assert warnings_of(appwrapper(component(), component(SECRET))) == [
         "spec.components[1]: every user who may read AppWrappers can read this Secret: create "
         "it outside the AppWrapper and refer to it by name"
     ]
 
 
-def test_what_is_no_secret() -> None:
+def test_other_kinds_cause_no_warning() -> None:
     assert warnings_of(appwrapper(component(), component(SERVICE))) == []

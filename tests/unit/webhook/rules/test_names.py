@@ -43,20 +43,20 @@ def test_dots_are_refused() -> None:
     assert errors(named(name="job.v2"), "job.v2") == expected
 
 
-def test_an_object_that_was_renamed_since_is_judged_by_its_own_name() -> None:
+def test_an_object_with_another_name_is_checked_by_its_own_name() -> None:
     """Another webhook before us may do that, and the request is named as before."""
     assert errors(named(name="a.b"), "job") == [f'metadata.name: Invalid value: "a.b": {NO_DOTS}']
     assert errors(named(name="job"), "a.b") == []
 
 
-def test_the_request_without_a_name_is_judged_by_the_object() -> None:
+def test_a_request_without_a_name_is_checked_by_the_object() -> None:
     assert errors(named(name="job.v2"), "") == [
         f'metadata.name: Invalid value: "job.v2": {NO_DOTS}'
     ]
 
 
 @pytest.mark.parametrize("generated", [True, False])
-def test_a_generated_name_is_judged_by_what_its_user_can_change(generated: bool) -> None:
+def test_a_generated_name_is_checked_by_its_prefix(generated: bool) -> None:
     """The API server has made the name by the time of validation."""
     fits, too_long = "a" * 56, "a" * 57
     assert errors(named(generateName=fits), fits + "x7k2p" if generated else "") == []
@@ -80,6 +80,6 @@ def test_a_name_beside_a_prefix_is_the_name() -> None:
     assert errors(made, "job") == []
 
 
-def test_what_the_api_server_refuses_itself_is_not_refused_twice() -> None:
+def test_a_name_that_the_api_server_refuses_is_not_refused_twice() -> None:
     assert errors_of(named()) == []
     assert errors(named(name="Job"), "Job") == []

@@ -24,7 +24,7 @@ def template(levels: int) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": nested(levels - 1)}
 
 
-def test_an_appwrapper_of_a_hundred_levels_is_judged() -> None:
+def test_an_appwrapper_of_a_hundred_levels_is_checked() -> None:
     assert too_deep(request(appwrapper(component(template(96)))), CONFIG) is None
 
 
@@ -37,7 +37,7 @@ def test_a_deeper_one_is_refused_by_its_place() -> None:
 
 
 @pytest.mark.parametrize("levels", [101, 250, 5000])
-def test_any_depth_can_be_told(levels: int) -> None:
+def test_any_depth_is_measured(levels: int) -> None:
     found = too_deep(request({"k" * 64: nested(levels - 1)}), CONFIG)
     assert found is not None
     assert found.path.startswith("k" * 63 + "...")
@@ -60,7 +60,7 @@ def test_a_creation_is_refused_before_any_other_rule() -> None:
     assert verdict.rules == ("depth",)
 
 
-def test_an_update_of_what_is_stored_so_deep_is_judged() -> None:
+def test_an_update_of_an_object_stored_so_deep_is_checked() -> None:
     """It came while the webhook was away; whoever annotates it now did not make it so."""
     stored = appwrapper(component(template(240)))
     annotated = stored | {"metadata": stored["metadata"] | {"annotations": {"note": "x"}}}

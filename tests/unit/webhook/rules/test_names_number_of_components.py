@@ -34,7 +34,7 @@ def too_many(count: int) -> str:
     return f"spec.components: Too many: {count}: must have at most 100 items: {SPLIT}"
 
 
-def test_a_hundred_are_judged_and_one_more_is_not() -> None:
+def test_a_hundred_components_are_checked_and_one_more_is_refused() -> None:
     assert refusal(of(100)) is None
     assert refusal(of(101)) == too_many(101)
 
@@ -51,7 +51,7 @@ def test_so_are_lists_below_them_all_together(key: str) -> None:
     )
 
 
-def test_what_was_stored_with_more_can_be_changed_otherwise() -> None:
+def test_an_object_stored_with_more_components_can_be_changed_otherwise() -> None:
     stored = of(150, podSets=150)
     assert refusal(of(150, podSets=150), old=stored) is None
     assert refusal(of(151), old=stored) == too_many(151)
@@ -60,7 +60,7 @@ def test_what_was_stored_with_more_can_be_changed_otherwise() -> None:
 
 
 @pytest.mark.parametrize("components", [None, "x", {}, [None] * 100, [{"podSets": "x" * 200}]])
-def test_what_is_no_list_is_not_counted(components: Any) -> None:
+def test_a_field_that_is_no_list_is_not_counted(components: Any) -> None:
     made = appwrapper()
     made["spec"]["components"] = components
     assert refusal(made) is None
@@ -74,7 +74,7 @@ async def test_nothing_is_found_out_for_what_is_refused_first() -> None:
             assert isinstance(await judged(each), Denied)
 
 
-async def test_what_is_being_deleted_is_never_refused() -> None:
+async def test_an_object_that_is_being_deleted_is_never_refused() -> None:
     stored = of(2)
     stored["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z"
     judge = Judge(KnownFacts(facts()))
@@ -82,7 +82,7 @@ async def test_what_is_being_deleted_is_never_refused() -> None:
         assert not isinstance(await judged(request(of(101), old=stored)), Denied)
 
 
-async def test_nobody_elses_objects_are_counted() -> None:
+async def test_lists_of_other_objects_are_not_counted() -> None:
     pod = {**POD, "spec": {"components": [{}] * 101}}
     judge = Judge(KnownFacts(facts()))
     assert not isinstance(await judge.mutate(request(pod, group_kind="Pod")), Denied)

@@ -68,7 +68,7 @@ def test_an_update_may_change_what_was_stored_larger_but_not_enlarge_it_much() -
     assert refusal(of_size(MOST + 1), old=of_size(500)) == [error(MOST + 1, MOST)]
 
 
-def test_what_has_no_component_is_named_as_a_whole() -> None:
+def test_without_components_the_whole_object_is_named() -> None:
     made = {**appwrapper(), "spec": {"components": "x" * 5000}}
     [told] = refusal(made, max_object_size=5000)
     assert told.startswith("spec: Too long: the AppWrapper has 5")

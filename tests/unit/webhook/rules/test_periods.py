@@ -42,9 +42,7 @@ def test_each_is_lowered_to_its_own_limit_with_a_warning(period: Any) -> None:
 @pytest.mark.parametrize(
     ("sent", "stored"), [("24h", "24h"), ("1440m", "1440m"), ("1d", "24h"), ("0.5d", "12h")]
 )
-def test_up_to_the_limit_only_days_are_rewritten_and_nobody_is_warned(
-    sent: str, stored: str
-) -> None:
+def test_up_to_the_limit_only_days_are_rewritten_without_warning(sent: str, stored: str) -> None:
     made = annotated(warmupGracePeriodDuration=sent)
     for config in ({}, REJECT):
         assert created(made, **config) == {WARMUP: stored}
@@ -70,7 +68,7 @@ def test_under_reject_nothing_is_lowered() -> None:
 
 
 @pytest.mark.parametrize("sent", ["soon", "", "-1h", 5, None])
-def test_what_is_malformed_is_left_to_validation(sent: Any) -> None:
+def test_a_malformed_period_is_left_to_validation(sent: Any) -> None:
     made = annotated(warmupGracePeriodDuration=sent)
     assert created(made) == {WARMUP: sent}
 

@@ -46,7 +46,7 @@ def test_its_period_is_lowered_to_the_operators_own() -> None:
 
 
 @pytest.mark.parametrize("forceful", ["10m", "5s", "0s", None])
-def test_up_to_it_nothing_is_said(forceful: str | None) -> None:
+def test_up_to_the_limit_no_warning_follows(forceful: str | None) -> None:
     assert stored(made(forceful)) == forceful
     assert warnings_of(made(forceful)) == []
     assert errors_of(made(forceful), **REJECT) == []
@@ -75,7 +75,7 @@ def test_the_label_may_come_later() -> None:
     assert errors_of(made(), old=old, **REJECT) == [REFUSED]
 
 
-def test_what_is_stored_with_both_is_no_news() -> None:
+def test_a_stored_object_with_both_causes_no_warning() -> None:
     """It came before there was this limit."""
     for config in ({}, REJECT):
         assert patch_of(made(), old=made(), **config) == []
@@ -96,7 +96,7 @@ def test_what_is_stored_with_both_is_no_news() -> None:
         ("Suspending", False),
     ],
 )
-def test_nobody_takes_the_label_off_while_there_are_pods(phase: str, *, free: bool) -> None:
+def test_the_label_cannot_be_removed_while_pods_exist(phase: str, *, free: bool) -> None:
     """Kueue lets it change as soon as it has suspended the AppWrapper."""
     errors = errors_of(made("10m", timed=False), old=made("10m", phase=phase))
     refused = (

@@ -68,5 +68,7 @@ def test_a_users_own_declaration_stands() -> None:
         {**MPI, "apiVersion": "kubeflow.org/v1alpha2"},
     ],
 )
-def test_what_cannot_be_told_is_left_for_validation(template: dict[str, Any]) -> None:
+def test_pod_sets_that_cannot_be_determined_are_left_to_validation(
+    template: dict[str, Any],
+) -> None:
     assert pod_sets_of(component(template)) == [None]

@@ -87,7 +87,7 @@ def test_one_pod_template_is_one_pod_set_however_its_path_is_spelt() -> None:
     ]
 
 
-def test_more_pod_sets_than_any_kueue_holds_are_not_looked_at() -> None:
+def test_more_pod_sets_than_kueue_accepts_are_not_checked() -> None:
     driver = {"path": "template.spec.driver"}
     hundred = errors_of(appwrapper(component(SPARK, podSets=[driver] * 100)), **ANY_KIND)
     assert hundred[-1] == (
@@ -249,7 +249,9 @@ def mpi_job(version: str = "v2beta1") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("template", [leader_worker_set(), mpi_job(), mpi_job("v1")])
-def test_what_mutation_has_declared_is_accepted_in_silence(template: dict[str, Any]) -> None:
+def test_pod_sets_that_mutation_declared_are_accepted_without_warning(
+    template: dict[str, Any],
+) -> None:
     submitted = appwrapper(component(template))
     mutated = jsonpatch.apply_patch(submitted, patch_of(submitted))
     assert errors_of(mutated) == []
@@ -272,7 +274,7 @@ def test_what_mutation_has_declared_is_accepted_in_silence(template: dict[str, A
         ),
     ],
 )
-def test_what_the_user_declares_otherwise_stands_with_a_warning(
+def test_another_declaration_of_the_user_is_kept_with_a_warning(
     template: dict[str, Any], declared: Any, expected: str
 ) -> None:
     submitted = appwrapper(component(template, podSets=declared))
@@ -293,7 +295,7 @@ def test_the_order_and_pod_sets_without_pods_make_no_difference() -> None:
     assert [text for text in warnings_of(submitted) if "podSets" in text] == []
 
 
-def test_beside_an_error_nobody_is_warned() -> None:
+def test_beside_an_error_no_warning_follows() -> None:
     submitted = appwrapper(component(leader_worker_set(), podSets=[{"path": "template.x"}]))
     assert len(errors_of(submitted)) == 1
     assert [text for text in warnings_of(submitted) if "podSets" in text] == []

@@ -125,7 +125,7 @@ def test_the_other_mistakes_of_an_unreadable_component_are_shown_with_it() -> No
     ]
 
 
-def test_an_unreadable_component_is_not_said_to_have_no_pods() -> None:
+def test_an_unreadable_component_does_not_count_as_without_pods() -> None:
     [only] = errors_of(appwrapper(component(ray("RayCluster", 1, "v1alpha1"))))
     assert only == f'{TEMPLATE}.apiVersion: Unsupported value: "ray.io/v1alpha1": use ray.io/v1'
     mpi_job = component(mpi(1, "v1alpha2"))

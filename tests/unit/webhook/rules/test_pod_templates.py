@@ -80,7 +80,7 @@ def test_only_pods_that_ask_for_the_resource_get_the_affinity() -> None:
     assert affinities == [add(f"{ROLES}/Worker/template/spec/affinity", AFFINITY)]
 
 
-def test_what_is_there_already_costs_no_operation() -> None:
+def test_fields_that_exist_already_cause_no_operation() -> None:
     pod = {
         **POD,
         "metadata": {"labels": {LABEL: "job"}},

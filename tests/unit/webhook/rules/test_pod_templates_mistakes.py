@@ -99,7 +99,7 @@ def test_pod_sets_beside_the_inferred_ones_are_another_rules_to_report() -> None
     assert errors_of(other) == []
 
 
-def test_a_pod_template_that_is_named_twice_is_judged_once() -> None:
+def test_a_pod_template_that_is_named_twice_is_checked_once() -> None:
     declared = [{"path": f"template.spec.list[{index}]"} for index in ("0", "00", "0")]
     assert errors_of(component(spark(list=[{"spec": WRONG}]), podSets=declared)) == [
         "spec.components[0].template.spec.list[0].spec.containers[0].imagee: Invalid value: "
@@ -119,7 +119,7 @@ def test_a_pod_template_that_is_named_twice_is_judged_once() -> None:
         component({**POD, "spec": []}),
     ],
 )
-def test_what_is_no_pod_template_at_all_is_another_rules_to_report(reported_elsewhere: Any) -> None:
+def test_a_missing_pod_template_is_reported_by_another_rule(reported_elsewhere: Any) -> None:
     assert errors_of(reported_elsewhere) == []
 
 
@@ -137,7 +137,7 @@ def unknown_fields(count: int) -> dict[str, Any]:
         (50_000, ["its pod templates have at least 980 more fields that cannot be decoded"]),
     ],
 )
-def test_of_many_errors_the_first_twenty_are_told_and_the_rest_is_counted(
+def test_the_first_twenty_of_many_errors_are_named_and_the_others_counted(
     count: int, rest: list[str]
 ) -> None:
     errors = errors_of(component(unknown_fields(count)), component(unknown_fields(1)))
@@ -153,6 +153,6 @@ def test_of_many_errors_the_first_twenty_are_told_and_the_rest_is_counted(
     ]
 
 
-def test_without_a_schema_nothing_is_judged_and_nothing_gets_in() -> None:
+def test_without_a_schema_every_request_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="without knowing the schema of pods"):
         list(check_pod_templates(submission(component())))

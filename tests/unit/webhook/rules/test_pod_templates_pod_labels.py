@@ -57,7 +57,7 @@ ROLES = {"Master": {"template": template(labelled=True)}, "Worker": {"template":
         ),
     ],
 )
-def test_what_is_created_directly_claims_no_appwrapper(body: Any, path: str) -> None:
+def test_an_object_created_directly_cannot_claim_an_appwrapper(body: Any, path: str) -> None:
     assert direct_errors(body) == [f"{path}{TAKEN}"]
 
 
@@ -67,7 +67,7 @@ def test_other_labels_are_free() -> None:
     )
 
 
-def test_where_nothing_overwrites_them_they_are_refused_in_what_is_wrapped() -> None:
+def test_labels_that_mutation_does_not_overwrite_are_refused_in_components() -> None:
     body = made(
         "RayJob",
         rayClusterSpec=ray(labels={OURS: "victim"}),

@@ -42,7 +42,7 @@ def test_a_queued_appwrapper_gets_no_controller(stored: list[Any], sent: list[An
     assert errors_of(owned(*sent), old=owned(*stored)) == REFUSED
 
 
-def test_nor_does_any_in_a_teams_namespace() -> None:
+def test_an_owner_in_a_teams_namespace_is_refused() -> None:
     assert errors_of(owned(OWNER, labels={}), old=owned(labels={}), known=TEAM) == REFUSED
 
 

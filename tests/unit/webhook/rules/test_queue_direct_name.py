@@ -57,7 +57,7 @@ def test_a_queue_name_of_the_users_own_stays() -> None:
     assert queue_of(team(), labels={QUEUE: "mine"}) == []
 
 
-def test_what_a_controller_made_has_its_owners_queue() -> None:
+def test_an_owned_object_gets_no_queue_of_its_own() -> None:
     assert queue_of(team(), ownerReferences=[OWNER, {**OWNER, "controller": True}]) == []
 
 

@@ -47,5 +47,5 @@ def test_operators_make_parts_of_what_they_control() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Service", "workload.codeflare.dev/AppWrapper"])
-def test_what_kueue_does_not_start_may_have_any_owner(kind: str) -> None:
+def test_a_kind_that_kueue_ignores_may_have_any_owner(kind: str) -> None:
     assert reasons(kind, {**OWNER, "controller": True}) == []

@@ -17,7 +17,7 @@ TEAM = replace(ANYWHERE, is_team_namespace=True)
 @pytest.mark.parametrize("known", [ANYWHERE, TEAM, replace(TEAM, is_admin=True)])
 @pytest.mark.parametrize("suspend", [True, False])
 @pytest.mark.parametrize("labels", [USER, {**USER, QUEUE: ""}])
-def test_nobody_drops_or_empties_the_queue_name(
+def test_the_queue_name_cannot_be_dropped_or_emptied(
     labels: dict[str, str], suspend: bool, known: Facts
 ) -> None:
     old = appwrapper(labels={**USER, QUEUE: "stored"}, suspend=suspend)

@@ -14,10 +14,10 @@ REQUIRED = (
 
 
 @pytest.mark.parametrize("labels", [None, {}, {QUEUE: ""}, {QUEUE: None}, {"other": "q"}])
-def test_nobody_in_a_teams_namespace_runs_without_quota(labels: Any) -> None:
+def test_in_a_teams_namespace_a_queue_name_is_required(labels: Any) -> None:
     assert errors_of(appwrapper(labels=labels), known=TEAM) == [REQUIRED]
     assert errors_of(appwrapper(labels=labels)) == []  # elsewhere it is Kueue's to decide
 
 
-def test_a_named_queue_is_kueues_to_judge() -> None:
+def test_any_named_queue_is_accepted() -> None:
     assert errors_of(appwrapper(labels={QUEUE: "q"}), known=TEAM) == []

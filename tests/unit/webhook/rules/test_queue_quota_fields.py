@@ -98,13 +98,13 @@ def test_leaving_the_queue_does_not_help(labels: dict[str, str]) -> None:
     assert updated(WAITING, new)[0] == WAITING
 
 
-def test_forged_infos_of_a_suspension_are_put_back() -> None:
+def test_forged_pod_set_infos_of_a_suspension_are_restored() -> None:
     after, warnings = updated(RUNNING, state(True, FORGED))
     assert (after, warnings) == (state(True, INFOS), (NOT_WRITTEN,))
 
 
 @pytest.mark.parametrize("infos", [ABSENT, None, [], INFOS])
-def test_whoever_suspends_may_clear_them(infos: object) -> None:
+def test_a_suspension_may_clear_pod_set_infos(infos: object) -> None:
     new = state(True, infos)
     assert updated(RUNNING, new) == (new, ())
 
@@ -140,7 +140,7 @@ def test_kueue_does_as_it_likes(old: dict[str, Any], new: dict[str, Any], known:
         (RUNNING, state(ABSENT, FORGED)),
     ],
 )
-def test_what_an_admin_states_is_done(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_changes_of_an_admin_are_kept(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert updated(old, new, replace(TEAM, is_admin=True)) == (new, ())
     assert needs_admin_answer(request(new, old=old), TEAM.config)
 
@@ -153,7 +153,7 @@ def test_what_an_admin_states_is_done(old: dict[str, Any], new: dict[str, Any]) 
         (RUNNING, state(ABSENT, []), ()),
     ],
 )
-def test_what_an_admin_leaves_out_is_put_back(
+def test_fields_that_an_admin_omits_are_restored(
     old: dict[str, Any], new: dict[str, Any], warnings: tuple[str, ...]
 ) -> None:
     """`kubectl replace` of a file starts nothing and disturbs nothing, whoever types it."""
@@ -177,9 +177,7 @@ def test_without_a_queue_it_belongs_to_its_user(new: dict[str, Any]) -> None:
         pytest.param(WAITING, appwrapper(suspend=True), id="another number of components"),
     ],
 )
-def test_nobody_is_asked_about_admins_without_need(
-    old: dict[str, Any], new: dict[str, Any]
-) -> None:
+def test_admin_rights_are_reviewed_only_if_needed(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert not needs_admin_answer(request(new, old=old), NOWHERE.config)
 
 

@@ -68,7 +68,7 @@ def result(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     return after
 
 
-def test_the_file_first_submitted_is_put_back_as_stored() -> None:
+def test_the_submitted_file_is_restored_to_the_stored_components() -> None:
     assert patch_of(copy.deepcopy(FILE), old=RUNNING) == [
         {"op": "add", "path": "/spec/components/1/template", "value": INJECTED},
         {"op": "add", "path": "/spec/components/1/podSets", "value": PATHS},
@@ -108,7 +108,7 @@ def test_nothing_is_added_that_is_not_stored() -> None:
         pytest.param({"b": True, "a": 1}, id="keys in another order"),
     ],
 )
-def test_another_spelling_of_the_template_is_put_back(spelling: dict[str, Any]) -> None:
+def test_another_spelling_of_the_template_is_restored(spelling: dict[str, Any]) -> None:
     old = appwrapper(component({**SERVICE, "spec": {"a": 1, "b": True}}))
     assert is_identical(result(appwrapper(component({**SERVICE, "spec": spelling})), old), old)
 
@@ -141,7 +141,7 @@ def test_annotations_of_pod_sets_stay_as_sent(sent: list[Any], kept: list[Any]) 
         ([["path", 1]], [{"path": "path"}]),
     ],
 )
-def test_malformed_pod_sets_of_the_stored_one_are_put_back(stored: Any, sent: Any) -> None:
+def test_malformed_pod_sets_of_the_stored_object_are_restored(stored: Any, sent: Any) -> None:
     """Found by fuzzing: the schema keeps them out, but nothing here relies on that."""
     old, new = appwrapper(component(podSets=stored)), appwrapper(component(podSets=sent))
     assert jsonpatch.apply_patch(new, patch_of(new, old=old)) == old
@@ -185,7 +185,7 @@ def test_declared_pod_sets_of_the_file_are_those_of_its_digest() -> None:
     assert result(appwrapper(component(SERVICE), submitted), old) == old
 
 
-def test_whoever_suspends_clears_pod_set_infos_and_nothing_else() -> None:
+def test_a_suspension_clears_pod_set_infos_and_nothing_else() -> None:
     suspending = {**FILE, "spec": {**FILE["spec"], "suspend": True}}
     after = result(suspending, RUNNING)
     expected = copy.deepcopy(RUNNING)
@@ -240,7 +240,7 @@ def test_components_that_validation_will_refuse_are_left_alone(components: objec
     assert errors_of(new, old=RUNNING) != []
 
 
-def test_components_that_changed_places_are_not_put_back() -> None:
+def test_components_in_another_order_are_not_restored() -> None:
     new = appwrapper(component(POD), component(SERVICE))
     assert patch_of(new, old=RUNNING) == []
 
@@ -265,9 +265,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES, _VALUES)
-def test_what_is_not_put_back_is_refused_and_what_is_put_back_is_as_stored(
-    one: Any, other: Any
-) -> None:
+def test_components_are_either_restored_as_stored_or_refused(one: Any, other: Any) -> None:
     old = appwrapper(component({**SERVICE, "spec": one}))
     old["spec"]["components"][0]["annotations"] = digest(component({**SERVICE, "spec": one}))
     new = appwrapper(component({**SERVICE, "spec": other}))

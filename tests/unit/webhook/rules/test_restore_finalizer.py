@@ -31,7 +31,9 @@ def with_finalizers(finalizers: object) -> dict[str, Any]:
         pytest.param([OURS], [{}, "a"], [OURS, {}, "a"], id="malformed inside"),
     ],
 )
-def test_our_finalizer_is_put_back(stored: list[str], sent: object, kept: list[str]) -> None:
+def test_the_operators_finalizer_is_restored(
+    stored: list[str], sent: object, kept: list[str]
+) -> None:
     new, old = with_finalizers(sent), with_finalizers(stored)
     assert patch_of(new, old=old) == [{"op": "add", "path": "/metadata/finalizers", "value": kept}]
 

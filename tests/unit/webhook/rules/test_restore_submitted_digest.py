@@ -26,12 +26,12 @@ def test_every_component_is_remembered_as_it_was_submitted() -> None:
 
 
 @pytest.mark.parametrize("written", ["x", FORGED, FORGED.upper() + "\n", "", 7, None])
-def test_what_the_user_wrote_there_is_overridden(written: Any) -> None:
+def test_a_digest_written_by_the_user_is_overwritten(written: Any) -> None:
     forged = component(POD, annotations={DIGEST: written})
     assert annotations_of(forged) == [{DIGEST: component_digest(component(POD))}]
 
 
-def test_what_went_through_mutation_before_keeps_its_own() -> None:
+def test_an_object_that_was_mutated_before_keeps_its_digest() -> None:
     submitted = appwrapper(component(POD), component(SERVICE))
     once = jsonpatch.apply_patch(submitted, patch_of(submitted, scheduler_name="gang"))
     assert patch_of(once, scheduler_name="gang") == []

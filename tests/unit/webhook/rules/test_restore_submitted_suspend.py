@@ -55,7 +55,7 @@ def test_only_what_is_submitted_suspended_is_marked(spec: dict[str, Any]) -> Non
     assert warnings_of(created(SUSPENDED)) == []
 
 
-def test_its_file_again_suspends_nothing_and_says_so() -> None:
+def test_the_same_file_again_suspends_nothing_and_warns() -> None:
     old = started(SUSPENDED)
     assert after(SUSPENDED, old) == old
     assert warnings_of(SUSPENDED, old=old) == [PUT_BACK]
@@ -74,7 +74,7 @@ def test_the_file_of_a_queued_one_again_suspends_nothing_and_names_what_stops_it
     assert warnings_of(after(sent, old), old=old) == []
 
 
-def test_whoever_suspends_what_is_stored_suspends_it() -> None:
+def test_a_change_of_the_stored_object_suspends_it() -> None:
     """As `kubectl patch` does: the components come as they are stored."""
     old = started(SUSPENDED)
     sent = copy.deepcopy(old)
@@ -94,7 +94,7 @@ def test_a_file_that_is_stored_as_it_is_suspends() -> None:
     assert warnings_of(file, old=old) == []
 
 
-def test_a_file_that_did_not_say_it_before_suspends() -> None:
+def test_a_file_with_a_new_suspend_field_suspends() -> None:
     old = started(appwrapper())
     assert after(SUSPENDED, old)["spec"]["suspend"] is True
     assert warnings_of(SUSPENDED, old=old) == []
@@ -119,7 +119,7 @@ def test_its_file_with_another_queue_suspends(labels: dict[str, str], suspends: 
     assert after(sent, old)["spec"].get("suspend", False) is suspends
 
 
-def test_what_has_no_digest_may_be_suspended_by_any_file() -> None:
+def test_an_object_without_digest_is_suspended_by_any_file() -> None:
     old = started(SUSPENDED)
     del old["spec"]["components"][0]["annotations"]
     assert after(SUSPENDED, old)["spec"]["suspend"] is True

@@ -29,7 +29,7 @@ def test_each_template_comes_once_with_its_field_path() -> None:
     assert list(pod_templates(parsed(component(POD)))) == [("spec.components[0].template", POD)]
 
 
-def test_what_cannot_be_told_is_left_out() -> None:
+def test_components_whose_pods_cannot_be_determined_are_omitted() -> None:
     assert [path for path, _ in pod_templates(of_roles("7", "x", "1"))] == [
         "spec.components[0].template.spec.roles[1]"
     ]

@@ -52,7 +52,9 @@ def test_the_group_of_a_component_is_known(api_version: str, group: str) -> None
         ],
     ],
 )
-def test_what_names_no_resource_is_refused(key: str, value: str, detail: str) -> None:
+def test_a_version_or_kind_that_names_no_resource_is_refused(
+    key: str, value: str, detail: str
+) -> None:
     """It would become part of a path when the API server is asked about it."""
     template = {"apiVersion": "v1", "kind": "Pod"} | {key: value}
     components, errors = components_of(appwrapper(component(template)))

@@ -134,7 +134,7 @@ def with_cpu(body: Any) -> Any:
 
 
 @pytest.mark.parametrize(("body", "path", "where_wrapped", "where_direct"), CASES)
-def test_of_cpu_alone_there_is_a_warning(
+def test_uncounted_cpu_alone_causes_a_warning(
     body: Any, path: str, where_wrapped: str, where_direct: str
 ) -> None:
     """Those that are certain, and could be counted, are refused where they are wrapped, as ever."""
@@ -169,12 +169,12 @@ def test_of_cpu_alone_there_is_a_warning(
              pytorchReplicaSpecs={"Worker": WORKERS}),
     ],
 )  # fmt: skip
-def test_what_is_counted_is_free(body: Any) -> None:
+def test_counted_resources_are_allowed(body: Any) -> None:
     assert wrapped(body) == []
     assert direct(body) == ([], [])
 
 
-def test_what_an_operator_of_the_platform_makes_is_not_judged() -> None:
+def test_objects_of_platform_operators_are_not_checked() -> None:
     body = CASES[0][0]
     assert direct(body, known=replace(team_facts(), is_platform=True)) == ([], [])
     assert direct(body, known=replace(team_facts(), is_team_namespace=False)) == ([], [])

@@ -49,7 +49,7 @@ def sidecar(resources: Any, policy: Any = "Always") -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
-def test_what_kueue_does_not_see(kind: str, fields: Any, says: list[str]) -> None:
+def test_resources_that_kueue_does_not_count(kind: str, fields: Any, says: list[str]) -> None:
     spec = {**POD["spec"], **fields}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
     template, path = {

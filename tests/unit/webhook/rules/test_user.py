@@ -30,7 +30,7 @@ def test_name_and_id_of_the_request_become_labels() -> None:
     assert labels_set_for(User("alice", "42")) == {USER: "alice", USERID: "42"}
 
 
-def test_the_exact_name_stands_in_an_annotation() -> None:
+def test_an_annotation_contains_the_exact_name() -> None:
     made = appwrapper()
     made["metadata"]["annotations"] = {BY: "somebody else", "note": "x"}
     verdict = chain.mutate(request(made, user=User("oidc:ü@example.com", "")), facts())
@@ -42,7 +42,7 @@ def test_the_exact_name_stands_in_an_annotation() -> None:
     } in verdict.patch
 
 
-def test_identities_that_are_cut_alike_are_told_apart() -> None:
+def test_identities_with_equal_prefixes_are_distinguished() -> None:
     """As an identity provider makes them: its address, then who it is."""
     issuer = "https://login.example.com/realms/research-and-development/users#"
     one, other = as_label_value(f"{issuer}alice"), as_label_value(f"{issuer}bob")
@@ -54,7 +54,7 @@ def test_no_id_is_an_empty_label() -> None:
     assert labels_set_for(User("alice", "")) == {USER: "alice", USERID: ""}
 
 
-def test_what_the_user_wrote_is_overridden() -> None:
+def test_a_user_label_written_by_the_user_is_overwritten() -> None:
     labels = {USER: "bob", USERID: "1", "team": "a"}
     assert patch_of(appwrapper(labels=labels), under=LABELS) == [
         {"op": "add", "path": "/metadata/labels/workload.codeflare.dev~1user", "value": "alice"},
@@ -62,7 +62,7 @@ def test_what_the_user_wrote_is_overridden() -> None:
     ]
 
 
-def test_what_is_right_already_costs_no_operation() -> None:
+def test_correct_labels_cause_no_operation() -> None:
     assert patch_of(appwrapper(labels={USER: "alice", USERID: "42"}), under=LABELS) == []
 
 

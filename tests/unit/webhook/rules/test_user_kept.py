@@ -38,7 +38,7 @@ def never(group: str, key: str, kept: str) -> str:
     )
 
 
-def test_an_update_that_names_somebody_else_is_put_right_with_a_warning() -> None:
+def test_an_update_that_names_another_user_is_corrected_with_a_warning() -> None:
     sent = appwrapper(labels={USER: "mallory", USERID: "0"})
     sent["metadata"]["annotations"] = {BY: "mallory"}
     assert jsonpatch.apply_patch(sent, patch_of(sent, old=stored())) == stored()
@@ -49,7 +49,7 @@ def test_an_update_that_names_somebody_else_is_put_right_with_a_warning() -> Non
     ]
 
 
-def test_the_exact_name_comes_back_without_a_word() -> None:
+def test_the_exact_name_is_restored_without_a_warning() -> None:
     sent = stored(note="x")
     del sent["metadata"]["annotations"][BY]
     assert jsonpatch.apply_patch(sent, patch_of(sent, old=stored())) == stored(note="x")

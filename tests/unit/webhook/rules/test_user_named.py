@@ -26,11 +26,13 @@ def warning(key: str, value: str, group: str = "labels") -> str:
         ({USER: 5}, []),  # the API server rejects it
     ],
 )
-def test_a_file_that_names_somebody_else(labels: dict[str, Any], says: list[str]) -> None:
+def test_a_file_that_names_another_user_causes_a_warning(
+    labels: dict[str, Any], says: list[str]
+) -> None:
     assert warnings_of(appwrapper(labels=labels)) == says
 
 
-def test_an_annotation_that_names_somebody_else() -> None:
+def test_an_annotation_that_names_another_user_causes_a_warning() -> None:
     made = appwrapper()
     made["metadata"]["annotations"] = {BY: "bob"}
     assert warnings_of(made) == [warning(BY, '"alice"', "annotations")]

@@ -70,7 +70,7 @@ async def test_an_unfinished_one_gives_way_the_oldest_first(bodies: Bodies) -> N
     assert (await second.end(), await third.end()) == (3 * SMALL, 2 * SMALL)
 
 
-async def test_one_whose_time_is_just_up_gives_way_without_harm_to_whoever_asks(
+async def test_an_expired_upload_is_evicted_without_harm_to_the_new_one(
     bodies: Bodies,
 ) -> None:
     silent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -96,7 +96,7 @@ async def test_complete_ones_do_not_give_way_so_others_wait_for_their_answers(
     assert await other.end() == 2 * SMALL
 
 
-async def test_what_is_held_is_given_back_by_whoever_is_cut_off(bodies: Bodies) -> None:
+async def test_an_aborted_upload_releases_its_bytes(bodies: Bodies) -> None:
     for _ in range(5):
         gone = Sender(bodies)
         await gone.send(4)
@@ -110,7 +110,7 @@ async def test_what_is_held_is_given_back_by_whoever_is_cut_off(bodies: Bodies) 
     assert await after.end() == 4 * SMALL
 
 
-async def test_large_ones_are_judged_in_turn() -> None:
+async def test_large_reviews_are_decoded_one_after_the_other() -> None:
     turns, order = Turns(10), list[int]()
 
     async def judge(number: int, size: int, until: asyncio.Event) -> None:
@@ -155,7 +155,7 @@ async def test_between_two_large_ones_others_are_answered() -> None:
     assert order[first + 1 : second].count("small") >= 3
 
 
-async def test_who_is_cut_off_between_gives_back_what_it_has() -> None:
+async def test_a_review_aborted_between_steps_releases_its_bytes() -> None:
     turns = Turns(10, rounds=3)
     beginning = asyncio.create_task(turns.begin(10))
     await asyncio.sleep(0)
@@ -164,7 +164,7 @@ async def test_who_is_cut_off_between_gives_back_what_it_has() -> None:
     await turns.begin(10)
 
 
-async def test_who_waits_too_long_for_its_turn_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_review_that_waits_too_long_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(10)
     await turns.begin(10)
     monkeypatch.setattr("webhook.serving.bodies.LONGEST_LINE", 0.0)
@@ -174,7 +174,7 @@ async def test_who_waits_too_long_for_its_turn_is_told(monkeypatch: pytest.Monke
     await turns.begin(10)
 
 
-async def test_who_leaves_the_line_keeps_nobody_waiting() -> None:
+async def test_a_review_that_leaves_the_line_delays_no_other() -> None:
     turns = Turns(10)
     await turns.begin(10)
     line = [asyncio.create_task(turns.begin(10)) for _ in range(3)]

@@ -62,7 +62,7 @@ async def test_who_waits_for_an_answer_stays_and_who_sends_half_a_request_does_n
     assert await busy.answer() == ANSWERED
 
 
-async def test_where_all_wait_for_an_answer_nobody_gets_in(replica: Replica) -> None:
+async def test_if_all_connections_wait_for_an_answer_no_other_is_accepted(replica: Replica) -> None:
     waiting = [await replica.busy() for _ in range(3)]
     late = await connected(replica)
     assert await closed(*waiting, late) == [False, False, False, True]

@@ -31,7 +31,7 @@ async def test_a_connection_that_brings_no_request_is_closed_in_the_end(
     assert client.was_closed
 
 
-async def test_one_byte_after_an_answer_does_not_hold_a_connection_for_ever(
+async def test_one_byte_after_an_answer_does_not_hold_a_connection_indefinitely(
     replica: Replica,
 ) -> None:
     client = await replica.connect()

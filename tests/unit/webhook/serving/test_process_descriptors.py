@@ -17,7 +17,7 @@ def test_the_limit_becomes_the_highest_that_is_allowed() -> None:
         resource.setrlimit(KIND, before)
 
 
-def test_where_it_may_not_be_raised_the_process_goes_on(
+def test_without_the_right_to_raise_the_limit_the_process_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> None:

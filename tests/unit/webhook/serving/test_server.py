@@ -29,7 +29,9 @@ async def test_connections_stay_open_in_normal_times(replica: Replica) -> None:
     assert replica.server.problem() is None
 
 
-async def test_it_says_at_once_that_it_ends_and_serves_on(replica: Replica) -> None:
+async def test_during_a_shutdown_readiness_fails_at_once_and_requests_are_served(
+    replica: Replica,
+) -> None:
     before = await replica.connect()
     await before.ask()
     replica.server.drain()
@@ -52,7 +54,7 @@ async def test_a_request_in_flight_when_it_was_asked_to_end_closes_its_connectio
     assert client.was_closed
 
 
-async def test_nobody_new_gets_in_after_the_drain_period_and_idle_connections_go_last(
+async def test_after_the_drain_period_no_connection_is_accepted_and_idle_ones_close_last(
     replica: Replica,
 ) -> None:
     idle, busy = await replica.connect(), await replica.busy()
@@ -114,7 +116,7 @@ async def test_requests_in_flight_have_ten_seconds(
     await replica.running
 
 
-async def test_hurrying_ends_the_drain_period_but_not_requests_in_flight(
+async def test_a_second_signal_ends_the_drain_period_but_not_requests_in_flight(
     replica: Replica,
 ) -> None:
     client = await replica.busy()
@@ -130,7 +132,7 @@ async def test_hurrying_ends_the_drain_period_but_not_requests_in_flight(
     await replica.running
 
 
-async def test_hurrying_twice_waits_for_nobody(replica: Replica) -> None:
+async def test_a_third_signal_waits_for_no_request(replica: Replica) -> None:
     await replica.busy()
     replica.server.drain()
     await replica.passes(0.5)
@@ -200,7 +202,7 @@ async def test_asked_to_end_before_it_listens_it_never_does(ready: bool) -> None
         assert await server.may_listen(lambda: ready) is False
 
 
-async def test_a_port_that_somebody_took_meanwhile_is_an_error_that_names_it() -> None:
+async def test_a_port_that_another_process_took_meanwhile_is_named_in_the_error() -> None:
     with socket.socket() as foreign:
         foreign.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         foreign.bind(("127.0.0.1", 0))

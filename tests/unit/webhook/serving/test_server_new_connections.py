@@ -24,7 +24,7 @@ def connects(client: socket.socket, listening: socket.socket) -> bool:
     return bool(writable) and client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
 
 
-def test_nobody_new_connects_and_whoever_has_connected_is_served(listening: socket.socket) -> None:
+def test_new_connections_are_refused_and_existing_ones_served(listening: socket.socket) -> None:
     with socket.socket() as before, socket.socket() as after:
         assert connects(before, listening)
         stop_new_connections(listening)
@@ -35,7 +35,7 @@ def test_nobody_new_connects_and_whoever_has_connected_is_served(listening: sock
             assert served.recv(8) == b"question"
 
 
-def test_where_the_kernel_does_not_allow_it_a_line_says_so(
+def test_if_the_kernel_does_not_allow_it_a_line_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Forbidding(socket.socket):

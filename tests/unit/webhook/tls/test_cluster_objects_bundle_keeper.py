@@ -59,7 +59,7 @@ async def test_both_are_patched_though_one_fails() -> None:
     ]
 
 
-async def test_what_is_right_already_is_not_patched() -> None:
+async def test_a_correct_configuration_is_not_patched() -> None:
     found, client = keeper()
     await found.publish([(found.names[0], {"webhooks": []})], b"bundle")
     assert client.calls == []

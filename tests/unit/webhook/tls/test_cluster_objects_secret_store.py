@@ -44,7 +44,7 @@ async def test_an_empty_secret_has_empty_contents(fields: dict[str, Any]) -> Non
         ("x" * 50, None, "x" * 40),
     ],
 )
-async def test_what_an_admin_asks_for(
+async def test_the_request_of_an_admin_is_read(
     asked: str, request_: Request | None, unknown: str | None
 ) -> None:
     stored = await store(secret({ANNOTATION_ROTATE: asked}))[0].read()
@@ -60,7 +60,7 @@ async def test_no_secret_is_none_but_an_api_that_is_not_served_is_an_error() -> 
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_a_write_keeps_what_is_not_ours_and_the_version_that_was_read(answered: bool) -> None:
+async def test_a_write_keeps_foreign_data_and_the_read_version(answered: bool) -> None:
     annotations = {ANNOTATION_ROTATE: "leaf", "theirs": "stays"}
     raw = secret(annotations, type="Opaque", data={"theirs": "eA==", "rotation.json": "e30="})
     found, client = store(raw, update=[{}])

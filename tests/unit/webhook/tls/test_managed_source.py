@@ -63,7 +63,7 @@ async def test_a_restart_writes_nothing_and_serves_the_same() -> None:
     assert cluster.writes() == []
 
 
-async def test_of_two_replicas_one_makes_it_and_both_serve_it() -> None:
+async def test_one_of_two_replicas_creates_the_certificate_and_both_serve_it() -> None:
     cluster = Cluster()
     async with cluster.replica() as first, cluster.replica() as second:
         assert is_served(first, cluster)
@@ -124,7 +124,7 @@ async def test_a_leaf_is_renewed_when_it_is_due_though_nothing_happens() -> None
         assert is_served(source, cluster)
 
 
-async def test_drift_is_put_back_at_once_and_nothing_else_is_touched() -> None:
+async def test_a_wrong_bundle_is_replaced_at_once_and_nothing_else_changed() -> None:
     cluster = Cluster()
     async with cluster.replica():
         good = cluster.bundle(MUTATING)
@@ -140,7 +140,7 @@ async def test_drift_is_put_back_at_once_and_nothing_else_is_touched() -> None:
         assert base64.b64decode(ours["clientConfig"]["caBundle"]) == good
 
 
-async def test_a_deleted_configuration_is_said_and_not_made_anew() -> None:
+async def test_a_deleted_configuration_is_reported_and_not_created_again() -> None:
     cluster = Cluster()
     async with cluster.replica() as source:
         cluster.remove(MUTATING, BOTH[MUTATING])
@@ -158,7 +158,7 @@ async def test_a_deleted_configuration_is_said_and_not_made_anew() -> None:
         assert source.warning() is None
 
 
-async def test_a_deleted_secret_is_said_and_serving_goes_on() -> None:
+async def test_a_deleted_secret_is_reported_and_serving_continues() -> None:
     cluster = Cluster()
     async with cluster.replica() as source:
         before = served_certificate(source.context)
@@ -178,7 +178,7 @@ async def test_a_deleted_secret_is_said_and_serving_goes_on() -> None:
         assert is_served(source, cluster)
 
 
-async def test_without_a_secret_a_first_start_says_what_to_do() -> None:
+async def test_without_a_secret_a_first_start_reports_the_next_step() -> None:
     cluster = Cluster()
     cluster.remove(SECRETS, SECRET)
     async with cluster.replica() as source:
@@ -189,7 +189,7 @@ async def test_without_a_secret_a_first_start_says_what_to_do() -> None:
         )
 
 
-async def test_an_unknown_request_is_said_and_left_alone() -> None:
+async def test_an_unknown_request_is_reported_and_kept() -> None:
     cluster = Cluster()
     async with cluster.replica() as source:
         cluster.annotate("everything")

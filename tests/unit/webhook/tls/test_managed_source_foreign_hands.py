@@ -49,7 +49,7 @@ def with_a_doubled_extension() -> x509.Certificate:
 
 
 @pytest.mark.parametrize("key", [RSA_KEY, EC_KEY], ids=["short", "of an old curve"])
-async def test_a_leaf_whose_key_nobody_accepts_is_replaced(key: PrivateKey) -> None:
+async def test_a_leaf_with_an_unacceptable_key_is_replaced(key: PrivateKey) -> None:
     cluster = Cluster()
     weak = issue_leaf(CA, NAMES, PLAN.leaf_life, START, key)  # type: ignore[arg-type]
     cluster.put(SECRETS, empty_secret() | {"data": encode(Contents(CA, weak))})
@@ -70,7 +70,7 @@ async def test_a_bundle_with_a_certificate_that_no_client_can_read_is_put_right(
         assert is_served(source, cluster)
 
 
-def test_what_has_an_extension_twice_is_left_out_of_a_bundle() -> None:
+def test_a_certificate_with_a_repeated_extension_is_omitted_from_a_bundle() -> None:
     bundle = pem([with_a_doubled_extension(), CA.certificate])
     assert certificates_in(bundle) == [CA.certificate]
 
@@ -110,7 +110,7 @@ def by_others(cluster: Cluster, found: Contents) -> None:
         cluster.put(resource, {"metadata": {"name": name}, "webhooks": [made]})
 
 
-async def test_what_a_frozen_replica_writes_on_waking_takes_no_ca_out_of_a_bundle() -> None:
+async def test_the_late_write_of_a_frozen_replica_removes_no_ca_from_a_bundle() -> None:
     cluster = Cluster()
     new = authority()
     seen: list[bytes] = []

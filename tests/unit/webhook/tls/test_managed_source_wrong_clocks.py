@@ -70,7 +70,7 @@ async def test_a_clock_that_is_set_while_serving_changes_nothing(off: timedelta,
         assert said in str(source.warning())
 
 
-async def test_what_was_made_under_a_clock_that_was_ahead_is_replaced() -> None:
+async def test_a_certificate_from_a_clock_that_was_ahead_is_replaced() -> None:
     """The API server's own clock, say, at the installation."""
     cluster = Cluster()
     cluster.ahead = DAY
@@ -110,7 +110,7 @@ async def test_without_an_api_server_time_goes_on() -> None:
         assert str(source.problem()).startswith("the certificate expired at")
 
 
-def test_where_the_api_server_does_not_say_its_time_the_machine_does() -> None:
+def test_without_the_time_of_the_api_server_the_machines_clock_counts() -> None:
     clock = FakeClock(START)
     time = VerifiersTime(clock, lambda: None)
     time.look()

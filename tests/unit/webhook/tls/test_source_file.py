@@ -48,7 +48,7 @@ def test_the_pair_is_served_with_and_without_sni(tmp_path: Path, name: str | Non
 
 
 @pytest.mark.parametrize("name", ["webhook", None])
-def test_a_half_written_pair_never_disturbs_and_the_whole_one_is_taken_up(
+def test_a_half_written_pair_is_ignored_and_the_complete_one_loaded(
     tmp_path: Path, name: str | None
 ) -> None:
     first, second = pair(1), pair(2)

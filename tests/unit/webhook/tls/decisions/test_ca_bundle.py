@@ -28,12 +28,12 @@ MIXED: JsonObject = {
 }
 
 
-def test_only_entries_that_lead_to_our_service_are_ours() -> None:
+def test_only_entries_with_the_products_service_are_changed() -> None:
     assert published(MIXED, OURS) == (b"", b"drifted", BUNDLE)
 
 
 @pytest.mark.parametrize("configuration", [{}, {"webhooks": None}, {"webhooks": [URL, THEIRS]}])
-def test_without_entries_of_ours_there_is_nothing_to_do(configuration: JsonObject) -> None:
+def test_without_own_entries_there_is_no_patch(configuration: JsonObject) -> None:
     assert published(configuration, OURS) == ()
     assert patch(configuration, OURS, BUNDLE) == []
 
@@ -55,7 +55,7 @@ def test_the_patch_changes_the_bundles_of_our_entries_and_nothing_else() -> None
     assert jsonpatch.apply_patch(MIXED, operations) == {**MIXED, "webhooks": expected}
 
 
-def test_where_all_is_well_there_is_no_patch() -> None:
+def test_a_correct_bundle_causes_no_patch() -> None:
     assert patch({"webhooks": [entry("c", BUNDLE)]}, OURS, BUNDLE) == []
 
 
@@ -65,7 +65,7 @@ def test_the_patch_holds_for_the_version_that_was_read() -> None:
     assert patch(MIXED, OURS, BUNDLE)[0] == first
 
 
-def test_what_somebody_else_changed_in_the_entry_stays() -> None:
+def test_foreign_changes_of_an_entry_stay() -> None:
     now = entry("a")
     now["failurePolicy"] = "Fail"
     after = jsonpatch.apply_patch(

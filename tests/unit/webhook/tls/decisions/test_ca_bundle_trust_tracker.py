@@ -19,7 +19,7 @@ def test_a_ca_is_trusted_since_it_was_first_seen_in_every_bundle() -> None:
     assert tracker.look(both, [A, B], second) == Trust({A: first, B: second}, frozenset())
 
 
-def test_what_was_missing_once_begins_anew() -> None:
+def test_a_bundle_that_was_missing_once_restarts_the_wait() -> None:
     tracker = TrustTracker()
     tracker.look([pem([A])], [A], START)
     tracker.look([b""], [A], START + SECOND)
@@ -27,7 +27,7 @@ def test_what_was_missing_once_begins_anew() -> None:
     assert tracker.look([pem([A])], [A], later).since == {A: later}
 
 
-def test_what_was_there_at_the_first_look_is_remembered() -> None:
+def test_bundles_of_the_first_read_are_remembered() -> None:
     tracker = TrustTracker()
     tracker.look([pem([A])], [A, B], START)
     assert tracker.look([pem([B])], [A, B], START).from_start == frozenset({A})

@@ -56,7 +56,7 @@ def test_it_is_valid_from_five_minutes_ago_to_the_end_of_its_life(
     assert accepted(LEAF.certificate, [CA.certificate], START + after) is valid
 
 
-def test_of_two_cas_of_one_name_each_leaf_finds_its_own() -> None:
+def test_each_leaf_matches_its_own_of_two_cas_of_one_name() -> None:
     other = authority()
     for certificate in (LEAF.certificate, leaf(other).certificate):
         assert accepted(certificate, [other.certificate, CA.certificate], START)

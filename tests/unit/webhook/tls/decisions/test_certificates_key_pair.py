@@ -11,7 +11,7 @@ PLAIN = serialization.NoEncryption()
 FORMAT = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_encoded_data_is_decoded_to_the_same() -> None:
     read = KeyPair.from_pem(LEAF.certificate_pem, LEAF.key_pem)
     assert read == LEAF
     assert read.key.private_numbers() == LEAF.key.private_numbers()
@@ -41,13 +41,15 @@ DAMAGED = LEAF.certificate_pem.replace(b"-----\nMII", b"-----\nAAA", 1)
          "the key is on a curve that clients do not know, secp256k1"),
     ],
 )  # fmt: skip
-def test_what_is_no_pair_is_said(certificate: bytes, key: bytes, problem: str) -> None:
+def test_a_key_without_its_certificate_is_reported(
+    certificate: bytes, key: bytes, problem: str
+) -> None:
     with pytest.raises(UnusablePem) as error:
         KeyPair.from_pem(certificate, key)
     assert str(error.value) == problem
 
 
-def test_what_cannot_be_read_in_a_bundle_is_skipped() -> None:
+def test_unreadable_parts_of_a_bundle_are_skipped() -> None:
     bundle = b"comment\n" + CA.certificate_pem + DAMAGED + b"\xff" + LEAF.certificate_pem
     assert certificates_in(bundle) == [CA.certificate, LEAF.certificate]
 

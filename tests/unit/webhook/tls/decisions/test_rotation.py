@@ -276,7 +276,7 @@ def test_without_a_secret_what_is_missing_is_added_and_nothing_is_taken_away() -
     assert decided(view(stored=False, published=(both, both))) == Wait(DUE)
 
 
-def test_where_the_secret_cannot_be_read_only_what_is_empty_is_filled() -> None:
+def test_without_the_secret_only_empty_bundles_are_filled() -> None:
     """Ours may have been revoked, and a bundle that lacks it may be right."""
     unread = view(stored=False, unread=True)
     assert decided(replace(unread, published=(OTHER, OTHER))) == Wait(DUE)
@@ -299,14 +299,14 @@ def test_a_ca_that_no_bundle_carries_is_not_recorded() -> None:
     assert decided(seen) == Publish(GOOD.bundle)
 
 
-def test_what_fails_does_not_keep_the_rest_from_being_done() -> None:
+def test_a_failed_step_does_not_stop_the_others() -> None:
     seen = view(replace(GOOD, next=NextAuthority(NEXT)), request=Request.LEAF, published=(b"",))
     assert isinstance(decided(seen), RenewLeaf)
     assert isinstance(decided(seen, NOW, RenewLeaf), Publish)
     assert isinstance(decided(seen, NOW, RenewLeaf, Publish), Promote)
 
 
-def test_a_generated_ca_keeps_everything_trusted_that_somebody_may_serve() -> None:
+def test_a_generated_ca_keeps_every_served_certificate_trusted() -> None:
     orphan, foreign, past = (authority().certificate for _ in range(3))
     seen = view(
         Contents(
@@ -349,7 +349,7 @@ def test_a_promoted_ca_issues_and_the_old_one_stays_as_long_as_its_leaf() -> Non
     assert late == PreviousAuthority(CA.certificate, NOW + PLAN.leaf_life)
 
 
-def test_what_was_done_is_settled_right_away() -> None:
+def test_a_finished_step_is_settled_at_once() -> None:
     """No step leads to itself again: replicas would write for ever."""
     for parameters in SECRET_STEPS:
         values: Any = parameters.values

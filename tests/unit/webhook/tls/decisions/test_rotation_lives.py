@@ -71,7 +71,7 @@ def test_in_whatever_order_two_replicas_race_both_serve_the_same(
     assert world.actions(Serve) == [START, START]
 
 
-def test_some_of_these_races_are_lost_by_somebody() -> None:
+def test_some_races_between_replicas_are_lost() -> None:
     world = World(replicas=2)
     for turn in (0, 1, 0, 1):
         world.replicas[turn].step()
@@ -197,7 +197,7 @@ def test_a_secret_of_the_past_is_accepted_without_a_refusal() -> None:
 
 @pytest.mark.parametrize("drifted", [b"", pem([authority().certificate])], ids=["no", "another"])
 @pytest.mark.parametrize("index", [MUTATING, VALIDATING])
-def test_a_bundle_that_somebody_changes_is_put_back_at_once(index: int, drifted: bytes) -> None:
+def test_a_changed_bundle_is_restored_at_once(index: int, drifted: bytes) -> None:
     world = installed()
     good = world.bundles[:]
     world.overwrite(index, drifted)
@@ -205,7 +205,7 @@ def test_a_bundle_that_somebody_changes_is_put_back_at_once(index: int, drifted:
     assert world.bundles == good
 
 
-def test_a_ca_that_was_not_carried_all_the_time_settles_anew() -> None:
+def test_a_ca_that_was_missing_meanwhile_settles_again() -> None:
     world = installed()
     world.touch(request=Request.CA)
     asked = world.now
@@ -242,7 +242,7 @@ def test_a_replica_that_is_out_of_touch_for_minutes_is_accepted_all_the_while() 
     assert_at_rest(world)
 
 
-def test_a_replica_that_comes_back_after_its_ca_was_dropped_takes_the_new_one_at_once() -> None:
+def test_a_replica_that_returns_after_its_ca_was_dropped_uses_the_new_one_at_once() -> None:
     world = installed(replicas=2)
     lost, other = world.replicas
     lost.paused = True

@@ -34,14 +34,14 @@ def rotation(**fields: Any) -> str:
     return encoded(json.dumps({"nextForced": True, "previous": [], **fields}).encode())
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_encoded_data_is_decoded_to_the_same() -> None:
     assert sorted(DATA) == [
         "ca.crt", "ca.key", "next-ca.crt", "next-ca.key", "rotation.json", "tls.crt", "tls.key",
     ]  # fmt: skip
     assert parse(DATA) == CONTENTS
 
 
-def test_what_there_is_not_is_not_written() -> None:
+def test_absent_parts_are_not_written() -> None:
     assert sorted(encode(contents())) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
     assert encode(Contents()) == {}
 
