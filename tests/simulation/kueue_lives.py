@@ -19,6 +19,8 @@ from tests.simulation.world import World
 from tests.support.builders.autopilot import GPU
 
 _OF_WORKLOADS: Final = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "Finished")
+# If these are False, their reasons are for people: the scheduler writes them beside the others.
+_ONLY_TRUE: Final = ("QuotaReserved", "Admitted")
 _ENDS: Final = ("Succeeded", "Failed")
 _PRIORITIES: Final = {"low-priority": 1, "high-priority": 10}
 
@@ -46,7 +48,7 @@ def steps_of(changes: Iterable[Change]) -> Steps:
         title = _title(change.resource, item)
         if told := _told(_facts(change.resource, change.old), _facts(change.resource, change.new)):
             found.handshake.append(f"{title}: {told}")
-        for stream, read in (("pods", _pods), ("end", _end)):
+        for stream, read in (("pods", _pods), ("quota", _quota), ("end", _end)):
             before, now = read(change.old), read(change.new)
             if change.resource == WORKLOADS and now and before != now:
                 found.aside.setdefault(f"{title}, {stream}", []).append(now)
@@ -82,13 +84,23 @@ def _of_appwrapper(item: JsonObject) -> Iterator[tuple[str, str]]:
 def _of_workload(item: JsonObject) -> Iterator[tuple[str, str]]:
     yield "active", str(item["spec"].get("active") is not False)
     for each in conditions_of(item.get("status") or {}):
+        if each["type"] in _ONLY_TRUE and each["status"] == "False":
+            continue
         if each["type"] in _OF_WORKLOADS:
             yield each["type"], f"{each['status']} {each['reason']}"
 
 
 def _pods(item: JsonObject | None) -> str:
+    return _condition(item, "PodsReady")
+
+
+def _quota(item: JsonObject | None) -> str:
+    return _condition(item, "QuotaReserved")
+
+
+def _condition(item: JsonObject | None, kind: str) -> str:
     found = conditions_of((item or {}).get("status") or {})
-    return next((f"{c['status']} {c['reason']}" for c in found if c["type"] == "PodsReady"), "")
+    return next((f"{c['status']} {c['reason']}" for c in found if c["type"] == kind), "")
 
 
 def _end(item: JsonObject | None) -> str:
@@ -98,19 +110,17 @@ def _end(item: JsonObject | None) -> str:
     return going + ("held" if item["metadata"].get("finalizers") else "free")
 
 
-def differences(simulated: Steps, real: Steps) -> list[str]:
-    """Return where the two lives differ, the handshake first."""
-    found = []
-    for number in range(max(len(simulated.handshake), len(real.handshake))):
-        pair = [each.handshake[number : number + 1] for each in (simulated, real)]
+def difference(simulated: list[str], real: list[str]) -> str:
+    """Return the first step in which two handshakes differ; empty if there is none.
+
+    What runs aside is not compared: the real Kueue writes it from old readings, too. It reported
+    WaitForRecovery twice for one eviction.
+    """
+    for number in range(max(len(simulated), len(real))):
+        pair = [each[number : number + 1] for each in (simulated, real)]
         if pair[0] != pair[1]:
-            found.append(f"step {number + 1}: {pair[0]}, really {pair[1]}")
-            break
-    for stream in sorted({*simulated.aside, *real.aside}):
-        pair = [each.aside.get(stream, []) for each in (simulated, real)]
-        if pair[0] != pair[1]:
-            found.append(f"{stream}: {pair[0]}, really {pair[1]}")
-    return found
+            return f"step {number + 1}: simulated {pair[0]}, really {pair[1]}"
+    return ""
 
 
 def prioritized(name: str, priority: str, run_for: str) -> JsonObject:

@@ -10,7 +10,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
 from shared.waits.workload import WORKLOADS
 from tests.simulation import kueue_lives, workloads
-from tests.simulation.kueue_lives import Change, Steps, differences, steps_of
+from tests.simulation.kueue_lives import Change, Steps, difference, steps_of
 from tests.simulation.scenarios import Act
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
@@ -67,12 +67,10 @@ async def recording(client: KubeClient) -> AsyncIterator[Recorded]:
             each.cancel()
 
 
-def until_finished(steps: Steps, name: str) -> Steps:
-    """Leave out what follows after the AppWrapper's Workload finished."""
+def until_finished(steps: Steps, name: str) -> list[str]:
+    """Return the handshake until the AppWrapper's Workload finished."""
     ends = f"Workload {name}: Finished=True Succeeded"
-    handshake = steps.handshake[: steps.handshake.index(ends) + 1]
-    aside = {key: told for key, told in steps.aside.items() if key.endswith("pods")}
-    return Steps(handshake, aside)
+    return steps.handshake[: steps.handshake.index(ends) + 1]
 
 
 async def finishes(recorded: Recorded, name: str) -> None:
@@ -147,5 +145,5 @@ def _told(recorded: Recorded) -> list[str]:
 
 
 def compare(simulated: Steps, recorded: Recorded) -> None:
-    found = differences(until_finished(simulated, "a"), until_finished(recorded.steps(), "a"))
-    assert not found, "\n".join(["simulated, then real:", *found])
+    real = until_finished(recorded.steps(), "a")
+    assert not (found := difference(until_finished(simulated, "a"), real)), found
