@@ -79,6 +79,8 @@ class Remembered:
 
 # Deleted pods that are remembered of one AppWrapper: users can create any number of pods.
 MOST_SUCCESSES: Final = 5000
+# Gone AppWrappers whose UIDs are known. A pass outlasts its AppWrapper by seconds, if at all.
+_MOST_GONE: Final = 2000
 
 Forget = Callable[[str, tuple[str, str]], None]
 
@@ -88,13 +90,19 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: dict[str, Remembered] = {}
+        self._gone: dict[int, None] = {}  # hashes of UIDs, the oldest first
         self._others: list[Forget] = []
         self.creations = Creations(self)
         self.deletions = Deletions(self)
         self.sightings = Sightings(self)
 
     def of(self, uid: str) -> Remembered:
-        """Return the memory of an AppWrapper for writing."""
+        """Return the memory of an AppWrapper for writing; a passing one if it is gone.
+
+        A pass, or a request in it, may outlast its AppWrapper.
+        """
+        if hash(uid) in self._gone:
+            return Remembered()
         return self._known.setdefault(uid, Remembered())
 
     def known(self, uid: str) -> Remembered:
@@ -120,8 +128,11 @@ class Memory:
         self._others.append(forget)
 
     def forget(self, uid: str, key: tuple[str, str]) -> None:
-        """Forget an AppWrapper that is gone."""
+        """Forget an AppWrapper that is gone. Its UID is never used again."""
         self._known.pop(uid, None)
+        self._gone[hash(uid)] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
         for forget in self._others:
             forget(uid, key)
 

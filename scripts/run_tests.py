@@ -80,7 +80,8 @@ def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Pa
     if target == "integration":
         return (alone, side_by_side)
     # In one process: each worker would collect 5,500 tests first.
-    return (alone, side_by_side, *on_the_node, tests("unit", "tests/unit"))
+    without_a_cluster = (tests("unit", "tests/unit"), tests("simulation", "tests/simulation"))
+    return (alone, side_by_side, *on_the_node, *without_a_cluster)
 
 
 def on_the_oldest_kueue() -> Part:

@@ -69,13 +69,17 @@ class Invariants:
         self._faults = faults
         self._late = late
         self._judge = Judge()
+        self._told: set[tuple[str, str]] = set()
         self._said: dict[str, _Said] = {}
         self._phases: dict[str, str] = {}
         self._stray_at: dict[str, float] = {}  # when a stray of an AppWrapper was made
         cluster.store.listeners.append(self._see)
 
     def violate(self, kind: str, text: str) -> None:
-        """Record one broken promise."""
+        """Record one broken promise, once."""
+        if (kind, text) in self._told:
+            return
+        self._told.add((kind, text))
         violation = Violation(kind, self._cluster.loop.time(), text)
         self.violations.append(violation)
         self._cluster.tell(f"VIOLATION {violation}")

@@ -1,5 +1,7 @@
 """The real controller lives through whole runs in virtual time, and keeps every promise."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.simulation.choices import Drawn, Recorded
@@ -29,3 +31,10 @@ def test_the_recorded_deviations_of_a_random_world_run_it_again() -> None:
     second = World(recorded, draw(recorded, "crashes")).run()
     assert first.deviations
     assert (second.digest, second.ends) == (first.digest, first.ends)
+
+
+def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
+    """Another controller removes the finalizer while a request of this pass takes long."""
+    scenario = replace(SCENARIOS["delete"], skews=(0.0, 0.0))
+    outcome = World(Recorded({("latency", 38): 3}), scenario).run()
+    assert outcome.violations == ()

@@ -111,6 +111,14 @@ def test_nothing_of_it_is_left_and_another_stays() -> None:
     assert list(places(memory, "u2", "memory", {})) != []
 
 
+def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
+    memory = Memory()
+    memory.forget("u1", KEY)
+    fill(memory, "u1")
+    assert memory.known("u1") == Remembered()
+    assert list(places(memory, "u1", "memory", {})) == []
+
+
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
     memory.deletions.tell("u1", None)
