@@ -138,8 +138,8 @@ def stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
     """
     if not mutant.simulation:
         yield from _unit_stages(mutant, modules)
-    if has_simulation(modules):
-        yield Stage((SIMULATION,))
+    if worlds := worlds_among(modules):
+        yield Stage(worlds)
 
 
 def _unit_stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
@@ -159,7 +159,7 @@ def _unit_stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
 
 def _is_beside(path: str, folder: str, stem: str) -> bool:
     parent, _, name = path.rpartition("/")
-    return parent == folder and stem in name
+    return parent == folder and name.startswith((f"test_{stem}.", f"test_{stem}_"))
 
 
 def _exists(path: str, modules: Collection[str]) -> bool:
@@ -189,5 +189,6 @@ def is_test_module(path: str) -> bool:
     return PurePosixPath(path).name.startswith("test_")
 
 
-def has_simulation(modules: Iterable[str]) -> bool:
-    return any(path.startswith(f"{SIMULATION}/") for path in modules)
+def worlds_among(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the tests that run the product in the simulation, not those of the simulation."""
+    return tuple(path for path in sorted(modules) if path.rpartition("/")[0] == SIMULATION)

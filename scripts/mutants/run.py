@@ -20,11 +20,11 @@ from scripts.mutants.plan import (
     Stage,
     digest_of_kill,
     digest_of_survivor,
-    has_simulation,
     is_about_tests,
     is_test_module,
     mutated,
     stages,
+    worlds_among,
 )
 from scripts.mutants.report import Verdict
 
@@ -47,7 +47,7 @@ class Tree:
         self.files = [path for path in done.stdout.splitlines() if (root / path).is_file()]
         self._tests = {path: self.read(path) for path in self.files if is_about_tests(path)}
         self.modules = frozenset(filter(is_test_module, self._tests))
-        self.simulated = has_simulation(self.modules)
+        self.simulated = bool(worlds_among(self.modules))
 
     def read(self, path: str) -> bytes:
         return (self.root / path).read_bytes()

@@ -173,6 +173,27 @@ async def test_many_pods_go_a_few_at_a_time() -> None:
     assert most == AT_ONCE
 
 
+async def test_after_a_failed_delete_the_pass_ends_once_the_other_deletes_are_answered() -> None:
+    """A delete that is still under way would race with the next pass."""
+    answered: list[str] = []
+
+    async def answer(_resource: Any, _namespace: str, name: str, **_: Any) -> None:
+        if name == "a":
+            raise Unreachable("timed out")
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        answered.append(name)
+
+    bench = Bench()
+    client: Any = type("Client", (), {"delete": staticmethod(answer)})
+    deployed = tuple(Deployed(JOBS, name, f"uid-{name}", False) for name in "abc")
+    with pytest.raises(Unreachable):
+        await Deleter(client, bench.deletions, bench.clock, bench._sweep).delete(
+            observation(deployed=deployed), DeletionMode.GRACEFUL
+        )
+    assert answered == ["b", "c"]
+
+
 async def test_stray_pods_go_themselves() -> None:
     bench = Bench(None)
     await bench.delete(observation(stray=True, deployed=()), DeletionMode.GRACEFUL)

@@ -26,9 +26,13 @@ from tests.support.moments import NOW
 
 JOB = replace(decisions.JOB, expected_pods=2)
 OLD_RULES = FaultTolerance(error_aggregation="default")
-CODES = FaultTolerance(retryable_exit_codes=frozenset({7}))
+# Nothing but the exit codes asks for pods.
+CODES = replace(OLD_RULES, remember_suspects=False, retryable_exit_codes=frozenset({7}))
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
 FAILED = replace(JOB, terminal=Terminal.FAILED)
+SUCCEEDED = Snapshot(
+    phase=Phase.SUCCEEDED, conditions=frozenset({"ResourcesDeployed"}), components=(ENDED,)
+)
 QUEUED = Snapshot(phase=Phase.SUSPENDED, queued=True)
 RUNNING = Snapshot(
     phase=Phase.RUNNING, components=(JOB,), pods=PodCounts(expected=2, running=2), labelled_pods=2
@@ -39,6 +43,7 @@ ITS_PODS_ENDED = replace(
     components=(replace(JOB, kind="Deployment", reports=False),),
     pods=PodCounts(expected=2, succeeded=2, loose_succeeded=2),
 )
+BEGUN = Timers(success=NOW - timedelta(minutes=1))
 STRAGGLE = Timers(stragglers=NOW)
 DEPLOYED = {Need.DEPLOYED}
 
@@ -150,6 +155,12 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             "such a pod has time",
             DEPLOYED,
             replace(ALL_ENDED, pods=PodCounts(succeeded=1, outliving=1), timers=STRAGGLE),
+        ),
+        case("succeeded, and its TTL lasts", DEPLOYED, replace(SUCCEEDED, timers=BEGUN)),
+        case(
+            "succeeded, and its TTL is over",
+            {Need.DEPLOYED, Need.PROOF},
+            replace(SUCCEEDED, timers=Timers(success=NOW - CONFIG.success_ttl)),
         ),
         case("its pods alone tell", DEPLOYED, replace(RUNNING, pods=PodCounts(succeeded=2))),
     ],

@@ -40,12 +40,25 @@ def not_ready(situation: Situation) -> Situation:
             ONE_FAILED.but(suspend=True),
             f"-> Suspending (Suspending)\n{SPARING_DELETION_BEGINS}",
         ),
+        "suspension takes precedence over success": (
+            RUNNING.job(terminal=Terminal.SUCCEEDED).pods(succeeded=4).but(suspend=True),
+            f"-> Suspending (Suspending)\n{SPARING_DELETION_BEGINS}",
+        ),
         "a deleted component fails the AppWrapper at once, though retries remain": (
             WITHOUT_SERVICE,
             fails(Reason.MISSING_COMPONENT, "deleted by another client: Service rendezvous"),
         ),
         "a Job that its TTL deleted after it completed is not missing": (
             RUNNING.job(presence=Presence.GONE, terminal=Terminal.SUCCEEDED).pods(),
+            SUCCEEDS,
+        ),
+        "a Service that a client deletes after the Job succeeded is not missing": (
+            WITHOUT_SERVICE.but(
+                components=(
+                    replace(SERVICE, presence=Presence.GONE),
+                    replace(JOB, terminal=Terminal.SUCCEEDED),
+                )
+            ).pods(succeeded=4),
             SUCCEEDS,
         ),
         "the end of the namespace is no failure": (
@@ -60,6 +73,15 @@ def not_ready(situation: Situation) -> Situation:
         "a component that gave up is reset without a grace period": (
             GAVE_UP,
             resets(Reason.FAILED_COMPONENT, "Job train: no", "Job train"),
+        ),
+        "a failed component without pods counts, though the others succeeded": (
+            RUNNING.but(
+                components=(
+                    replace(JOB, terminal=Terminal.SUCCEEDED),
+                    replace(JOB, name="idle", expected_pods=0, terminal=Terminal.FAILED),
+                )
+            ).pods(succeeded=4),
+            resets(Reason.FAILED_COMPONENT, "Job idle: ", "Job idle"),
         ),
         "without retries left it fails": (
             GAVE_UP.but(retries=3),

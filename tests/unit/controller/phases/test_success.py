@@ -32,6 +32,12 @@ ENDED = replace(COMPLETE, end_recorded=True)
     ("components", "pods", "succeeds"),
     [
         pytest.param((JOB,), {"succeeded": 4}, False, id="pods alone do not end a Job"),
+        pytest.param(
+            (JOB,),
+            {"succeeded": 4, "loose_succeeded": 4},
+            False,
+            id="pods of an unknown component do not end a Job",
+        ),
         pytest.param((COMPLETE,), {"succeeded": 4}, True, id="the Job is Complete"),
         pytest.param((COMPLETE,), {}, True, id="the pods of a Complete Job are deleted"),
         pytest.param((COMPLETE,), {"outliving": 3}, False, id="a worker still runs"),
@@ -43,6 +49,12 @@ ENDED = replace(COMPLETE, end_recorded=True)
             {"succeeded": 4},
             False,
             id="the pods of the other component have not succeeded",
+        ),
+        pytest.param(
+            (COMPLETE, DEPLOYMENT),
+            {"succeeded": 7, "loose_succeeded": 3},
+            False,
+            id="one pod of the other component has not succeeded",
         ),
         pytest.param(
             (COMPLETE, DEPLOYMENT),

@@ -93,22 +93,28 @@ def test_a_fault_that_changes_nothing_is_refused() -> None:
 
 
 MODULES = (
-    "tests/simulation/test_explore.py",
+    "tests/simulation/api/test_store.py",
+    "tests/simulation/test_world.py",
     "tests/unit/cli/test_main.py",
     "tests/unit/controller/phases/test_needs.py",
     "tests/unit/controller/phases/test_timers.py",
+    "tests/unit/controller/phases/test_timers_stored.py",
     "tests/unit/controller/test_main.py",
     "tests/unit/shared/kube/test_client.py",
 )
+WORLD = "tests/simulation/test_world.py"
 PHASES = "tests/unit/controller/phases"
+
+
+BESIDE = (f"{PHASES}/test_timers.py", f"{PHASES}/test_timers_stored.py")
 
 
 def test_the_narrowest_tests_come_first_and_none_comes_twice() -> None:
     assert list(stages(MUTANT, MODULES)) == [
-        Stage((f"{PHASES}/test_timers.py",)),
-        Stage((PHASES,), (f"{PHASES}/test_timers.py",)),
-        Stage(("tests/unit/controller",), (f"{PHASES}/test_timers.py", PHASES)),
-        Stage(("tests/simulation",)),
+        Stage(BESIDE),
+        Stage((PHASES,), BESIDE),
+        Stage(("tests/unit/controller",), (*BESIDE, PHASES)),
+        Stage((WORLD,)),
     ]
 
 
@@ -116,7 +122,7 @@ def test_the_mutants_own_tests_come_before_all_others() -> None:
     own = replace(MUTANT, tests=("tests/unit/cli/test_main.py::test_a", "tests/unit/gone.py"))
     assert list(stages(own, MODULES))[:2] == [
         Stage(("tests/unit/cli/test_main.py::test_a",)),
-        Stage((f"{PHASES}/test_timers.py",)),
+        Stage(BESIDE),
     ]
 
 
@@ -127,14 +133,14 @@ def test_a_fault_in_shared_meets_the_tests_of_every_program() -> None:
         ("tests/unit/shared/kube",),
         ("tests/unit/shared",),
         ("tests/unit/controller", "tests/unit/cli"),
-        ("tests/simulation",),
+        (WORLD,),
     ]
 
 
 def test_a_fault_for_the_simulation_meets_no_unit_test() -> None:
     hidden = replace(MUTANT, simulation=True)
-    assert list(stages(hidden, MODULES)) == [Stage(("tests/simulation",))]
-    assert list(stages(hidden, MODULES[1:])) == []
+    assert list(stages(hidden, MODULES)) == [Stage((WORLD,))]
+    assert list(stages(hidden, MODULES[2:])) == []
 
 
 def test_a_kill_holds_until_the_file_or_the_killing_test_changes() -> None:
