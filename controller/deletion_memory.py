@@ -158,9 +158,9 @@ class Deletions:
         """
         remembered = self._memory.known(appwrapper_uid)
         complete = remembered.deletion.complete if remembered.deletion else None
-        kept = complete is not None or cached
-        remembered = self._memory.of(appwrapper_uid) if kept else remembered
-        remembered.deletion = Deletion(complete=complete, absent=set(cached)) if kept else None
+        worth = complete is not None or cached
+        # In the memory of an AppWrapper that is gone meanwhile, this is dropped.
+        remembered.deletion = Deletion(complete=complete, absent=set(cached)) if worth else None
 
     def _of(self, appwrapper_uid: str) -> Deletion:
         remembered = self._memory.of(appwrapper_uid)

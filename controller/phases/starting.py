@@ -181,9 +181,12 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         begin = BEGIN if snapshot.timers.admission is None else ()
         return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
+        # This process was away between the status write and the creates: pods get their whole time.
+        late = remaining(snapshot.timers.admission, config.admission_grace, now) == ZERO
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
             RecordDeployment(),
+            *(BEGIN if late else ()),
             SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
             *report_readiness(snapshot, now, config),
             WakeAfter(ZERO),

@@ -76,3 +76,5 @@ def test_after_a_deletion_only_objects_that_a_cache_still_shows_are_known_as_gon
     assert deletions.absent("u1") == {"b", "c"}
     deletions.end("u1", [])
     assert set(deletions.absent("u1")) == set()
+    deletions.end("u2", ["d"])  # a pass that ends after its AppWrapper was forgotten
+    assert set(deletions.absent("u2")) == set()

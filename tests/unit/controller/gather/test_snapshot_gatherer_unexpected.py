@@ -108,9 +108,11 @@ async def test_objects_that_were_proved_gone_are_not_unexpected_while_a_cache_sh
     bench = Bench(
         appwrapper("Suspending", created=False), pods=(pod,), lists=[[listed(9)]], get=gone
     )
+    bench.deletions.see_complete("u1", 1)
     assert (await bench.observe()).snapshot.gone
     assert bench.deletions.absent("u1") == {pod.uid}
     later = Bench(suspended(), pods=(pod,))
+    later.deletions.see_complete("u1", 1)
     later.deletions.end("u1", [pod.uid])
     assert (await later.observe()).unexpected == ()
 

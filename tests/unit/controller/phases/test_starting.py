@@ -57,6 +57,18 @@ REPORTS_THE_WAIT = (
             REPORTS_THE_WAIT,
         ),
         "admitted by Kueue": (QUEUED.but(pod_set_infos=PodSetInfos.COMPLETE), STARTS),
+        "an object of an earlier attempt may use quota": (
+            SUSPENDED.but(unexpected_alive=True),
+            "wake after 5s",
+        ),
+        "that object is not being deleted yet": (
+            SUSPENDED.but(unexpected_alive=True, unexpected_due=True),
+            "wake after 5s\ndelete unexpected",
+        ),
+        "an object of an earlier attempt while it is suspended": (
+            SUSPENDED.but(suspend=True, unexpected_alive=True, unexpected_due=True),
+            "delete unexpected",
+        ),
         "podSetInfos mean nothing while it is suspended": (
             QUEUED.but(suspend=True, pod_set_infos=PodSetInfos.COMPLETE),
             "",
@@ -113,6 +125,27 @@ REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
     {
         "a component is missing": (RESUMING, CREATES),
         "all components exist": (DEPLOYED, f"{IS_DEPLOYED}\nwake after 0s"),
+        "all components exist one second before the admission deadline": (
+            DEPLOYED.pods(expected=4).since(admission=59, warmup=59),
+            f"""
+            {IS_DEPLOYED}
+            PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
+            start pods_told
+            wake after 0s
+            """,
+        ),
+        "all components exist at the admission deadline: the controller was away": (
+            DEPLOYED.pods(expected=4).since(admission=60, warmup=60),
+            f"""
+            -> Running (ComponentsCreated)
+            record as created: all
+            {PERIODS_BEGIN}
+            ResourcesDeployed=True (ComponentsCreated)
+            PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
+            start pods_told
+            wake after 0s
+            """,
+        ),
         "all pods run already": (
             DEPLOYED.pods(expected=4, running=4),
             f"""

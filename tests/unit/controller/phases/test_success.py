@@ -79,6 +79,13 @@ def test_success_needs_every_component_to_report_it_and_no_pod_under_way(
     assert situation.moves == (["-> Succeeded (Succeeded)"] if succeeds else [])
 
 
+def test_success_waits_for_objects_of_earlier_attempts_that_may_use_quota() -> None:
+    situation = RUNNING.but(components=(ENDED,), unexpected_alive=True, unexpected_due=True)
+    situation = situation.pods(expected=4, succeeded=4)
+    assert situation.decision == lines("wake after 5s\ndelete unexpected")
+    assert situation.but(unexpected_alive=False).moves == ["-> Succeeded (Succeeded)"]
+
+
 HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
 LEAVING = replace(HELPER, presence=Presence.DELETING)
 OUTLIVED = RUNNING.but(components=(ENDED,)).pods(expected=0, outliving=3, stragglers=3)
