@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, TypeVarTuple, Unpack
 
 from shared.api.times import format_time
@@ -96,6 +97,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def outside(self, delay: float, callback: Callable[..., object], *args: Any) -> None:
         """Call back after `delay` seconds as no process: neither crash nor freeze stops it."""
         self.call_at(self.now + delay, callback, *args, context=self._outside)
+
+    def arranged(self) -> list[tuple[float, events.Handle]]:
+        """Return everything that will run, each with its time."""
+        at_once = [(self.now, each) for each in self._ready]
+        timers = [(when, handle) for when, _, handle in sorted(self._timers, key=itemgetter(0, 1))]
+        return [each for each in (*at_once, *timers) if not each[1].cancelled()]
 
     def freeze(self, process: str) -> None:
         """Run nothing of this process until `wake`. Its answers and timers wait."""

@@ -100,7 +100,7 @@ def simulate(
     totals = Totals()
     batches = _batches(seeds)
     context = get_context("fork")
-    with ProcessPoolExecutor(workers, context, initializer=_prepare) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=prepare) as pool:
         running: set[Future[Totals]] = {
             pool.submit(run_batch, each, profile) for each in islice(batches, 2 * workers)
         }
@@ -121,7 +121,7 @@ def _batches(seeds: range) -> Iterator[range]:
         yield range(start, min(start + _SEEDS_OF_A_BATCH, seeds.stop))
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Prepare a worker: what is imported is never garbage, and a log has no other reader."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)

@@ -1,0 +1,15 @@
+"""Runs that broke a promise once, each shrunk to the deviations that it needed.
+
+`python -m tests.simulation.shrink SEED` and `make certify` print a test in this form.
+"""
+
+from tests.simulation.choices import Recorded
+from tests.simulation.faults import WRITE_FAULTS
+from tests.simulation.scenarios import SCENARIOS
+from tests.simulation.world import World
+
+
+def test_a_job_that_a_dead_controller_created_late_is_gone_30_s_later() -> None:
+    choices = Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("late 6")})
+    outcome = World(choices, SCENARIOS["retry"]).run()
+    assert outcome.violations == ()  # was: 37.026 stray: pods/j-kq7qt-00003 of attempt 1
