@@ -13,7 +13,7 @@ FUZZ_LENGTH = $(if $(FUZZ_EXECUTIONS),--executions $(FUZZ_EXECUTIONS),--seconds 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint unit mutants integration e2e bench terminal fuzz images generate format lock up down clean
+.PHONY: help demo test test-long lint unit certify mutants integration e2e bench terminal fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ mutants: $(STAMP) ## plausible faults of the product, each of which a test must 
 
 simulate: $(STAMP) ## random worlds in virtual time: the controller's lives with faults (SEEDS=n; each is four lives)
 	@exec $(BIN)/python -m tests.simulation $(SEEDS)
+
+certify: $(STAMP) ## exhaust a small world: each fault, pairs of faults, and the pure machine; at most 15 minutes on two cores
+	@exec $(BIN)/python -m tests.simulation.certify
 
 integration: $(STAMP) ## integration tests, side by side on real control planes
 	@exec $(BIN)/python -m scripts.run_tests integration
