@@ -168,5 +168,9 @@ def _with_form(answer: JsonObject, normal: Normal) -> JsonObject:
     if "object" in answer:
         return {**answer, "object": normal.of(answer["object"])}
     if "items" in answer:
-        return {**answer, "items": [normal.of(item) for item in answer["items"]]}
+        names = [item["metadata"]["name"] for item in answer["items"]]
+        forms = [normal.of(item) for item in answer["items"]]
+        # Generated names are in another order at each server.
+        forms.sort(key=lambda form: str(form["metadata"]["name"]))
+        return {**answer, "items": forms, "are in order": names == sorted(names)}
     return answer

@@ -25,7 +25,6 @@ _Maker = Callable[[Random, Resource, str], AnyStep]
 
 LENGTH: Final = 200
 _NAMES: Final = ("a", "b", "c")
-_NODE: Final = "no-such-node"
 _FINALIZERS: Final = ("example.com/one", "example.com/two")
 _SELECTORS: Final = ("", "team=x", "team!=x", "team in (x, y)", "team notin (y)", "team", "!team")
 _PARTS: Final = {CONFIGMAPS: "data", PROBES: "spec"}
@@ -90,7 +89,9 @@ def _random_step(random: Random) -> AnyStep:
 def _create(random: Random, resource: Resource, name: str) -> AnyStep:
     body: JsonObject = {"metadata": _metadata(random), **minimal(resource)}
     if resource == PODS:
-        body = {**body, **minimal(PODS, random.choice(("", _NODE)))}
+        # No kubelet acts for such a node. PodGC does, 40 s after it first heard of the name.
+        node = random.choice(("", f"no-such-node-{random.randrange(10**6)}"))
+        body = {**body, **minimal(PODS, node)}
         body["spec"]["terminationGracePeriodSeconds"] = random.choice((0, 30, 600))
     else:
         body[_PARTS[resource]] = _values(random)
@@ -150,9 +151,13 @@ def _json_patch(random: Random, resource: Resource, name: str) -> AnyStep:
 
 
 def _apply(random: Random, resource: Resource, name: str) -> AnyStep:
-    """Return an apply as the product sends it: one condition, to the status of a custom Kind."""
+    """Return an apply as the product sends it: one condition, to the status of a custom Kind.
+
+    The message is new each time: the simulated server keeps no record of who owns equal values.
+    """
     del resource
-    body: JsonObject = {"status": {"conditions": [_condition(random, "Evicted")]}}
+    condition = {**_condition(random, "Evicted"), "message": f"number {random.random()}"}
+    body: JsonObject = {"status": {"conditions": [condition]}}
     uid, version = _which(random, "wrong", "none"), _which(random, "old", "none")
     return Patch(PROBES, name, PatchType.APPLY, body, uid, version, "status")
 
