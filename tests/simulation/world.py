@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from controller.main import Controller
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
@@ -29,9 +30,7 @@ from tests.simulation.scenarios import GONE, Act, Scenario
 from tests.simulation.workloads import NAMESPACE
 from tests.support.builders.appwrappers import phase, true_conditions
 
-_CONFIGURATION: Final = Configuration.model_validate(
-    {"controllerManager": {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}}
-)
+_NO_LISTENERS: Final = {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}
 _LONG_FREEZE: Final = 60.0  # the admission period
 _LONGEST: Final = 3 * 3600.0
 _STEP: Final = 5.0  # between two looks whether the run is over
@@ -39,7 +38,10 @@ _SETTLES: Final = 60.0
 
 
 class World:
-    """`run` once. Equal choices give equal runs."""
+    """`run` once. Equal choices give equal runs.
+
+    `settings`: the section `appwrapper` of the operator's configuration.
+    """
 
     def __init__(
         self,
@@ -47,8 +49,13 @@ class World:
         scenario: Scenario,
         *,
         keep_trace: bool = False,
+        settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.scenario = scenario
+        self._configuration = Configuration.model_validate(
+            {"controllerManager": _NO_LISTENERS, "appwrapper": dict(settings)}
+        )
+        self.made: list[Callable[[Controller], None]] = []  # called with each new controller
         self.cluster = cluster = Cluster(choices, keep_trace=keep_trace)
         self.faults = Faults(cluster, until=scenario.faults_until, odds=scenario.odds)
         self.invariants = Invariants(cluster, self.faults, self._may_be_late)
@@ -105,8 +112,10 @@ class World:
         """Run one of the product's controllers."""
         seed = self.cluster.choices.pick(f"jitter of {client.name}", range(1000))
         sources = Sources(clock, random.Random(seed), _run_at_once, client.name)
-        controller = Controller(client, _CONFIGURATION, sources=sources)
+        controller = Controller(client, self._configuration, sources=sources)
         self.controllers[client.name] = controller
+        for each in self.made:
+            each(controller)
         await controller.run(asyncio.Event())
 
     def _may_be_late(self) -> bool:

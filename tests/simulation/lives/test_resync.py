@@ -1,0 +1,44 @@
+"""What no watch reported is found all the same, a while later, and counted as a repair."""
+
+from controller.main import Controller
+from tests.simulation.lives.lived import live
+from tests.simulation.workloads import job
+from tests.simulation.world import World
+
+REPAIRS = "appwrapper_resync_repairs_total"
+
+
+def make_deaf(controller: Controller) -> None:
+    """Let it hear of each AppWrapper once, and of nothing that happens to it afterwards."""
+    heard: set[tuple[str, str]] = set()
+    queue = controller._queue
+    add = queue.add
+
+    def add_once(key: tuple[str, str]) -> None:
+        if key not in heard:
+            heard.add(key)
+            add(key)
+
+    queue.add = add_once  # type: ignore[method-assign]
+
+
+def repairs(world: World) -> float:
+    (controller,) = world.controllers.values()
+    counted = controller._metrics.registry.get_sample_value(REPAIRS)
+    assert counted is not None
+    return counted
+
+
+def test_a_deaf_controller_brings_a_life_to_its_end_and_counts_its_repairs() -> None:
+    life = live(
+        job("j", run_for="2s"),
+        arrange=lambda world: world.made.append(make_deaf),
+        breaks=frozenset({"repair"}),
+    )
+    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
+    # Its deletion after the end of the run. The ends of periods found the other changes.
+    assert repairs(life.world) == 1
+
+
+def test_one_that_hears_everything_repairs_nothing() -> None:
+    assert repairs(live(job("j", run_for="2s")).world) == 0
