@@ -1,57 +1,30 @@
-"""Periods and retries of the operator's configuration: the controller is started with another."""
+"""The operator's own period for what Kueue stops by the clock.
+
+Its other periods: tests/simulation/lives/test_operators_periods.py.
+"""
 
 import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import (
-    AT_ONCE,
     QUEUE,
     appwrapper,
-    true_conditions,
     version_of,
 )
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import member_of
 from tests.support.cluster.answers import created
-from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
-from tests.support.life_record import DELETING, retries
 from tests.support.patience import comes_to
 
 LONG = "1h"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 FORCEFUL = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
 # What has a default above one second.
-SHORTER = (
-    "admissionGracePeriod",
-    "warmupGracePeriod",
-    "failureGracePeriod",
-    "retryPausePeriod",
-    "forcefulDeletionGracePeriod",
-)
-
-
-async def test_no_annotation_exceeds_the_maximum_even_if_it_was_stored(
-    cluster: LocalCluster, lives: Lives
-) -> None:
-    """The webhook's limit is another one here, as after a change of the configuration."""
-    short = dict.fromkeys(SHORTER, "1s")
-    kept = {**AT_ONCE, "retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
-    async with reconfigured(
-        cluster, "controller", faultTolerance=short | {"gracePeriodMaximum": "1s"}
-    ):
-        body = appwrapper("too-long", failing("too-long"), annotations=kept)
-        life = await lives.begin(body)
-        failed = await life.until_phase("Failed")
-        prefix = "workload.codeflare.dev.appwrapper/"
-        stored = failed["metadata"]["annotations"]
-        assert stored[prefix + "deletionOnFailureGracePeriodDuration"] == LONG
-        assert DELETING not in true_conditions(failed)
-        await ended(life, after=failed)
 
 
 @pytest.mark.long
@@ -98,19 +71,3 @@ async def asked_for(lives: Lives, life: Life) -> list[int]:
     uid = life.events[0].object["metadata"]["uid"]
     pods = await listed(lives.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
     return [each["spec"]["terminationGracePeriodSeconds"] for each in pods]
-
-
-async def test_the_operators_configuration_counts_where_no_annotation_says_otherwise(
-    cluster: LocalCluster, lives: Lives
-) -> None:
-    """No grace, no retry; a retry for whom asks for it."""
-    impatient = {"failureGracePeriod": "0s", "resetPause": "0s", "retryLimit": 0}
-    async with reconfigured(cluster, "controller", faultTolerance=impatient):
-        plain = await lives.begin(appwrapper("plain", failing("plain")))
-        asking = await lives.begin(
-            appwrapper("asking", failing("asking"), annotations={"retryLimit": "1"})
-        )
-        for life, spent in ((plain, 0), (asking, 1)):
-            failed = await life.until_phase("Failed")
-            assert retries(failed) == spent
-            await ended(life, after=failed)

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.names import FINALIZER
 from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
-from tests.support.builders.jobs import job, restarted_job
+from tests.support.builders.jobs import restarted_job
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE as LIVES
@@ -50,24 +49,6 @@ async def suspended(team: Team, name: str) -> bool:
     """What Kueue wrote; absent means False."""
     appwrapper = await team.client.get(APPWRAPPERS, NAMESPACE, name)
     return bool(appwrapper["spec"].get("suspend"))
-
-
-async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
-    lives: Lives, cluster: LocalCluster
-) -> None:
-    """As another operator, or a backup that was restored, may leave it."""
-    processes = cluster.processes
-    await processes.stop("controller")
-    try:
-        body = appwrapper("never-seen", job("never-seen"))
-        body["metadata"]["finalizers"] = [FINALIZER]
-        life = await lives.begin(body)
-        await lives.delete(APPWRAPPERS, "never-seen")
-        assert await exists(lives.client, APPWRAPPERS, LIVES, "never-seen")
-    finally:
-        await processes.restart("controller")
-    await life.until_deleted()
-    assert life.phases() == ["", "Terminating"]
 
 
 async def test_a_pod_that_succeeded_and_went_meanwhile_counts_by_its_jobs_word(

@@ -1,11 +1,9 @@
-"""Health that comes late, and deletions that do not end: graces, each from its other side too.
+"""Pods that come late, and a deletion that does not end, on a real cluster.
 
-What is reset or fails in the end stands in test_retries.py.
+Each grace period from both its sides: tests/simulation/lives/test_grace_periods.py.
 """
 
 import re
-
-import pytest
 
 from shared.api.objects import PODS, JsonObject
 from tests.support.builders.appwrappers import (
@@ -49,19 +47,6 @@ async def healed(life: Life, *, after: JsonObject) -> JsonObject:
     return found
 
 
-async def test_pods_that_run_after_their_warm_up_heal_it_within_the_failure_grace(
-    lives: Lives,
-) -> None:
-    graces = {"warmupGracePeriodDuration": "1s", "failureGracePeriodDuration": LONG}
-    late = pod("late", hang="pending")
-    life = await lives.begin(appwrapper("late", late, annotations=graces))
-    unhealthy = await sick(
-        life, r"0 of 1 pods run or succeeded; not running: late (on gpu-node-\d+|without a node)"
-    )
-    await lives.patch_pod("late", {"phase": "Running"})
-    assert READY in true_conditions(await healed(life, after=unhealthy))
-
-
 async def test_pods_that_are_made_after_the_admission_grace_heal_it_within_the_failure_grace(
     lives: Lives,
 ) -> None:
@@ -76,34 +61,6 @@ async def test_pods_that_are_made_after_the_admission_grace_heal_it_within_the_f
         unhealthy = await sick(life, "0 of 2 pods exist")
     await healed(life, after=unhealthy)
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
-
-
-GRACES = [
-    pytest.param({"warmupGracePeriodDuration": "500ms"}, id="warm-up"),
-    pytest.param({"admissionGracePeriodDuration": "500ms"}, id="admission"),
-]
-
-
-@pytest.mark.parametrize("grace", GRACES)
-async def test_too_few_pods_are_waited_for_through_the_failure_grace_as_well(
-    lives: Lives, grace: dict[str, str]
-) -> None:
-    """As for failed pods: it says that it is unhealthy, in Running, before it is reset."""
-    graces = {
-        "admissionGracePeriodDuration": LONG,
-        "warmupGracePeriodDuration": LONG,
-        "failureGracePeriodDuration": "1s",
-        "retryLimit": "0",
-    }
-    async with lives.forbidden("pods"):
-        body = appwrapper("waiting", job("waiting"), annotations=graces | grace)
-        life = await lives.begin(body)
-        await life.until_phase("Failed")
-    assert steps(life, *HELD, UNHEALTHY)[3:6] == [
-        ("Running", *HELD),
-        ("Running", *HELD, UNHEALTHY),
-        ("Failed", *HELD, UNHEALTHY),
-    ]
 
 
 async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(

@@ -1,13 +1,15 @@
-"""Suspended in every phase that holds quota, by the real Kueue that needs it for somebody else."""
+"""Suspended while it runs or resumes, by the real Kueue that needs its quota for another one.
 
-import asyncio
+The other phases: tests/simulation/lives/test_suspension.py.
+"""
+
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
-from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
-from shared.kube.client import PatchType, Propagation
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,
@@ -17,10 +19,9 @@ from tests.support.builders.appwrappers import (
 )
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
-from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.lives import NAMESPACE, Lives, config_map, requesting, slow_to_go
-from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, revisions, steps
-from tests.support.patience import comes_to
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import NAMESPACE, Lives, config_map, requesting
+from tests.support.life_record import DEPLOYED, QUOTA, READY, condition, revisions, steps
 
 pytestmark = pytest.mark.kueue
 
@@ -45,21 +46,6 @@ async def resumes(life: Life) -> JsonObject:
     )
 
 
-async def is_reset(life: Life) -> JsonObject:
-    """A pod is slow to go."""
-    return await life.until(
-        lambda item: phase(item) == "Resetting" and DEPLOYED in true_conditions(item), "Resetting"
-    )
-
-
-async def pauses(life: Life) -> JsonObject:
-    """All is gone, and the next attempt has time."""
-    return await life.until(
-        lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
-        "the retry pause",
-    )
-
-
 @dataclass(frozen=True)
 class Victim:
     """An AppWrapper that holds its quota in some phase, and how it got there."""
@@ -68,9 +54,7 @@ class Victim:
     components: tuple[JsonObject, ...]
     until: Callable[[Life], Awaitable[JsonObject]]
     path: tuple[str, ...]  # the phases until then
-    annotations: dict[str, str] = field(default_factory=dict)
     forbidden: str = "count/secrets"  # nobody makes any here
-    retries: int = 0
 
 
 def failing(name: str, **simulation: str) -> JsonObject:
@@ -94,27 +78,6 @@ VICTIMS = [
         ("Resuming",),
         forbidden="count/configmaps",
     ),
-    Victim(
-        "victim-resetting",
-        (
-            big(failing("victim-resetting"), "low-priority"),
-            requesting(
-                "100m", slow_to_go(pod("victim-slow", hang="running", ignore_deletion_for="3s"))
-            ),
-        ),
-        is_reset,
-        ("Resuming", "Running", "Resetting"),
-        AT_ONCE | {"retryPausePeriodDuration": LONG},
-        retries=1,
-    ),
-    Victim(
-        "victim-pausing",
-        (big(failing("victim-pausing"), "low-priority"),),
-        pauses,
-        ("Resuming", "Running", "Resetting"),
-        AT_ONCE | {"retryPausePeriodDuration": LONG},
-        retries=1,
-    ),
 ]
 
 
@@ -123,7 +86,7 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
     lives: Lives, victim: Victim
 ) -> None:
     """The other one starts only once the quota was given back, and then the first one goes on."""
-    body = appwrapper(victim.name, *victim.components, annotations=victim.annotations)
+    body = appwrapper(victim.name, *victim.components)
     urgent = big(job("urgent", 1, run_for="500ms"), "high-priority")
     async with lives.forbidden(victim.forbidden):
         life = await lives.begin(body)
@@ -135,13 +98,13 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
     assert away["spec"]["suspend"] is True
     assert true_conditions(away) == set()
     assert version_of(away) < revisions(other, ["Resuming"])["Resuming"]
-    assert int(away["status"].get("resettingCount", 0)) == victim.retries
+    assert "resettingCount" not in away["status"]
     back = await life.until(
         lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
         "all pods ready again",
     )
     assert back["status"]["attempt"] == held["status"]["attempt"] + 1
-    assert int(back["status"].get("resettingCount", 0)) == victim.retries
+    assert "resettingCount" not in back["status"]
     went = [step for step in steps(life, QUOTA) if step[0] not in (victim.path[-1], "Succeeded")]
     assert (
         went
@@ -154,94 +117,6 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
             *(((each, QUOTA)) for each in ("Resuming", "Running") if each != victim.path[-1]),
         ]
     )
-
-
-async def test_the_quota_of_a_retry_pause_goes_to_nobody_of_the_same_priority(lives: Lives) -> None:
-    """Somebody waits for it all the while."""
-    pause = AT_ONCE | {"retryPausePeriodDuration": LONG}
-    first = await lives.begin(
-        appwrapper("first", big(failing("first"), "default-priority"), annotations=pause)
-    )
-    await pauses(first)
-    second = await lives.begin(
-        appwrapper("second", big(job("second", 1, run_for="200ms"), "default-priority"))
-    )
-    await second.until_phase("Suspended")
-
-    async def judged() -> bool:
-        """Kueue has looked for a place, and found none."""
-        conditions = (await lives.workload(second)).get("status", {}).get("conditions") or ()
-        return any((each["type"], each["status"]) == (QUOTA, "False") for each in conditions)
-
-    await comes_to(judged, True)
-    await lives.annotate("first", retryPausePeriodDuration="0s")
-    await second.until_phase("Succeeded")
-    [ended] = revisions(first, ["Succeeded"]).values()
-    assert ended < revisions(second, ["Resuming"])["Resuming"]
-    assert revisions(second, ["Suspended"])["Suspended"] < ended
-    assert steps(first, QUOTA)[3:] == [
-        ("Running", QUOTA),
-        ("Resetting", QUOTA),
-        ("Resuming", QUOTA),
-        ("Running", QUOTA),
-        ("Succeeded",),
-    ]
-
-
-async def test_a_preemption_ends_the_time_that_is_kept_for_debugging(lives: Lives) -> None:
-    kept = AT_ONCE | {"retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
-    body = appwrapper("debugged", big(failing("debugged"), "low-priority"), annotations=kept)
-    life = await lives.begin(body)
-    failed = await life.until_phase("Failed")
-    assert true_conditions(failed) >= {QUOTA, DEPLOYED, UNHEALTHY}
-    assert await lives.kueue_says(life) >= {"QuotaReserved", "Admitted"}
-    assert "Finished" not in await lives.kueue_says(life)
-    other = await lives.begin(
-        appwrapper("urgent", big(job("urgent", 1, run_for="300ms"), "high-priority"))
-    )
-    await other.until_phase("Succeeded")
-    last = await life.until(
-        lambda item: phase(item) == "Failed" and not true_conditions(item) & {QUOTA, DEPLOYED},
-        "everything given back",
-    )
-    assert last["spec"]["suspend"] is True
-    assert version_of(last) < revisions(other, ["Resuming"])["Resuming"]
-    assert not await exists(lives.client, PODS, NAMESPACE, "debugged")
-
-    async def finished() -> bool:
-        return "Finished" in await lives.kueue_says(life)
-
-    await comes_to(finished, True)
-    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
-
-
-async def test_a_user_who_suspends_it_gets_everything_deleted_and_the_retries_kept(
-    lives: Lives,
-) -> None:
-    """Not by Kueue's hand but by a person's; Kueue starts it again, as long as it has quota."""
-    body = appwrapper("by-hand", failing("by-hand"), annotations=AT_ONCE)
-    body["spec"]["components"].append({"template": job("by-hand", 1, hang="running")})
-    life = await lives.begin(body)
-    ready = await life.until(
-        lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
-        "the second attempt",
-    )
-
-    async def suspended() -> bool:
-        """Kueue may start it again before anybody has seen it: then it goes on as it was."""
-        body = {"spec": {"suspend": True}}
-        await lives.client.patch(APPWRAPPERS, NAMESPACE, "by-hand", body, PatchType.MERGE)
-        await asyncio.sleep(0.2)
-        return "Suspending" in life.phases()
-
-    await comes_to(suspended, True)
-    away = await life.until_phase("Suspended", after=version_of(ready))
-    assert true_conditions(away) == set()
-    back = await life.until(
-        lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
-        "all pods ready again",
-    )
-    assert (back["status"]["resettingCount"], back["status"]["attempt"]) == (1, 3)
 
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
