@@ -15,7 +15,7 @@ from scripts import calibration, e2e_packages
 from scripts.parts import Part, build, end_in_order, in_turn, run_all, tests
 
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
-NODES = "tests/integration/nodes"
+NODES, SIMULATION = "tests/integration/nodes", "tests/simulation"
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 # The components for tests that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
@@ -76,12 +76,12 @@ def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Pa
         then_nodes = in_turn("shared, then nodes", side_by_side, tests("nodes", NODES, *marked))
         alone = tests("exclusive", EXCLUSIVE, *marked)
         return (alone, then_nodes, *on_the_node, on_the_oldest_kueue())
-    alone = tests("exclusive", EXCLUSIVE, NODES, *marked)
+    alone, nodes = tests("exclusive", EXCLUSIVE, *marked), tests("nodes", NODES, *marked)
     if target == "integration":
-        return (alone, side_by_side)
+        return (alone, side_by_side, nodes)
     # In one process: each worker would collect 5,500 tests first.
-    without_a_cluster = (tests("unit", "tests/unit"), tests("simulation", "tests/simulation"))
-    return (alone, side_by_side, *on_the_node, *without_a_cluster)
+    without_cluster = (tests("simulation", SIMULATION), tests("unit", "tests/unit"))
+    return (alone, side_by_side, *on_the_node, nodes, *without_cluster)
 
 
 def on_the_oldest_kueue() -> Part:

@@ -70,9 +70,11 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
     assert run_tests.run("test") == 0
     assert ran["in turn"] == [("make", "lint"), build(*QUICK, "--real-node")]
     assert ran["beside"] == [
-        (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "not long"),
+        (*PYTEST, "tests/integration/nodes", "-m", "not long"),
+        (*PYTEST, "tests/simulation"),
         (*PYTEST, "tests/unit"),
     ]
     assert capsys.readouterr().out == MEASURED
@@ -118,8 +120,9 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
     assert run_tests.run("integration") == 0
     assert ran["in turn"] == [build(*QUICK)]
     assert ran["beside"] == [
-        (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
+        (*PYTEST, "tests/integration/nodes", "-m", "not long"),
     ]
 
 
