@@ -111,9 +111,8 @@ REAL: Final[Mapping[str, list[str]]] = {
     "JobSet succeeds": ["Completed, ends: Succeeded"],
     "JobSet restarts, then fails": ["1", "Failed, 1, ends: Failed"],
     "RayCluster is suspended": [
-        "HeadPodReady",
-        "HeadPodReady, RayClusterProvisioned, ready",
-        "HeadPodReady, RayClusterProvisioned, RayClusterSuspending, ready",
+        "RayClusterProvisioned, ready",
+        "RayClusterProvisioned, RayClusterSuspending, ready",
         "RayClusterSuspended, suspended",
     ],
     "LeaderWorkerSet serves": ["Progressing", "Available"],
