@@ -5,8 +5,7 @@ stand the promises that need more: the time, Kueue's releases, the injected caus
 
 A write that lands late makes a *stray*: a component or pod of another attempt, or of a phase that
 cannot have one. Nothing can prevent a stray, so it breaks a promise only if it is still there after
-30 seconds without a fault. A pod that its Job's controller makes after the Job is gone is a stray,
-too: that controller's cache is behind.
+30 seconds without a fault (strays.py).
 """
 
 from collections.abc import Callable
@@ -28,19 +27,17 @@ from shared.api.objects import (
     JsonObject,
     Resource,
     annotation,
-    controller_of,
     labels,
 )
-from tests.simulation.api.kinds import BY_OBJECT
 from tests.simulation.api.store import Write
 from tests.simulation.cluster import Cluster
 from tests.simulation.faults import Faults
 from tests.simulation.outcome import Violation
+from tests.simulation.strays import PATIENCE, Strays
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.observer.change import Change
 from tests.support.observer.judge import Judge
 
-PATIENCE: Final = 30.0
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 # The condition by which an object says that it succeeded. The other Kinds with pods report nothing:
 # their pods must succeed.
@@ -67,12 +64,11 @@ class Invariants:
         self.violations: list[Violation] = []
         self._cluster = cluster
         self._faults = faults
-        self._late = late
+        self._strays = Strays(cluster, faults, late)
         self._judge = Judge()
         self._told: set[tuple[str, str]] = set()
         self._said: dict[str, _Said] = {}
         self._phases: dict[str, str] = {}
-        self._stray_at: dict[str, float] = {}  # when a stray of an AppWrapper was made
         cluster.store.listeners.append(self._see)
 
     def violate(self, kind: str, text: str) -> None:
@@ -92,8 +88,7 @@ class Invariants:
             self._judge_write(write, write.item["metadata"]["uid"])
             self._see_appwrapper(write)
         elif uid:
-            if write.type == "ADDED" and (self._faults.is_landing or self._is_orphan(write.item)):
-                self._stray_at[uid] = write.at
+            self._strays.see(write, uid)
             self._judge_write(write, uid)
             self._see_owned(write, uid)
 
@@ -104,35 +99,18 @@ class Invariants:
         if not found:
             return
         standing = self._judge.standing(uid)
-        may_be_stray = self._may_be_stray(uid)
+        may_be_stray = self._strays.may_be_there(uid)
         for each in found:
             tolerated = each.broken in standing.values() or write.type == "ADDED"
             if not (may_be_stray and tolerated):
                 self.violate("judge", f"{each.name}: {each.broken}")
         if may_be_stray:
             for key in standing:
-                self._after(self._still_broken, uid, key)
-
-    def _may_be_stray(self, uid: str) -> bool:
-        made_at = self._stray_at.get(uid)
-        now = self._cluster.loop.now
-        return self._late() or (made_at is not None and now < made_at + PATIENCE)
+                self._strays.check_later(self._still_broken, uid, key)
 
     def _still_broken(self, uid: str, key: str) -> None:
         if text := self._judge.standing(uid).get(key):
             self.violate("judge", f"{uid}, for {PATIENCE:.0f} s: {text}")
-
-    def _after(self, check: Callable[..., None], *args: object) -> None:
-        """Check after 30 seconds without a fault."""
-
-        def later() -> None:
-            left = self._faults.over_at + PATIENCE - self._cluster.loop.time()
-            if left > 0:
-                self._cluster.loop.outside(left, later)
-            else:
-                check(*args)
-
-        self._cluster.loop.outside(PATIENCE, later)
 
     # AppWrappers
 
@@ -148,7 +126,7 @@ class Invariants:
         if after == "Resetting":
             self._see_retry(write.item, uid)
         if after in WITHOUT or after == "Resuming":
-            self._after(self._look_for_strays, uid)
+            self._strays.check_later(self._look_for_strays, uid)
 
     def _see_success(self, item: JsonObject, uid: str) -> None:
         said = self._said.get(uid, _Said())
@@ -185,7 +163,7 @@ class Invariants:
         elif REPORTS.get(write.item["kind"]) in true_conditions(write.item):
             said.succeeded.add(key)
         if write.type == "ADDED":
-            self._after(self._look_at_stray, uid, write.resource, write.item)
+            self._strays.check_later(self._look_at_stray, uid, write.resource, write.item)
 
     def _look_for_strays(self, uid: str) -> None:
         for resource, item in self.owned(uid):
@@ -210,18 +188,6 @@ class Invariants:
             )
             self.violate("stray", f"{made} is still there in {phase}, attempt {attempt}")
 
-    def _is_orphan(self, item: JsonObject) -> bool:
-        """True if the object that controls this one is gone."""
-        owner = controller_of(item)
-        if owner is None:
-            return False
-        namespace, resource = (
-            item["metadata"]["namespace"],
-            BY_OBJECT[owner.api_version, owner.kind],
-        )
-        found = self._cluster.store.get(resource, namespace, owner.name)
-        return found is None or found["metadata"]["uid"] != owner.uid
-
     def see_release(self, uid: str) -> None:
         """Check that nothing runs: Kueue gives the quota of this AppWrapper to others now."""
         now = self._cluster.loop.time()
@@ -230,7 +196,7 @@ class Invariants:
             for resource, item in self.owned(uid)
             if resource is PODS and (item.get("status") or {}).get("phase") not in ENDED
         ]
-        if live and not (self._may_be_stray(uid) and self._faults.over_at + PATIENCE > now):
+        if live and not (self._strays.may_be_there(uid) and self._faults.over_at + PATIENCE > now):
             self.violate("quota", f"Kueue released the quota of {uid} while {live} live")
 
     def owned(self, uid: str) -> list[tuple[Resource, JsonObject]]:
