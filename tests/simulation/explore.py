@@ -95,8 +95,9 @@ class Report:
 class Explored(World):
     """A world that names its state at the crash that is its last deviation."""
 
-    def __init__(self, trial: Trial, known: set[str]) -> None:
-        super().__init__(Recorded(dict(trial.deviations)), trial.scenario)
+    def __init__(self, trial: Trial, known: set[str], *, keep_trace: bool = False) -> None:
+        choices = Recorded(dict(trial.deviations))
+        super().__init__(choices, trial.scenario, keep_trace=keep_trace)
         self.state = ""
         self.is_known = False
         self._last = trial.deviations[-1] if trial.deviations else None
