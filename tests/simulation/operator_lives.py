@@ -22,9 +22,9 @@ from tests.support.builders.operated_kinds import (
 )
 from tests.support.builders.pods import pod_template
 
-# Conditions that the records do not read.
+# Conditions that no record reads. When the head of a RayCluster is ready depends on its kubelet.
 _IGNORED: Final = frozenset(
-    {"StartupPolicyInProgress", "StartupPolicyCompleted", "RestartingJobSet"}
+    {"StartupPolicyInProgress", "StartupPolicyCompleted", "RestartingJobSet", "HeadPodReady"}
 )
 
 
