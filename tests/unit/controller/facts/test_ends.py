@@ -248,10 +248,17 @@ def test_times_of_the_builders_agree() -> None:
         "a lost peer and blank lines",
     ],
 )
-def test_no_log_is_costly_to_search(text: str) -> None:
-    """Every pass looks at every failed pod, and users write what they like."""
-    began = process_time()
-    for _ in range(20):
+def test_no_log_costs_much_more_to_search_than_plain_words(text: str) -> None:
+    """Every pass searches every failed pod's log, and users write it."""
+    assert search_seconds(text) < 30 * search_seconds("word " * 400)
+
+
+def search_seconds(text: str) -> float:
+    """Returns the least CPU time of a search among a few."""
+    seconds: list[float] = []
+    for _ in range(5):
+        began = process_time()
         failed = failed_pod("a", 1, 10, text)
         assert names_an_error(failed.ends[0].message) is False
-    assert process_time() - began < 0.2
+        seconds.append(process_time() - began)
+    return min(seconds)

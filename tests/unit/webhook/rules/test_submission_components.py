@@ -2,10 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders.admission import SERVICE, appwrapper, component, facts, request
-from webhook import chain
+from tests.support.builders.admission import appwrapper, component
 from webhook.rules.submission import components_of
-from webhook.verdicts import Denied
 
 API_VERSION = "must be a version such as v1, or group and version such as batch/v1"
 KIND = "must be a Kind such as Job"
@@ -83,13 +81,3 @@ def test_metadata_and_annotations_of_a_component_are_objects(wrong: Any) -> None
 def test_a_long_value_is_cut_in_its_error() -> None:
     _, [error] = components_of(appwrapper(component({"apiVersion": "v1", "kind": "K" * 1000})))
     assert error.value == f'"{"K" * 253}..."'
-
-
-@pytest.mark.parametrize("wrong", [None, component({"apiVersion": "v1", "kind": "Node"})])
-def test_no_answer_has_more_than_a_hundred_errors(wrong: Any) -> None:
-    """An object can hold a million of them: the answer would be larger than the object."""
-    for count, shown in ((99, 99), (100, 100), (5000, 100)):
-        submitted = appwrapper(component(), component(SERVICE), *[wrong] * count)
-        verdict = chain.validate(request(submitted), facts())
-        assert isinstance(verdict, Denied)
-        assert len(verdict.status["details"]["causes"]) == shown
