@@ -108,9 +108,7 @@ async def test_a_sample_is_completed_runs_in_a_real_container_and_succeeds(
 
 
 @pytest.mark.usefixtures("gpus")
-async def test_whoever_asks_for_gpus_is_kept_off_bad_ones(
-    team: ResearchTeam, tmp_path: Path
-) -> None:
+async def test_pods_with_gpus_are_kept_off_bad_nodes(team: ResearchTeam, tmp_path: Path) -> None:
     """The file is a team's own; its container says what it has been given."""
     script = 'echo "attempt $ATTEMPT"; sleep 1'
     body = appwrapper("trains", job("trains", script, **ONE_GPU), queued=False)

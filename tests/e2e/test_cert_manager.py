@@ -174,7 +174,7 @@ def is_trusted(leaf: Certificate, bundle: bytes) -> bool:
     return False
 
 
-async def test_cert_manager_issues_and_renews_under_load_and_nobody_is_refused(
+async def test_cert_manager_issues_and_renews_under_load_and_no_request_is_refused(
     node_cluster: LocalCluster,
     admin: Kubectl,
     reader: Person,

@@ -117,7 +117,7 @@ async def test_a_reset_kills_it_too_before_anything_begins_again(team: ResearchT
     await life.check_the_promise_to_kueue()
 
 
-async def test_what_holds_a_deletion_up_is_said(team: ResearchTeam) -> None:
+async def test_obstacles_of_a_deletion_are_reported(team: ResearchTeam) -> None:
     """While the process ends in its own time, which is longer than anybody's patience here."""
     graces = GRACES | {"forcefulDeletionGracePeriodDuration": "1h"}
     name = "waits"

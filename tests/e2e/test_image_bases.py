@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 NO_PYTHON = f"FROM {stand_in.NAME}\nRUN rm /usr/bin/python3\n"
 
 
-async def test_one_without_python_is_refused_in_words(tmp_path: Path) -> None:
+async def test_an_image_without_python_is_refused_with_a_message(tmp_path: Path) -> None:
     base = await workload_image(reporter_for())
     context, dockerfile = tmp_path / "context", tmp_path / "Dockerfile"
     recipe.stage("controller", context)

@@ -153,7 +153,7 @@ def test_its_user_can_write_nowhere(image: ArchivedImage, root: Path, tmp_path: 
         assert (container.wait(), container.text()) == (0, "nowhere\n")
 
 
-def test_a_kubeconfig_is_refused_in_words(
+def test_a_kubeconfig_is_refused_with_a_message(
     image: ArchivedImage, root: Path, config: Path, tmp_path: Path
 ) -> None:
     with Container(

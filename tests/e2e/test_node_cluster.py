@@ -51,7 +51,9 @@ async def test_the_product_runs_there_from_our_images(node_cluster: LocalCluster
     assert not {"webhook", "controller"} & node_cluster.processes.keys()
 
 
-async def test_pods_find_the_api_server_where_nobody_else_does(node_cluster: LocalCluster) -> None:
+async def test_only_pods_reach_the_api_server_at_its_service_address(
+    node_cluster: LocalCluster,
+) -> None:
     (known,) = await listed(
         node_cluster.client, ENDPOINT_SLICES, "default", "kubernetes.io/service-name=kubernetes"
     )

@@ -27,7 +27,7 @@ TAKES_ALL = "exec python3 -c 'taken = []\nwhile True: taken.append(bytearray(1 <
 UNKNOWN_IMAGE = "localhost/nobody-has-this:1"
 
 
-async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
+async def test_a_pod_above_its_memory_limit_ends_and_its_code_is_reported(
     team: ResearchTeam,
 ) -> None:
     body = appwrapper(
@@ -51,7 +51,7 @@ async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
     )
 
 
-async def test_an_image_that_nobody_has_is_waited_for_and_named(team: ResearchTeam) -> None:
+async def test_a_missing_image_is_awaited_and_named(team: ResearchTeam) -> None:
     body = appwrapper(
         "unpulled",
         job("unpulled", "true", image=UNKNOWN_IMAGE),

@@ -177,9 +177,7 @@ async def test_configuration_and_secrets_are_files_and_a_change_arrives(
     await comes_to(files, "second\nsecond")
 
 
-async def test_a_name_that_nobody_answers_for_fails_at_once(
-    node_cluster: LocalCluster, admin: Kubectl
-) -> None:
+async def test_an_unknown_name_fails_at_once(node_cluster: LocalCluster, admin: Kubectl) -> None:
     """There is no name server. Programs in pods find the API server by its address."""
     await run(node_cluster, pod("names", "cat /etc/resolv.conf"), "Succeeded")
     lines = (await admin("logs", "-n", NAMESPACE, "names")).splitlines()

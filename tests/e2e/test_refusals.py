@@ -87,7 +87,7 @@ DIRECT: list[Any] = [
 
 
 @pytest.mark.parametrize(("body", "kind"), DIRECT)
-async def test_what_has_pods_is_not_created_beside_the_queue(
+async def test_objects_with_pods_are_not_created_without_the_queue(
     team: ResearchTeam, body: JsonObject, kind: str
 ) -> None:
     """The researcher may create it, says RBAC; the webhook does not."""

@@ -41,7 +41,7 @@ async def load(node_cluster: LocalCluster) -> AsyncIterator[Load]:
         yield found
 
 
-async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_deleted(
+async def test_no_request_is_refused_during_two_rolling_updates_and_a_deletion(
     node_cluster: LocalCluster, admin: Kubectl, load: Load
 ) -> None:
     await until_whole(node_cluster)

@@ -37,7 +37,7 @@ async def lives(
         yield dict(zip(failing_jobs.ALL, begun, strict=True))
 
 
-async def test_of_four_pods_the_first_to_fail_is_named_with_its_log(
+async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
     lives: Lives, team: ResearchTeam, node_cluster: LocalCluster
 ) -> None:
     """Nothing of the image is changed, and its pods are gone when somebody looks."""
@@ -110,7 +110,7 @@ async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
     assert "; raise the container's memory limit, or let it use less; next was memory-a, " in event
 
 
-async def test_exit_codes_judge_the_root_alone(lives: Lives) -> None:
+async def test_only_the_exit_code_of_the_root_cause_decides(lives: Lives) -> None:
     """Case 15: 143, which follows, is none of those that are worth a retry."""
     done = await lives["exits-10"].until_phase("Succeeded")
     assert lives["exits-10"].phases()[-4:] == AGAIN
@@ -156,7 +156,9 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
     assert kinds == {f"recoverable-{each}": each != "b" for each in "abcd"}
 
 
-async def test_what_no_retry_helps_ends_the_job_at_once(lives: Lives, team: ResearchTeam) -> None:
+async def test_a_non_recoverable_error_ends_the_job_at_once(
+    lives: Lives, team: ResearchTeam
+) -> None:
     """Case 6: although another would have been worth one, later."""
     life = lives["non-recoverable"]
     failed = await life.until_phase("Failed")

@@ -38,7 +38,7 @@ async def processes(cluster: LocalCluster) -> list[tuple[str, NodeProcess]]:
     return [(pod["metadata"]["name"], process_of(pod)) for pod in await all_pods(cluster)]
 
 
-async def test_no_process_of_ours_has_a_privilege(node_cluster: LocalCluster) -> None:
+async def test_no_process_of_the_product_has_a_privilege(node_cluster: LocalCluster) -> None:
     for name, process in await processes(node_cluster):
         status = process.status()
         wanted = {
@@ -58,7 +58,7 @@ async def test_no_process_of_ours_has_a_privilege(node_cluster: LocalCluster) ->
         assert status["NSpid"].split()[-1] == "1", name
 
 
-async def test_no_process_of_ours_can_write_to_its_image(node_cluster: LocalCluster) -> None:
+async def test_no_process_of_the_product_can_write_to_its_image(node_cluster: LocalCluster) -> None:
     for name, process in await processes(node_cluster):
         mounts = process.mounts()
         assert "ro" in mounts["/"], name

@@ -202,7 +202,7 @@ async def kubectl(cluster: LocalCluster) -> AsyncIterator[Kubectl]:
     await kubectl("delete", "-n", "appwrapper-system", "configmap", "appwrapper-dashboard")
 
 
-async def test_what_the_page_says_installs_it(
+async def test_the_commands_of_the_page_install_it(
     cluster: LocalCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")

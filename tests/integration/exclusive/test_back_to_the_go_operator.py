@@ -92,7 +92,7 @@ def recorded(item: JsonObject) -> list[tuple[str, str]]:
     ]
 
 
-async def test_what_exists_is_not_made_again(
+async def test_existing_objects_are_not_created_again(
     cluster: LocalCluster, lives: Lives, peer: Peer
 ) -> None:
     """A later component could not be created, so the AppWrapper was never seen to run."""

@@ -298,7 +298,7 @@ async def test_two_that_start_with_an_empty_secret_serve_the_same(
         await cluster.processes.restart("webhook")
 
 
-async def test_of_secrets_and_configurations_it_may_touch_its_own_only(
+async def test_the_webhook_may_change_only_its_own_secret_and_configurations(
     as_webhook: KubeClient,
 ) -> None:
     await as_webhook.get(SECRETS, NAMESPACE, SECRET)

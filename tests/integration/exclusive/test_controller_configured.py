@@ -52,7 +52,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
 
 
 @pytest.mark.long
-async def test_bad_news_is_told_again_as_soon_as_the_operator_says(
+async def test_problems_are_reported_again_after_the_configured_period(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     """After 75 seconds by default; then the second pod would be back, and never missed."""
@@ -75,7 +75,7 @@ async def test_bad_news_is_told_again_as_soon_as_the_operator_says(
 
 
 @pytest.mark.long
-async def test_what_was_deleted_and_replaced_is_forced_after_the_operators_own_period(
+async def test_a_deleted_and_replaced_pod_is_forced_after_the_configured_period(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     """A researcher deletes pods that ignore it, of what asked for a day's patience with them."""

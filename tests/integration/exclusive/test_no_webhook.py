@@ -153,7 +153,7 @@ async def test_users_submit_and_change_nothing(cluster: LocalCluster) -> None:
     assert for_admin.err == created.err
 
 
-async def test_what_was_submitted_cannot_be_changed_but_deleted(cluster: LocalCluster) -> None:
+async def test_a_submitted_appwrapper_cannot_be_changed_but_deleted(cluster: LocalCluster) -> None:
     """It got in while nobody was asked."""
     researcher = researcher_of(cluster)
     await _made_by_breaking_the_glass(cluster, "old")
@@ -170,7 +170,7 @@ async def _orphans(who: Kubectl, name: str) -> Completed:
     return await who.run("delete", "appwrapper", name, "-n", TEAM, *how)
 
 
-async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) -> None:
+async def test_objects_with_pods_are_refused_and_others_are_not(cluster: LocalCluster) -> None:
     researcher = researcher_of(cluster)
     refused = unanswered("vdirectkinds.workload.codeflare.dev", "/validate", 5, CREATING)
     for body in (pod("mine"), job("mine")):
@@ -224,7 +224,7 @@ async def _created(who: Kubectl, body: JsonObject) -> Completed:
     )
 
 
-async def test_one_command_lets_everybody_in(cluster: LocalCluster) -> None:
+async def test_one_command_admits_all_objects_again(cluster: LocalCluster) -> None:
     """The documented one; then the registrations come back as they were."""
     await _made_by_breaking_the_glass(cluster, "let-in")
     researcher = researcher_of(cluster)

@@ -61,7 +61,7 @@ async def patient_kueue(cluster: LocalCluster) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("impatient_kueue")
-async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(
+async def test_repeated_evictions_are_reported_with_reason_and_periods(
     cluster: LocalCluster, lives: Lives
 ) -> None:
     """Its warm-up is longer than Kueue's timeout: no retry is ever counted."""

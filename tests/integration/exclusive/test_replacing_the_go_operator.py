@@ -207,7 +207,7 @@ SERVER_SIDE = ("apply", "--server-side", "--force-conflicts")
     ],
     ids=" ".join,
 )
-async def test_what_decides_is_ours_alone(
+async def test_only_the_products_controller_decides(
     kubectl: Kubectl,
     fresh: Any,
     go_manifests: str,

@@ -210,7 +210,7 @@ async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.long
-async def test_nobody_is_refused_while_certificates_rotate_and_replicas_are_restarted(
+async def test_no_request_is_refused_while_certificates_rotate_and_replicas_restart(
     cluster: LocalCluster, second: Replica, creates: PacedCreates
 ) -> None:
     port, first_metrics = port_of(cluster), metrics_of(cluster)

@@ -23,7 +23,7 @@ from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
 
 
-async def test_what_the_status_says_outlives_a_restart(lives: Lives, cluster: LocalCluster) -> None:
+async def test_recorded_root_causes_survive_a_restart(lives: Lives, cluster: LocalCluster) -> None:
     """Case 23: nothing is found or told a second time."""
     pods = [pod(f"kept-{index}", hang="running") for index in range(2)]
     annotations = {**PATIENT, "retryPausePeriodDuration": "1h"}
@@ -71,7 +71,7 @@ async def test_a_pod_that_went_meanwhile_is_known_from_the_store(
     assert (world.root_cause["message"], world.retries) == ("OSError: disk", 1)
 
 
-async def test_without_a_settle_period_the_first_to_report_is_judged(
+async def test_without_a_settle_period_the_first_reported_failure_decides(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     """Case 21, the other side."""

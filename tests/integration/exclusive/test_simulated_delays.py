@@ -107,7 +107,7 @@ async def test_hang_running_never_ends(cluster: LocalCluster) -> None:
     ],
     ids=["duration", "number", "hang", "no init container"],
 )
-async def test_what_cannot_be_acted_out_is_said(
+async def test_an_unusable_simulation_annotation_is_reported(
     cluster: LocalCluster, wanted: dict[str, str], message: str
 ) -> None:
     name = f"bad-{'-'.join(wanted)}-{len(message)}"
@@ -142,7 +142,7 @@ async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
     assert time_of(ended["startedAt"]) - time_of(life.status["startTime"]) >= timedelta(seconds=1)
 
 
-async def test_what_starts_late_may_run_for_ever(cluster: LocalCluster) -> None:
+async def test_a_pod_that_starts_late_may_run_indefinitely(cluster: LocalCluster) -> None:
     wanted = {"start-after": "200ms", "hang": "running"}
     document = pod_of_containers("late-for-ever", NAMESPACE, wanted)
     life = await lived(cluster.client, document, in_phase("Running"))

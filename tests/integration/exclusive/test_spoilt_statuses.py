@@ -64,7 +64,9 @@ NAMES = named("goes-on", GOES_ON)
 
 
 @pytest.mark.writes_status(*NAMES.values())
-async def test_what_runs_goes_on(client: KubeClient, controller_words: ControllerWords) -> None:
+async def test_running_appwrappers_keep_running(
+    client: KubeClient, controller_words: ControllerWords
+) -> None:
     async with all_spoilt(client, NAMES, GOES_ON) as spoilt:
         await nothing_is_hot(controller_words)
         await one_beside_it_completes(client)
@@ -79,7 +81,7 @@ async def test_what_runs_goes_on(client: KubeClient, controller_words: Controlle
 
 
 @pytest.mark.writes_status("typed")
-async def test_what_a_program_with_the_go_operators_types_drops_is_found_again(
+async def test_fields_dropped_by_the_go_operators_types_are_restored(
     cluster: LocalCluster, client: KubeClient
 ) -> None:
     """Its types lack our fields. After a restart only the labels say which attempt it is."""

@@ -209,7 +209,7 @@ async def is_being_deleted(cluster: LocalCluster, name: str) -> bool:
 
 
 @pytest.mark.long
-async def test_a_replica_set_that_somebody_left_behind_makes_no_pods(
+async def test_an_orphaned_replica_set_creates_no_pods(
     cluster: LocalCluster, controller_words: ControllerWords
 ) -> None:
     """Who deletes a Deployment by hand takes away what would have taken its ReplicaSet away."""
@@ -280,7 +280,7 @@ async def test_at_any_moment(cluster: LocalCluster, number: int) -> None:
 
 
 @pytest.mark.long  # its own look into what is owned comes after 20 s
-async def test_a_garbage_collector_that_stands_still_is_named_and_passed_by_where_nothing_is_owned(
+async def test_a_stopped_garbage_collector_is_named_and_bypassed_without_dependants(
     cluster: LocalCluster,
 ) -> None:
     """Pods are forced, and what is proved to own nothing any more goes without waiting for it."""
@@ -303,7 +303,7 @@ async def test_a_garbage_collector_that_stands_still_is_named_and_passed_by_wher
 
 
 @pytest.mark.long
-async def test_what_it_still_owns_is_named_and_waited_for(
+async def test_dependants_of_a_component_are_named_and_awaited(
     cluster: LocalCluster, controller_words: ControllerWords
 ) -> None:
     name = "owns"
@@ -337,7 +337,9 @@ async def test_what_it_still_owns_is_named_and_waited_for(
             await life.check_the_promise_to_kueue()
 
 
-async def test_the_end_of_its_namespace_is_said_and_is_no_failure(cluster: LocalCluster) -> None:
+async def test_the_end_of_its_namespace_is_reported_and_is_no_failure(
+    cluster: LocalCluster,
+) -> None:
     client = cluster.client
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ENDING}}
     await client.create(NAMESPACES, None, namespace)

@@ -275,7 +275,7 @@ async def its_file_comes_again(watched: Watched, made: JsonObject) -> None:
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
 
 
-async def test_what_was_stored_with_more_components_can_be_changed_and_deleted(
+async def test_an_appwrapper_stored_with_more_components_can_be_changed_and_deleted(
     cluster: LocalCluster, kubectl: Kubectl
 ) -> None:
     """But gets no more of them. Its queue does not exist, so that nobody else changes it."""

@@ -67,7 +67,7 @@ async def test_without_kueue_it_runs_at_once(client: KubeClient) -> None:
     await nothing_left(client, "alone")
 
 
-async def test_all_that_pod_set_infos_say_is_on_the_pods_beside_what_is_there(
+async def test_pods_have_all_fields_of_pod_set_infos_and_their_own(
     client: KubeClient,
 ) -> None:
     training = job("infos", pods=1, hang="running")
@@ -104,7 +104,7 @@ async def number_of_pods(client: KubeClient, label: str) -> int:
     return len(await listed(client, PODS, UNSEEN, label))
 
 
-async def test_each_annotation_that_means_nothing_is_told_once(client: KubeClient) -> None:
+async def test_each_unusable_annotation_is_reported_once(client: KubeClient) -> None:
     periods = {
         "admissionGracePeriodDuration": "1m",
         "warmupGracePeriodDuration": "5m",
@@ -222,7 +222,9 @@ async def fails_and_says_why(client: KubeClient, life: Life, name: str, says: st
     await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
 
 
-async def test_it_fails_and_says_why(client: KubeClient, controller_words: ControllerWords) -> None:
+async def test_an_unusable_component_fails_the_appwrapper_with_a_reason(
+    client: KubeClient, controller_words: ControllerWords
+) -> None:
     """All at once; none of them is hot afterwards."""
     names = {what: f"unseen-bad-{number}" for number, what in enumerate(BAD)}
     async with AsyncExitStack() as stack:
@@ -240,7 +242,7 @@ async def test_it_fails_and_says_why(client: KubeClient, controller_words: Contr
 @pytest.mark.parametrize(
     "template", ["x", [], None, 1, {"kind": "Pod"}, {**pod("a"), "metadata": "x"}]
 )
-async def test_what_is_no_object_the_api_server_refuses_itself(
+async def test_a_component_that_is_no_object_is_refused_by_the_api_server(
     client: KubeClient, template: Any
 ) -> None:
     with pytest.raises(ApiError) as refused:
@@ -271,7 +273,7 @@ async def test_two_hundred_components(
 
 
 @pytest.mark.parametrize("levels", [1500, 5000])
-async def test_one_nested_deeper_than_any_decoder_stops_nobody_else(
+async def test_an_appwrapper_nested_too_deep_stops_no_other(
     cluster: LocalCluster, client: KubeClient, levels: int
 ) -> None:
     body = unseen(job("deep"), "deep")

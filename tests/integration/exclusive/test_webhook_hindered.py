@@ -59,7 +59,7 @@ async def test_a_status_write_asks_no_webhook(cluster: LocalCluster, admin: Kube
     assert stored["status"]["resettingCount"] == 3
 
 
-async def test_an_access_review_that_fails_admits_nobody(
+async def test_a_failed_access_review_admits_no_request(
     cluster: LocalCluster, admin: Kubectl
 ) -> None:
     """Case 26: not even an admin, since nobody knows that it is one."""
@@ -97,7 +97,7 @@ async def _set_rules(cluster: LocalCluster, rules: list[JsonObject]) -> None:
     ("levels", "end", "refusal"),
     [(150, "Succeeded", ""), (400, "Failed", "the request is nested deeper than 250 levels")],
 )
-async def test_what_was_stored_too_deep_keeps_nobody_from_ending_it(
+async def test_an_appwrapper_stored_too_deep_can_be_deleted(
     cluster: LocalCluster, admin: Kubectl, levels: int, end: str, refusal: str
 ) -> None:
     """It came while nobody asked the webhook. Kueue and the controller deal with it all the same.

@@ -94,9 +94,7 @@ async def test_an_evicted_node_is_left_at_once_and_no_retry_is_spent(nodes: GpuN
     await nodes.shows(LOST, 0, resource=GPU, reason="label")
 
 
-async def test_what_the_page_tells_admins_to_type_works(
-    cluster: LocalCluster, nodes: GpuNodes
-) -> None:
+async def test_the_commands_of_the_page_work(cluster: LocalCluster, nodes: GpuNodes) -> None:
     take_out, give_back = commands_below("## Evacuation", PAGE).splitlines()
     await nodes.label("gpu-node-1", "PASS")  # and no label in the end
     assert await typed(cluster, take_out) == "node/gpu-node-1 labeled\n"
@@ -195,7 +193,7 @@ async def test_a_pod_that_is_put_on_a_tagged_node_again_and_again_uses_up_its_re
         assert set(counts) == {0, 1, 2}
 
 
-async def test_unwatched_nodes_drive_nobody_off(cluster: LocalCluster, nodes: GpuNodes) -> None:
+async def test_unwatched_nodes_evacuate_no_pod(cluster: LocalCluster, nodes: GpuNodes) -> None:
     async with reconfigured(cluster, "controller", autopilot={"monitorNodes": False}):
         life = await nodes.runs(gpu_appwrapper("evict-unwatched"))
         bad = await nodes.node_of(life)

@@ -153,7 +153,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     await second.check_the_promise_to_kueue()
 
 
-async def test_the_breaker_closes_when_the_labels_go_and_nobody_was_moved(
+async def test_the_breaker_closes_when_the_labels_are_removed_and_no_pod_was_evacuated(
     breaker: GpuNodes,
 ) -> None:
     # Without a retry it would have failed for a label that was wrong.

@@ -43,7 +43,7 @@ def on_gpus(name: str, workers: int = 2, **simulation: str) -> list[JsonObject]:
     return pods
 
 
-async def test_what_an_evacuation_ends_is_no_root_cause(
+async def test_a_pod_ended_by_an_evacuation_is_no_root_cause(
     lives: Lives, cluster: LocalCluster, nodes: GpuNodes
 ) -> None:
     """Cases 17 and 18: no retry is spent, and what was left behind is not the next attempt's."""

@@ -114,7 +114,7 @@ async def test_every_way_to_lose_a_node_and_back(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.long
-async def test_what_an_admin_does_to_the_queue(cluster: LocalCluster) -> None:
+async def test_changes_of_an_admin_to_the_queue(cluster: LocalCluster) -> None:
     async with slack_fleet(cluster) as fleet:
         kubectl = admin(cluster)
         await fleet.cordon(0)

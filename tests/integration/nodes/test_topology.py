@@ -237,7 +237,7 @@ async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes
 
 
 @pytest.mark.long
-async def test_what_is_stored_without_our_affinity_spends_a_retry(
+async def test_an_appwrapper_stored_without_node_affinity_spends_a_retry(
     cluster: LocalCluster, nodes: Racks
 ) -> None:
     """As the Go operator's webhook left it: Kueue may assign the bad node again."""

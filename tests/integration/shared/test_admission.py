@@ -76,7 +76,7 @@ async def test_a_generated_name_is_in_the_error(cluster: RunningCluster, kubectl
     )
 
 
-async def test_a_dry_run_is_judged_and_changed_like_any_other(
+async def test_a_dry_run_is_checked_and_changed_like_any_other_request(
     cluster: RunningCluster, kubectl: Kubectl
 ) -> None:
     made = json.loads(

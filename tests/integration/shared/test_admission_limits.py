@@ -222,7 +222,7 @@ async def test_a_large_appwrapper_is_warned_of_and_a_larger_one_refused(kubectl:
 # Quota
 
 
-async def test_nobody_forges_what_kueue_writes(kubectl: Kubectl) -> None:
+async def test_fields_of_kueue_cannot_be_forged(kubectl: Kubectl) -> None:
     forged = component(WAITING, podSetInfos=[{"nodeSelector": {"a": "b"}}])
     assert await refused(kubectl, manifest(forged)) == refusal(
         "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "

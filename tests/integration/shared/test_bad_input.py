@@ -74,7 +74,7 @@ TEMPLATES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-async def test_what_is_no_template_is_refused(cluster: RunningCluster, template: str) -> None:
+async def test_a_malformed_template_is_refused(cluster: RunningCluster, template: str) -> None:
     for components in ([TEMPLATES[template]], [POD, TEMPLATES[template]]):
         made = named(appwrapper(*map(component, components)))
         text = await tried(cluster, made)
@@ -93,9 +93,9 @@ async def test_what_is_no_template_is_refused(cluster: RunningCluster, template:
         ({"components": {}}, "components"),
         ({"components": "x"}, "components"),
         ({"components": [None]}, "spec.components[0]"),
-        ({"components": [[]]}, "components[0]"),
+        ({"components": [[]]}, "spec.components"),
         ({"components": [{"template": POD, "podSets": "x"}]}, "podSets"),
-        ({"components": [{"template": POD, "podSets": [1]}]}, "podSets[0]"),
+        ({"components": [{"template": POD, "podSets": [1]}]}, "components.podSets"),
         ({"components": [{"template": POD, "podSets": {"path": "template"}}]}, "podSets"),
         ({"components": [{"template": POD, "podSetInfos": {}}]}, "podSetInfos"),
         ({"components": [{"template": POD, "annotations": []}]}, "annotations"),
@@ -122,7 +122,7 @@ async def test_every_path_that_leads_nowhere_is_refused_by_its_place(
         assert "spec.components[0].podSets[0].path: " in text, (path, text)
 
 
-async def test_numbers_of_every_size_are_judged(cluster: RunningCluster) -> None:
+async def test_numbers_of_every_size_get_an_answer(cluster: RunningCluster) -> None:
     for number in NUMBERS:
         for made in (
             component(JOB, podSets=[{"path": "template.spec.template", "replicas": number}]),
@@ -168,7 +168,7 @@ async def test_any_user_name_becomes_a_label(
     assert json.loads(made)["metadata"]["labels"][USER] == label
 
 
-async def test_what_is_nested_too_deep_is_refused(
+async def test_an_object_nested_too_deep_is_refused(
     cluster: RunningCluster, kubectl: Kubectl
 ) -> None:
     text = json.dumps(named(appwrapper(component({**SERVICE, "spec": 1}), component())))
@@ -187,7 +187,9 @@ async def test_what_is_nested_too_deep_is_refused(
         assert reason in refused.err, refused.err
 
 
-async def test_what_is_judged_is_what_is_stored(cluster: RunningCluster, kubectl: Kubectl) -> None:
+async def test_the_checked_object_is_the_stored_one(
+    cluster: RunningCluster, kubectl: Kubectl
+) -> None:
     """Of two keys the API server keeps the last, before any webhook sees the object."""
     text = json.dumps(named(appwrapper()))
     last_wins = text.replace('"kind": "Pod"', '"kind": "Node", "kind": "Pod"')

@@ -134,7 +134,7 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("body", JUDGED)
-async def test_what_is_wrong_is_refused_under_its_uid(webhook: Served, body: str) -> None:
+async def test_a_malformed_review_is_refused_under_its_uid(webhook: Served, body: str) -> None:
     sent, code, text = JUDGED[body]
     found = await webhook.post("/validate", sent)
     response = check_answer(Answer(found.status_code, found.content), sent)
@@ -147,7 +147,7 @@ async def test_what_is_wrong_is_refused_under_its_uid(webhook: Served, body: str
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_body_of_seven_mebibytes_is_judged_and_no_larger_one(
+async def test_a_body_of_seven_mebibytes_is_read_and_no_larger_one(
     webhook: Served, chunked: bool
 ) -> None:
     async def pieces(body: bytes) -> AsyncIterator[bytes]:
@@ -200,7 +200,7 @@ async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
         return int(lines[0].split()[1]), await reader.readexactly(int(length))
 
 
-async def test_a_body_that_drips_is_waited_for_and_holds_up_nobody(webhook: Served) -> None:
+async def test_a_slow_body_is_awaited_and_delays_no_other_request(webhook: Served) -> None:
     reader, writer = await connected(webhook.port)
     writer.write(head(len(GOOD)))
     for start in range(0, len(GOOD), 100):
@@ -212,7 +212,7 @@ async def test_a_body_that_drips_is_waited_for_and_holds_up_nobody(webhook: Serv
     writer.close()
 
 
-async def test_bodies_that_never_come_hold_up_nobody_and_are_given_up(webhook: Served) -> None:
+async def test_missing_bodies_delay_no_other_request_and_are_abandoned(webhook: Served) -> None:
     waiting = [await connected(webhook.port) for _ in range(50)]
     for number, (_, writer) in enumerate(waiting):
         writer.write(head(len(GOOD)) + GOOD[: number * 5])
@@ -253,7 +253,7 @@ async def test_requests_in_a_row_are_answered_in_a_row(webhook: Served) -> None:
     writer.close()
 
 
-async def test_who_speaks_no_tls_is_let_go(webhook: Served) -> None:
+async def test_a_client_without_tls_is_disconnected(webhook: Served) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
     writer.write(head(len(GOOD)) + GOOD)
     async with asyncio.timeout(SECONDS):

@@ -44,7 +44,7 @@ ANEW = named("anew", BEGINS_ANEW)
 
 
 @pytest.mark.writes_status(*ANEW.values())
-async def test_what_runs_begins_anew(client: KubeClient) -> None:
+async def test_a_running_appwrapper_restarts(client: KubeClient) -> None:
     async with all_spoilt(client, ANEW, BEGINS_ANEW, retryPausePeriodDuration="0s") as spoilt:
         for status, (life, version) in spoilt.items():
             name = ANEW[status]
@@ -68,7 +68,7 @@ FAIL = named("attempt", ATTEMPTS)
 
 
 @pytest.mark.writes_status(*FAIL.values())
-async def test_of_another_attempt_there_is_nothing_so_it_fails(client: KubeClient) -> None:
+async def test_without_objects_of_another_attempt_it_fails(client: KubeClient) -> None:
     async with all_spoilt(client, FAIL, ATTEMPTS) as spoilt:
         for attempt, (life, version) in spoilt.items():
             failed = await life.until_phase("Failed", after=version)
@@ -116,7 +116,7 @@ REFUSED: list[JsonObject] = [
 ]
 
 
-async def test_what_the_schema_refuses_never_gets_there(client: KubeClient) -> None:
+async def test_statuses_that_the_schema_refuses_are_never_stored(client: KubeClient) -> None:
     name = "refused-status"
     body = appwrapper(name, job(name))
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
@@ -132,7 +132,7 @@ async def test_what_the_schema_refuses_never_gets_there(client: KubeClient) -> N
 
 
 @pytest.mark.writes_status("typed-waits")
-async def test_what_such_a_program_drops_of_one_that_was_evicted(lives: Lives) -> None:
+async def test_fields_dropped_from_an_evicted_appwrapper(lives: Lives) -> None:
     """Its attempts are counted on, so what was deleted is not taken for the next attempt's."""
     life = await lives.begin(appwrapper("typed-waits", job("typed-waits", hang="running")))
     ran = await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")

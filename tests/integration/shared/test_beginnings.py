@@ -32,7 +32,7 @@ WITHOUT_KUEUE = "kube-system"
 LONG = "1h"
 
 
-async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(
+async def test_a_queued_appwrapper_waits_for_pod_set_infos_and_reports_it(
     cluster: RunningCluster,
 ) -> None:
     """Kueue's webhook suspends it, and Kueue never looks at this namespace again; an admin does."""
@@ -62,7 +62,7 @@ async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(
         assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
 
 
-async def test_what_was_created_before_a_component_that_cannot_be_stays_as_long_as_it_is_asked_to(
+async def test_components_created_before_an_invalid_one_stay_for_the_configured_period(
     lives: Lives,
 ) -> None:
     invalid = job("second", run_for="1s")
@@ -123,7 +123,7 @@ async def test_one_that_cannot_be_created_in_time_is_reset_and_comes_through_lat
     assert unhealthy_reasons(life) == ["CreateFailed"]
 
 
-async def test_a_stateful_set_says_why_it_makes_no_more_pods(lives: Lives) -> None:
+async def test_a_stateful_set_reports_why_it_creates_no_more_pods(lives: Lives) -> None:
     body = scaled("StatefulSet", "in-turn")
     del body["spec"]["podManagementPolicy"]
     body["spec"]["template"] |= pod_template({"app": "in-turn"}, hang="pending")

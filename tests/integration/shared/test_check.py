@@ -41,7 +41,7 @@ def as_member(namespace: str) -> tuple[str, ...]:
     return "--as", "alice", "--as-group", f"{namespace}-edit-group", "-n", namespace
 
 
-async def test_an_admin_sees_quota_nodes_and_pods_that_nobody_counts(
+async def test_an_admin_sees_quota_nodes_and_uncounted_pods(
     cluster: RunningCluster,
 ) -> None:
     name = own("uncounted")
@@ -70,7 +70,7 @@ async def test_an_admin_sees_quota_nodes_and_pods_that_nobody_counts(
     assert found["message"].startswith(f"it holds 1 {GPU} on its node (")
 
 
-async def test_a_team_sees_its_own_part_and_is_told_what_it_may_not_read(
+async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
     cluster: RunningCluster, lives: Lives
 ) -> None:
     runs = await lives.begin(appwrapper("runs", requesting("750m", job("runs", hang="running"))))

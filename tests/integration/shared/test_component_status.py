@@ -305,7 +305,7 @@ def _job_has_ended(item: JsonObject) -> bool:
     return is_true(first.get("conditions") or (), "Succeeded")
 
 
-async def test_what_serves_goes_on_when_the_job_beside_it_has_ended(lives: Lives) -> None:
+async def test_a_deployment_keeps_running_after_the_job_beside_it_ended(lives: Lives) -> None:
     services = (scaled("Deployment", "beside-a"), scaled("StatefulSet", "beside-b"))
     body = appwrapper("beside", job("beside", run_for="500ms"), *services, annotations=AT_ONCE)
     life = await lives.begin(body)
@@ -331,7 +331,7 @@ async def test_helpers_that_serve_are_removed_when_the_job_has_ended(lives: Live
     await life.check_the_promise_to_kueue()
 
 
-async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_said(lives: Lives) -> None:
+async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_reported(lives: Lives) -> None:
     limits = {"admissionGracePeriodDuration": "1s", "failureGracePeriodDuration": "1h"}
     async with lives.forbidden("pods"):
         body = appwrapper("no-pods", scaled("Deployment", "no-pods"), annotations=limits)

@@ -126,7 +126,7 @@ async def test_a_queued_job_is_admitted_and_completes(cluster: RunningCluster) -
         await job.delete()
 
 
-async def test_what_names_no_queue_waits(cluster: RunningCluster) -> None:
+async def test_an_appwrapper_without_queue_waits(cluster: RunningCluster) -> None:
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",

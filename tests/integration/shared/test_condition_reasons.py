@@ -158,7 +158,7 @@ ARE_THERE = {
 }
 
 
-async def test_what_dashboards_read_is_there_and_grows_with_every_life(
+async def test_metrics_for_dashboards_exist_and_grow_with_every_life(
     lives: Lives, controller_words: ControllerWords
 ) -> None:
     def values(names: dict[str, dict[str, str]]) -> dict[str, float]:

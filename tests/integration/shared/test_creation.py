@@ -106,7 +106,7 @@ async def test_a_pod_group_is_created_before_the_job_that_it_gangs(
     assert not await exists(client, POD_GROUPS, NAMESPACE, "ganged")
 
 
-async def test_what_kueue_chose_and_the_template_disagree_about_is_named(
+async def test_conflicts_between_kueues_choice_and_the_template_are_named(
     client: KubeClient,
 ) -> None:
     training = job("disagree")
@@ -147,7 +147,7 @@ LONG = "a" * 250
     ],
     ids=["a Job of 64", "a Pod of 254", "impossible"],
 )
-async def test_a_name_that_cannot_be_is_told_in_the_words_of_the_api_server(
+async def test_an_invalid_name_is_reported_with_the_api_servers_message(
     client: KubeClient, template: JsonObject, says: str
 ) -> None:
     body = appwrapper("too-long", config_map("too-long"), template)
@@ -227,7 +227,7 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
     assert not await exists(client, JOBS, NAMESPACE, "short")
 
 
-async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
+async def test_a_quota_that_forbids_creation_is_reported_until_it_allows_it(
     client: KubeClient,
 ) -> None:
     quota: dict[str, Any] = {"metadata": {"name": "no-services"}, "spec": {"hard": {"services": 0}}}

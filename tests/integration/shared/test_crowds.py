@@ -115,7 +115,7 @@ async def test_thousands_of_components_are_refused_at_once(webhook: Served) -> N
     assert most_resident(webhook) < MOST_RESIDENT
 
 
-async def test_who_connects_and_says_nothing_makes_room_for_who_does(webhook: Served) -> None:
+async def test_silent_connections_are_closed_for_new_ones(webhook: Served) -> None:
     """More than there may be, without a handshake even."""
     use_all_descriptors()
     crowd: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []

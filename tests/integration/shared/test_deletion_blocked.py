@@ -317,5 +317,7 @@ async def test_who_refuses_a_delete_is_quoted_and_keeps_nothing_else(started: Un
     await started["who_refuses_a_delete_is_quoted_and_keeps_nothing_else"]
 
 
-async def test_what_is_removed_without_word_from_its_node_is_warned_of(started: UnderWay) -> None:
+async def test_a_pod_deleted_without_confirmation_of_its_node_causes_a_warning(
+    started: UnderWay,
+) -> None:
     await started["what_is_removed_without_word_from_its_node_is_warned_of"]

@@ -41,7 +41,7 @@ async def test_nothing_is_warned_of(cluster: RunningCluster, name: str) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-async def test_what_the_namespace_does_not_admit_is_warned_of(cluster: RunningCluster) -> None:
+async def test_pods_that_the_namespace_refuses_cause_a_warning(cluster: RunningCluster) -> None:
     """So the silence above says something."""
     kubectl = admin(cluster)
     for deployment in await deployments(kubectl, overlay("default")):
@@ -56,9 +56,7 @@ async def test_what_the_namespace_does_not_admit_is_warned_of(cluster: RunningCl
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
-async def test_the_pods_say_what_they_were_configured_with(
-    cluster: RunningCluster, name: str
-) -> None:
+async def test_the_pods_report_their_configuration(cluster: RunningCluster, name: str) -> None:
     config = (overlay(name) / "config.yaml").read_text()
     assert configurations(await deployments(admin(cluster), overlay(name))) == [config, config]
 

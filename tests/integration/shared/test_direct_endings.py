@@ -143,7 +143,7 @@ async def test_a_pod_that_ignores_its_end_is_refused(alice: Kubectl) -> None:
     assert (said.code, said.message) == expected
 
 
-async def test_what_uses_no_gpus_is_free(alice: Kubectl) -> None:
+async def test_objects_without_gpus_are_allowed(alice: Kubectl) -> None:
     for spec in ({}, cleaned("None")):
         body = training(0, **spec)
         worker = body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]

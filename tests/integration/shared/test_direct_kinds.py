@@ -175,7 +175,7 @@ async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(
     assert await listed(cluster.client, PODS, TEAM) == []
 
 
-async def test_nobody_schedules_a_pod_to_a_node_by_hand(researcher: Kubectl) -> None:
+async def test_a_pod_with_a_node_name_is_refused(researcher: Kubectl) -> None:
     """The old form of a binding, which is no subresource of a pod."""
     said = await created(researcher, BINDING, TEAM)
     assert denied(said) == refused("Binding", not_even_wrapped())
@@ -255,7 +255,7 @@ async def test_service_accounts_of_the_platform_create_what_they_want(
 
 
 @pytest.mark.parametrize("namespace", [TEAM, OTHER_TEAM])
-async def test_service_accounts_of_teams_are_judged_like_their_users(
+async def test_service_accounts_of_teams_are_checked_like_their_users(
     cluster: RunningCluster, namespace: str
 ) -> None:
     maker = await service_account(cluster, namespace, "maker")
@@ -272,7 +272,7 @@ async def test_admins_are_not_locked_out_and_who_only_rules_a_namespace_is_none(
     assert denied(await judged(researcher, pod("mine"))) == refused("Pod", WRAP_IT)
 
 
-async def test_only_creation_is_judged(cluster: RunningCluster, researcher: Kubectl) -> None:
+async def test_only_creation_is_checked(cluster: RunningCluster, researcher: Kubectl) -> None:
     """What an admin made for a team, its users may change and delete; so for subresources.
 
     Save for `scale`, of which nobody sees whose it is: test_policies.py.

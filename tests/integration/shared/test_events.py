@@ -70,7 +70,7 @@ async def test_a_life_without_trouble_has_two_events(lives: Lives) -> None:
     assert await told() == expected
 
 
-async def test_a_reset_and_a_failure_are_told_and_counted_by_reason(
+async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
     lives: Lives, controller_words: ControllerWords
 ) -> None:
     before = counts(controller_words)
@@ -145,7 +145,7 @@ def runbook() -> list[str]:
     return lines
 
 
-async def test_what_the_operations_page_and_the_runbook_tell_admins_to_ask_is_answered(
+async def test_the_queries_of_the_operations_page_and_the_runbook_have_answers(
     lives: Lives, cluster: RunningCluster, controller_words: ControllerWords
 ) -> None:
     """Word for word, save the names of the AppWrapper and of its namespace."""

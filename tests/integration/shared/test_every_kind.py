@@ -77,7 +77,7 @@ async def test_it_is_owned_and_goes_with_the_appwrapper(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_one_that_somebody_deletes_is_missed(
+async def test_a_component_deleted_by_another_client_is_missed(
     cluster: RunningCluster, client: KubeClient, kind: str
 ) -> None:
     """A Secret by looking, within 30 s; all others by their watch."""

@@ -105,7 +105,7 @@ async def test_it_is_explained(acted: Acted, name: str) -> None:
     assert said_of(acted.reports[name], EXPECTED[name]) == EXPECTED[name]
 
 
-async def test_who_waits_is_told_the_amounts_and_who_holds_them(acted: Acted) -> None:
+async def test_a_waiting_user_sees_the_amounts_and_their_holders(acted: Acted) -> None:
     queue = acted.reports["second"]["queue"]
     since = queue["holders"][0].pop("since")
     holder = acted.stored["holder"]
@@ -247,7 +247,7 @@ HIDDEN_FROM_TEAMS = [
 ]
 
 
-async def test_a_user_of_the_team_is_told_the_same_and_what_is_hidden(acted: Acted) -> None:
+async def test_a_user_of_the_team_sees_the_same_and_the_names_of_hidden_parts(acted: Acted) -> None:
     names = ("second", "giant", "grace", "evacuated")
     found = await explain(acted.cluster, TEAM, *names, "-o", "json", *ALICE)
     second, giant, *others = found.report
@@ -263,7 +263,7 @@ async def test_a_user_of_the_team_is_told_the_same_and_what_is_hidden(acted: Act
         assert report["periods"]["assumed"] == "you may not read the operator's configuration"
 
 
-async def test_who_may_read_appwrappers_alone_is_told_what_they_say(acted: Acted) -> None:
+async def test_a_reader_of_appwrappers_alone_sees_their_conditions(acted: Acted) -> None:
     found = await explain(acted.cluster, TEAM, "second", "runs", "-o", "json", "--as", BOB)
     second, runs = found.report
     assert (second["situation"], second["answer"]) == (

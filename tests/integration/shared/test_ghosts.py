@@ -79,7 +79,7 @@ def claiming(name: str, of: JsonObject, **simulation: Any) -> JsonObject:
     return body
 
 
-async def test_pods_of_somebody_elses_job_that_claim_to_be_ours_do_not_fail_us(
+async def test_pods_of_another_owners_job_with_copied_labels_fail_no_appwrapper(
     lives: Lives,
 ) -> None:
     """Such a job is refused to users; an admin may make one. There is neither grace nor a retry."""

@@ -84,7 +84,7 @@ async def test_the_wheel_holds_all_of_the_four_packages_and_nothing_else(
     assert sorted(found) == sorted(PROGRAMS)
 
 
-async def test_a_person_does_what_the_page_says_with_the_installed_command(
+async def test_the_commands_of_the_page_work_with_the_installed_command(
     cluster: RunningCluster, installed: Installed, tmp_path: Path
 ) -> None:
     programs = installed.environment / "bin"

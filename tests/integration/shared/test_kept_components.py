@@ -276,13 +276,19 @@ async def test_they_go_at_the_success_ttl(started: UnderWay) -> None:
     await started["they_go_at_the_success_ttl"]
 
 
-async def test_one_that_went_during_a_suspension_is_created_anew(started: UnderWay) -> None:
+async def test_a_kept_component_deleted_during_a_suspension_is_created_again(
+    started: UnderWay,
+) -> None:
     await started["one_that_went_during_a_suspension_is_created_anew"]
 
 
-async def test_one_that_somebody_deletes_while_it_runs_fails_it(started: UnderWay) -> None:
+async def test_a_kept_component_deleted_while_it_runs_fails_the_appwrapper(
+    started: UnderWay,
+) -> None:
     await started["one_that_somebody_deletes_while_it_runs_fails_it"]
 
 
-async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(started: UnderWay) -> None:
+async def test_a_kept_component_replaced_by_another_client_fails_the_appwrapper(
+    started: UnderWay,
+) -> None:
     await started["one_that_somebody_puts_in_the_place_of_another_fails_it"]

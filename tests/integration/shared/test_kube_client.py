@@ -149,7 +149,7 @@ async def test_a_list_comes_in_pages(client: KubeClient, namespace: str) -> None
     assert all("data" not in item for page in pages for item in page.items)
 
 
-async def test_a_watch_tells_what_happens_in_order(client: KubeClient, namespace: str) -> None:
+async def test_a_watch_delivers_events_in_order(client: KubeClient, namespace: str) -> None:
     (page,) = [page async for page in client.pages(CONFIGMAPS, namespace)]
     big = "x" * 1_000_000
     async with aclosing(

@@ -48,7 +48,7 @@ FILLING: list[Any] = [
 
 
 @pytest.mark.parametrize("component", FILLING)
-async def test_what_fills_the_whole_quota_runs_under_one_workload(
+async def test_an_appwrapper_of_the_whole_quota_runs_under_one_workload(
     cluster: RunningCluster, lives: Lives, component: JsonObject
 ) -> None:
     """Were it counted for the component once more, there would be no room for its pods."""
@@ -64,7 +64,7 @@ async def test_what_fills_the_whole_quota_runs_under_one_workload(
     assert sum(int(each) for each in millis) == 2
 
 
-async def test_what_has_ended_well_is_finished_and_never_queued_again(lives: Lives) -> None:
+async def test_a_succeeded_appwrapper_is_finished_and_never_queued_again(lives: Lives) -> None:
     life = await lives.begin(appwrapper("finishes", job("finishes", run_for="300ms")))
     await life.until_phase("Succeeded")
 

@@ -138,7 +138,7 @@ async def present(client: KubeClient) -> list[bool]:
     return [await exists(client, resource, NAMESPACE, name) for resource, name in MADE]
 
 
-async def test_an_evicted_appwrapper_leaves_nothing_and_comes_back(submitter: Submitter) -> None:
+async def test_an_evicted_appwrapper_leaves_nothing_and_runs_again(submitter: Submitter) -> None:
     client = submitter.client
     async with Life(client, NAMESPACE, "life-all") as life:
         created = await submitter.submit(appwrapper("life-all", *EVERYTHING))
@@ -212,7 +212,9 @@ async def test_deleted_while_it_waits_for_quota(submitter: Submitter) -> None:
         assert life.phases() == ["", "Suspended"]
 
 
-async def test_a_component_that_somebody_deletes_fails_it(submitter: Submitter) -> None:
+async def test_a_component_deleted_by_another_client_fails_the_appwrapper(
+    submitter: Submitter,
+) -> None:
     client = submitter.client
     service: Any = {**EVERYTHING[1], "metadata": {"name": "life-lost"}}
     async with Life(client, NAMESPACE, "life-lost") as life:
@@ -238,7 +240,7 @@ async def test_a_component_that_somebody_deletes_fails_it(submitter: Submitter) 
     assert not await exists(client, JOBS, NAMESPACE, "life-lost")
 
 
-async def test_an_object_of_somebody_else_is_left_alone(submitter: Submitter) -> None:
+async def test_an_object_of_another_owner_is_not_changed(submitter: Submitter) -> None:
     client = submitter.client
     foreign: Any = {**EVERYTHING[1], "metadata": {"name": "life-foreign"}}
     await client.create(SERVICES, NAMESPACE, foreign)

@@ -182,7 +182,7 @@ async def test_two_components_of_one_index_are_found(
     ]
 
 
-async def test_an_edge_that_nobody_drew_is_found(careless: Careless, observer: Observer) -> None:
+async def test_an_edge_outside_the_table_is_found(careless: Careless, observer: Observer) -> None:
     await careless.says("Suspended")
     wrong = await careless.says("Running", *HELD)
     assert broken(observer) == [(wrong, "went from Suspended to Running: no such edge")]

@@ -155,7 +155,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("title", REFUSED)
-async def test_offline_it_says_what_the_webhook_says(cluster: RunningCluster, title: str) -> None:
+async def test_offline_validation_reports_the_webhooks_errors(
+    cluster: RunningCluster, title: str
+) -> None:
     made = REFUSED[title]
     said = await created(admin(cluster), made, NAMESPACE, dry_run=True)
     ended = appwrapper("validate", "-n", NAMESPACE, "-o", "json", stdin=json.dumps(made))
@@ -167,7 +169,7 @@ async def test_offline_it_says_what_the_webhook_says(cluster: RunningCluster, ti
     )
 
 
-async def test_the_server_judges_and_changes_nothing(team: Kubectl, tmp_path: Path) -> None:
+async def test_validation_by_the_server_changes_nothing(team: Kubectl, tmp_path: Path) -> None:
     (tmp_path / "aw.yaml").write_text(PACKED.replace("image:", "imag:"))
     (tmp_path / "fine.yaml").write_text(PACKED)
     (tmp_path / "job.yaml").write_text(JOB)

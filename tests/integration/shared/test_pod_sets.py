@@ -113,7 +113,7 @@ async def test_kueue_reserves_quota_for_the_pods_of_each_kind(
         ),
     ],
 )
-async def test_what_kueue_cannot_infer_is_declared_and_injected_into(
+async def test_pod_sets_that_kueue_cannot_infer_are_declared_and_injected(
     team: Team, wrapped: JsonObject, pod_sets: list[JsonObject]
 ) -> None:
     component = (await team.queued_nowhere(wrapped))["spec"]["components"][0]

@@ -160,7 +160,7 @@ async def test_a_patch_is_refused(
     ("resource", "name"),
     [(DEPLOYMENTS, "wrapped"), (DEPLOYMENTS, "free"), (REPLICA_SETS, "replica_set")],
 )
-async def test_nobody_scales(team: Team, resource: Resource, name: str) -> None:
+async def test_a_scale_of_a_component_is_refused(team: Team, resource: Resource, name: str) -> None:
     """`scale` shows no labels and no owners: what of it could be let through is not known."""
     name = team.name(name)
     scale = merged(resource, name, {"spec": {"replicas": 3}}, "scale")
@@ -292,7 +292,7 @@ async def test_a_patch_is_none_of_its_business(
     assert said.code == 200, said
 
 
-async def test_what_kueue_follows_may_grow(team: Team) -> None:
+async def test_kinds_that_kueue_follows_may_scale(team: Team) -> None:
     """It gates each of the pods until it has counted it."""
     body = job("elastic", 1, hang="running")
     body["metadata"] |= {"labels": QUEUE, "annotations": {ELASTIC: "true"}}
@@ -386,7 +386,7 @@ async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
     await comes_to(lambda: exists(team.client, APPWRAPPERS, TEAM, "slow"), False)
 
 
-async def test_what_is_created_orphans_nothing(team: Team) -> None:
+async def test_created_objects_may_be_orphaned(team: Team) -> None:
     body = appwrapper("holds", training("holds"), finalizers=["orphan"])
     request = requests.create(APPWRAPPERS, TEAM, body)
     said = await team.asks("alice", request)

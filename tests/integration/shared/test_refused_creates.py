@@ -35,7 +35,7 @@ async def until_it_runs(life: Life) -> JsonObject:
     return await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
 
 
-async def test_a_refusal_is_told_in_the_webhooks_words_until_it_allows_it(
+async def test_a_refusal_is_reported_with_the_webhooks_message_until_it_allows_it(
     client: KubeClient, tmp_path: Path
 ) -> None:
     def judge(number: int) -> JsonObject:

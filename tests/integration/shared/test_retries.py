@@ -76,7 +76,7 @@ def failing_training(name: str) -> JsonObject:
     ],
     ids=["Job", "PyTorchJob"],
 )
-async def test_a_component_that_says_it_failed_gets_no_grace(
+async def test_a_component_that_reports_its_failure_gets_no_grace_period(
     cluster: RunningCluster, lives: Lives, name: str, component: JsonObject, said: str
 ) -> None:
     if component["kind"] == "PyTorchJob" and "training-operator" not in cluster.options.components:

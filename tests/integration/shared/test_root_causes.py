@@ -60,7 +60,7 @@ REST = {
 
 
 @pytest.mark.parametrize("order", [(2, 0, 1, 3), (3, 1, 0, 2), (0, 2, 3, 1)], ids=str)
-async def test_of_four_workers_the_first_to_fail_is_named(
+async def test_the_first_of_four_workers_to_fail_is_named(
     lives: Lives, cluster: RunningCluster, order: tuple[int, ...]
 ) -> None:
     """Case 1: in whichever order the kubelets report them."""
@@ -87,7 +87,7 @@ CUDA = End(after=0.25, record=raised("RuntimeError: CUDA error SECRET-5", recove
 BUG = End(after=1.5, record=raised("ValueError: bad shard", rank=1))
 
 
-async def test_a_recoverable_root_cause_is_retried_whatever_the_others_say(
+async def test_a_recoverable_root_cause_is_retried_whatever_the_other_records(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 5."""
@@ -108,7 +108,7 @@ async def test_a_recoverable_root_cause_is_retried_whatever_the_others_say(
     await shown(cluster, "recoverable", world)
 
 
-async def test_a_root_cause_that_no_retry_helps_ends_it_whatever_the_others_say(
+async def test_a_non_recoverable_root_cause_ends_it_whatever_the_other_records(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 6."""
@@ -209,7 +209,7 @@ async def test_a_record_without_a_time_counts_from_the_end_of_its_pod(
     await shown(cluster, name, world)
 
 
-async def test_without_a_recorder_the_log_says_it_and_the_retries_are_as_before(
+async def test_without_a_recorder_the_log_shows_it_and_retries_are_unchanged(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 11: every attempt is told once, and the limit of retries decides."""
@@ -233,7 +233,7 @@ async def test_without_a_recorder_the_log_says_it_and_the_retries_are_as_before(
     await shown(cluster, "bare", world)
 
 
-async def test_a_pod_without_memory_is_told_from_those_that_lost_it(
+async def test_a_pod_out_of_memory_is_distinguished_from_its_peers(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 12: nothing was written, and all ended in the same second."""
@@ -266,7 +266,7 @@ async def test_a_pod_without_memory_is_told_from_those_that_lost_it(
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)], ids=str)
-async def test_exit_codes_are_judged_of_the_root_cause_alone(
+async def test_only_exit_codes_of_the_root_cause_decide(
     lives: Lives, cluster: RunningCluster, order: tuple[int, ...]
 ) -> None:
     """Case 15: the others were ended with 143, which is no retryable code."""
@@ -290,7 +290,7 @@ async def test_exit_codes_are_judged_of_the_root_cause_alone(
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
-async def test_of_equal_times_an_error_of_its_own_comes_before_a_lost_peer(
+async def test_at_equal_times_an_own_error_takes_precedence_over_a_lost_peer(
     lives: Lives, cluster: RunningCluster, order: tuple[int, ...]
 ) -> None:
     """Case 16: torch writes whole seconds."""
@@ -318,7 +318,7 @@ async def test_of_equal_times_an_error_of_its_own_comes_before_a_lost_peer(
 @pytest.mark.parametrize(
     ("strategy", "phase"), [("default", "Failed"), ("off", "Failed"), ("earliest", "Resetting")]
 )
-async def test_what_each_strategy_makes_of_a_root_cause(
+async def test_each_strategy_decides_about_a_root_cause(
     lives: Lives, cluster: RunningCluster, strategy: str, phase: str
 ) -> None:
     """A collateral 143 is terminal by the old rule, which asks every failed pod."""

@@ -112,7 +112,7 @@ async def failed(lives: Lives, name: str) -> bool:
     )
 
 
-async def test_what_fails_while_it_is_suspended_is_no_root_cause(
+async def test_a_failure_during_a_suspension_is_no_root_cause(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 25: preempted while it runs."""
@@ -136,7 +136,7 @@ async def test_what_fails_while_it_is_suspended_is_no_root_cause(
     assert "SECRET" not in operators_log(cluster)
 
 
-async def test_a_component_that_somebody_deleted_fails_it_whatever_was_recorded(
+async def test_a_component_deleted_by_another_client_fails_it_whatever_was_recorded(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 25."""
@@ -158,7 +158,7 @@ def environment(item: JsonObject) -> dict[str, Any]:
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
 
 
-async def test_what_is_created_has_what_a_recorder_needs(
+async def test_created_pods_have_the_environment_of_a_recorder(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """The user's own values stay, and Kueue's Workload is the one that it was."""

@@ -107,7 +107,7 @@ async def test_run_for_wins_over_the_command(cluster: RunningCluster) -> None:
     )
 
 
-async def test_a_pod_that_is_always_restarted_runs_for_ever(cluster: RunningCluster) -> None:
+async def test_a_pod_that_is_always_restarted_runs_indefinitely(cluster: RunningCluster) -> None:
     sleeper = {"name": "main", "image": "trainer:1", "command": ["sleep", "1"]}
     document = pod_of_containers(
         "for-ever", NAMESPACE, restart_policy="Always", containers=[sleeper]
@@ -276,7 +276,7 @@ async def test_only_one_index_fails(
 @pytest.mark.parametrize(
     ("index", "message", "seconds"), [("1", "out of memory", 1), ("0", "connection reset", 3)]
 )
-async def test_the_others_fail_later_and_say_something_else(
+async def test_the_others_fail_later_with_another_message(
     cluster: RunningCluster, index: str, message: str, seconds: int
 ) -> None:
     wanted = {
@@ -299,7 +299,7 @@ async def test_the_others_fail_later_and_say_something_else(
     assert ran_for(ended) >= timedelta(seconds=seconds)
 
 
-async def test_an_evicted_pod_says_so(cluster: RunningCluster) -> None:
+async def test_an_evicted_pod_reports_its_eviction(cluster: RunningCluster) -> None:
     document = pod_of_containers(
         "evicted", NAMESPACE, {"evict-after": "100ms"}, restart_policy="Always"
     )

@@ -27,7 +27,7 @@ from tests.support.team import NAMESPACE
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
 
 
-async def test_the_shipped_file_is_what_the_api_server_says(cluster: RunningCluster) -> None:
+async def test_the_shipped_schema_is_the_api_servers(cluster: RunningCluster) -> None:
     document = await cluster.client.get_path("/openapi/v3/api/v1")
     version = await cluster.client.get_path("/version")
     assert text_of(version, definitions_of(document)) == SHIPPED.read_text(), (
@@ -336,7 +336,7 @@ async def test_a_template_that_is_none_is_refused(
     ],
 )
 @pytest.mark.parametrize("wrap", [job, declared])
-async def test_what_the_api_server_judges_at_creation_gets_in(
+async def test_errors_that_the_api_server_finds_at_creation_are_admitted(
     cluster: RunningCluster, wrap: Callable[[Any], Any], pod_template: Any
 ) -> None:
     accepted = await submitted(cluster, wrap(pod_template))

@@ -106,7 +106,9 @@ async def test_a_file_that_names_its_user_can_be_applied_again(
         assert_same(await stored(cluster), before)
 
 
-async def test_nobody_becomes_another_later(cluster: RunningCluster, alice: Kubectl) -> None:
+async def test_the_user_of_an_appwrapper_cannot_change(
+    cluster: RunningCluster, alice: Kubectl
+) -> None:
     await submitted(cluster, alice, training())
     before = await stored(cluster)
     bob = member_of(cluster, NAMESPACE, "bob")
@@ -153,7 +155,9 @@ async def test_more_than_a_hundred_components_are_refused_before_anything_else(
     assert "Too many" not in json.dumps(most.object)
 
 
-async def test_nor_do_more_come_later(cluster: RunningCluster, alice: Kubectl) -> None:
+async def test_the_number_of_components_cannot_grow(
+    cluster: RunningCluster, alice: Kubectl
+) -> None:
     await submitted(cluster, alice, training())
     before = await stored(cluster)
     parts = [{"template": config_map(number)} for number in range(100)]
@@ -171,7 +175,7 @@ async def test_nor_do_more_come_later(cluster: RunningCluster, alice: Kubectl) -
     assert_same(await stored(cluster), before)
 
 
-async def test_too_large_a_one_is_refused_in_words_of_what_to_do(
+async def test_a_too_large_appwrapper_is_refused_with_the_next_step(
     cluster: RunningCluster, alice: Kubectl
 ) -> None:
     body = of(2)

@@ -35,7 +35,7 @@ def first(life: Life, *held: str, phase: str = "Running") -> int:
     )
 
 
-async def test_what_is_said_when_it_starts_and_when_it_runs(lives: Lives) -> None:
+async def test_conditions_at_the_start_and_while_running(lives: Lives) -> None:
     life = await lives.begin(appwrapper("starts", job("starts", 1, hang="running")))
     starting = await life.until_phase("Resuming")
     assert starting["metadata"]["finalizers"] == ["workload.codeflare.dev/finalizer"]
@@ -82,7 +82,7 @@ async def test_pods_ready_is_false_until_the_last_of_them_runs(lives: Lives) -> 
     ]
 
 
-async def test_it_runs_on_until_the_last_pod_has_succeeded(lives: Lives) -> None:
+async def test_it_keeps_running_until_the_last_pod_has_succeeded(lives: Lives) -> None:
     life = await lives.begin(
         appwrapper("one-by-one", pod("one", run_for="300ms"), pod("two", run_for="2500ms"))
     )
@@ -105,7 +105,7 @@ async def test_a_healthy_life_takes_no_more_than_eight_watch_events(
     assert 7 <= observer.changes_of(NAMESPACE, "quiet") <= 8, observer.story_of(NAMESPACE, "quiet")
 
 
-async def test_what_succeeded_keeps_its_resources_for_the_success_ttl(lives: Lives) -> None:
+async def test_a_succeeded_appwrapper_keeps_its_resources_for_the_success_ttl(lives: Lives) -> None:
     """Both sides: with a long TTL everything stays, with a short one all but the AppWrapper go."""
     for name, ttl in (("kept", "1h"), ("short", "1s")):
         body = appwrapper(

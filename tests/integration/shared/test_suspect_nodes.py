@@ -78,7 +78,7 @@ def with_gpus(body: JsonObject) -> JsonObject:
     return body
 
 
-async def test_the_next_attempt_goes_elsewhere_and_explain_says_so(
+async def test_the_next_attempt_avoids_the_node_and_explain_reports_it(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """The pod that failed first decides, though its name comes last."""

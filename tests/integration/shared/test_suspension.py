@@ -181,7 +181,7 @@ def placed_by_kueue(item: JsonObject) -> list[JsonObject]:
     return [each["podSetInfos"][0]["nodeSelector"] for each in item["spec"]["components"]]
 
 
-async def test_it_comes_back_where_kueue_puts_it_now_with_its_retries_kept(
+async def test_it_runs_again_where_kueue_admits_it_with_its_retries_kept(
     lives: Lives, two_flavors: Callable[..., Awaitable[None]]
 ) -> None:
     body = appwrapper(

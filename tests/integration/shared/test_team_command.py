@@ -102,7 +102,7 @@ async def gpus(cluster: RunningCluster) -> str:
 
 
 @pytest.mark.kueue
-async def test_what_kubectl_applied_is_changed_only_where_that_is_asked_for(
+async def test_objects_applied_by_kubectl_are_changed_only_on_request(
     cluster: RunningCluster, two_nodes: None
 ) -> None:
     """From deploy/team's file, by another field manager, to the team's end."""
@@ -141,7 +141,7 @@ async def test_what_kubectl_applied_is_changed_only_where_that_is_asked_for(
 
 @pytest.mark.long
 @pytest.mark.kueue
-async def test_an_admin_does_what_the_page_says(
+async def test_the_commands_of_the_page_work_for_an_admin(
     cluster: RunningCluster, two_nodes: None, tmp_path: Path
 ) -> None:
     """Long: nine programs start one after the other, each for a second of CPU time."""
@@ -178,7 +178,7 @@ async def test_a_second_team_shares_the_hardware(
     ]
 
 
-async def test_a_user_of_a_team_sees_it_and_is_refused_the_rest_in_words(
+async def test_a_user_of_a_team_sees_it_and_is_refused_the_rest_with_messages(
     cluster: RunningCluster,
 ) -> None:
     whom = ("--as", "alice", "--as-group", f"{USERS}-edit-group")

@@ -163,7 +163,7 @@ TRIED = [
 
 
 @pytest.mark.parametrize(("body", "path", "where_wrapped", "where_direct"), TRIED)
-async def test_what_is_wrapped_and_what_is_not_are_refused_alike(
+async def test_wrapped_and_direct_objects_are_refused_alike(
     alice: Kubectl, body: JsonObject, path: str, where_wrapped: str, where_direct: str
 ) -> None:
     said = await of_wrapped(alice, body)
@@ -194,7 +194,7 @@ async def test_sidecars_with_gpus_are_refused_where_kueue_counts_a_copy(alice: K
     assert (said.code, said.warnings) == (201, ())
 
 
-async def test_what_only_wants_cpu_is_free(alice: Kubectl) -> None:
+async def test_objects_with_cpu_alone_are_allowed(alice: Kubectl) -> None:
     """Native sidecars are ordinary, and so is elasticity without an autoscaler."""
     said = await of_wrapped(alice, training(amount=0, initContainers=sidecars(0)))
     assert (said.code, len(said.warnings)) == (201, 2)

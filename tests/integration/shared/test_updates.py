@@ -122,7 +122,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("operation", "error"), REFUSED)
-async def test_what_it_runs_and_for_whom_cannot_change(
+async def test_components_and_user_cannot_change(
     cluster: RunningCluster,
     kubectl: Kubectl,
     running: JsonObject,
@@ -189,7 +189,7 @@ async def test_one_replica_may_be_written_another_way(
     assert (await stored(cluster))["spec"] == running["spec"]
 
 
-async def test_dropped_labels_come_back(
+async def test_dropped_labels_are_restored(
     cluster: RunningCluster, kubectl: Kubectl, running: JsonObject
 ) -> None:
     await kubectl("label", *ON_IT, f"{QUEUE}-", f"{USER}-", f"{USERID}-")
@@ -223,7 +223,7 @@ async def test_another_users_update_leaves_the_submitter_as_stored(
     assert after["metadata"]["labels"] == {**running["metadata"]["labels"], "team": "a"}
 
 
-async def test_whoever_suspends_it_gives_its_place_to_kueue(
+async def test_a_suspension_releases_the_place_to_kueue(
     cluster: RunningCluster, kubectl: Kubectl, running: JsonObject
 ) -> None:
     """Kueue has admitted it still, and so starts it again. A warning says so."""

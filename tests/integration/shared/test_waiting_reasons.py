@@ -39,7 +39,7 @@ def local_queue(name: str, cluster_queue: str) -> JsonObject:
     }
 
 
-async def test_a_missing_queue_is_said_at_once_and_taken_back(lives: Lives) -> None:
+async def test_a_missing_queue_is_reported_at_once_until_it_exists(lives: Lives) -> None:
     life = await lives.begin(waits("mistyped", "defualt"))
     said = (
         f"LocalQueue defualt does not exist in namespace {NAMESPACE}. Create it, or set the label"

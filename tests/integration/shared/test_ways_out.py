@@ -127,7 +127,7 @@ async def force_off(lives: Lives, name: str) -> None:
         )
 
 
-async def test_a_reset_forces_off_what_does_not_go_and_begins_anew(lives: Lives) -> None:
+async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: Lives) -> None:
     """Whatever pods do, the next attempt comes, and not before they are gone."""
     sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
     stubborn = slow_to_go(pod("stubborn", hang="running", ignore_deletion_for="1h"))

@@ -138,7 +138,7 @@ async def test_who_asks_is_written_as_labels_can_hold_it(
 
 @pytest.mark.parametrize("how", ["apply", "replace"])
 @pytest.mark.parametrize("suspend", [True, False])
-async def test_a_file_that_says_whether_to_suspend_disturbs_nothing_when_it_comes_again(
+async def test_a_file_with_a_suspend_field_changes_nothing_when_applied_again(
     cluster: RunningCluster, admin: Kubectl, suspend: bool, how: str
 ) -> None:
     """Many files written for Kueue say true. Whoever says so by a patch is obeyed."""
@@ -202,7 +202,7 @@ async def test_just_those_who_ask_for_an_amount_are_kept_off_bad_nodes(
     assert component["template"]["spec"].get("affinity") == affinity
 
 
-async def test_what_mlbatch_generates_is_stored_as_its_researcher_wrote_it(
+async def test_mlbatch_objects_are_stored_as_their_users_wrote_them(
     cluster: RunningCluster,
 ) -> None:
     """No warning; of its pods only the label and the preference for good nodes are new."""
@@ -278,7 +278,7 @@ async def test_no_pods_come_for_certain_beside_those_that_are_counted(
     assert await refusal(admin, wrapped(body)) == invalid(error)
 
 
-async def test_of_pods_that_may_come_beside_the_counted_ones_there_is_a_warning(
+async def test_pods_beside_the_counted_ones_cause_a_warning(
     admin: Kubectl,
 ) -> None:
     done = await create(admin, wrapped(ray_cluster(minReplicas=2, numOfHosts=2)), DRY)
@@ -346,14 +346,14 @@ def marked(body: JsonObject, **annotations: str) -> JsonObject:
         ),
     ],
 )
-async def test_of_what_does_no_harm_nobody_is_warned(
+async def test_harmless_objects_cause_no_warning(
     admin: Kubectl, components: list[JsonObject]
 ) -> None:
     """The other side of each warning; `created` sees that there is none."""
     await created(admin, wrapped(*components), DRY)
 
 
-async def test_what_a_secret_holds_is_not_in_the_log(
+async def test_the_data_of_a_secret_is_not_in_the_log(
     cluster: RunningCluster, admin: Kubectl
 ) -> None:
     """Nor in what users read of its refusal."""
@@ -368,7 +368,7 @@ async def test_what_a_secret_holds_is_not_in_the_log(
     assert "pa55-word" not in log
 
 
-async def test_kueues_own_updates_are_not_judged_and_bind_nobody_later(
+async def test_kueues_own_updates_are_not_checked_and_restrict_no_later_request(
     cluster: RunningCluster, admin: Kubectl
 ) -> None:
     """What it writes no user could; what is stored then hinders nobody who leaves it alone."""

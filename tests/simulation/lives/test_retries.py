@@ -146,7 +146,7 @@ def test_pods_that_never_run_are_reset_after_the_warm_up_until_no_retry_is_left(
     assert life.phases() == [*ONCE, "Resetting", "Resuming", "Running", "Failed"]
 
 
-def test_what_failed_is_kept_for_its_grace_with_its_quota() -> None:
+def test_a_failed_appwrapper_keeps_components_and_quota_for_its_grace_period() -> None:
     kept = {**AT_ONCE, "retryLimit": "0", "deletionOnFailureGracePeriodDuration": "2s"}
     life = live(pod("p", **FAILS), periods=kept)
     failed = life.in_phase("Failed")

@@ -118,7 +118,7 @@ def test_a_preemption_is_respected_and_the_next_attempt_comes_through(victim: Vi
     assert urgent.phases()[-1] == "Succeeded"
 
 
-def test_the_quota_of_a_retry_pause_goes_to_nobody_of_the_same_priority() -> None:
+def test_the_quota_of_a_retry_pause_is_not_given_to_an_equal_priority() -> None:
     """Another one waits for it all the while."""
     second = wrapped("second", job("second", 2, run_for="200ms"))
     life = live(

@@ -15,5 +15,5 @@ def test_only_access_reviews_are_counted() -> None:
     assert counted(METRICS) == 19
 
 
-def test_before_anybody_asked() -> None:
+def test_without_reviews_there_is_no_figure() -> None:
     assert counted("") == 0

@@ -25,7 +25,7 @@ def test_usage_adds_up_user_and_system_time_and_memory(tmp_path: Path) -> None:
     assert usage([10, 11], tmp_path) == Usage(cpu_seconds=9.0, resident_mib=3.0)
 
 
-def test_nobody_uses_nothing(tmp_path: Path) -> None:
+def test_an_idle_machine_has_no_users(tmp_path: Path) -> None:
     assert usage([], tmp_path) == Usage(cpu_seconds=0.0, resident_mib=0.0)
 
 

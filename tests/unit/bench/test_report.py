@@ -60,7 +60,7 @@ def test_cells_of_a_row() -> None:
     assert cells(never) == ("never", "s", "-", "-", "-", "-", "-", "")
 
 
-def test_markdown_leaves_out_what_nobody_was_measured_for() -> None:
+def test_markdown_omits_measures_without_figures() -> None:
     assert markdown([section()], CIRCUMSTANCES) == (
         "- Command: `python -m bench --only mutate`, in 1.5 minutes on 2026-01-02\n"
         "- This operator: commit 0123abcd\n"

@@ -47,7 +47,7 @@ def test_target_holds(target: Target, ours: float, held: bool | None) -> None:
     assert target.holds(row(OURS=[ours], PEER=[2.0])) is held
 
 
-def test_a_target_of_ours_is_open_where_ours_was_not_measured() -> None:
+def test_a_target_without_a_figure_is_open() -> None:
     assert Target(8).holds(row(PEER=[2.0])) is None
 
 
@@ -57,7 +57,7 @@ def test_ratio_is_the_median_of_the_rounds_ratios() -> None:
     assert measured_row.ratio(PEER) == Spread(median=1.0, lowest=0.25, highest=1.0)
 
 
-def test_what_was_measured_once_is_compared_with_in_every_round() -> None:
+def test_a_single_measurement_is_compared_in_every_round() -> None:
     measured_row = row(OURS=[1.0, 2.0, 9.0], PEER=[2.0])
     assert measured_row.ratio(PEER) == Spread(median=1.0, lowest=0.5, highest=4.5)
 

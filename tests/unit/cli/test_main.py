@@ -56,7 +56,7 @@ def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture
     assert program.load(name).description.strip().splitlines()[0] in capsys.readouterr().out
 
 
-def test_wrong_usage_is_told_by_argparse(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_reported_by_argparse(capsys: pytest.CaptureFixture[str]) -> None:
     terminal, _, _ = in_test()
     assert program.main(["completion", "tcsh"], terminal) == ExitCode.UNABLE
     assert "invalid choice: 'tcsh'" in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_wrong_usage_is_told_by_argparse(capsys: pytest.CaptureFixture[str]) -> 
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_what_goes_wrong_is_said_in_a_line_without_a_stack_trace(
+def test_an_error_is_printed_in_one_line_without_a_stack_trace(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
 ) -> None:
     runs(monkeypatch, failing(error))
@@ -176,7 +176,7 @@ def test_an_option_is_named_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unrecognized arguments: --deb" in capsys.readouterr().err
 
 
-def test_output_is_utf_8_whatever_the_locale_says() -> None:
+def test_output_is_utf_8_in_every_locale() -> None:
     """kubectl reads nothing else."""
     manifest = """\
 apiVersion: v1

@@ -62,7 +62,7 @@ def test_the_text_reads_as_the_same(output: str, read: object) -> None:
     assert read(text) == EXPECTED
 
 
-def test_what_has_no_place_in_json_is_refused() -> None:
+def test_values_outside_json_are_refused() -> None:
     with pytest.raises(TypeError, match="a report holds a object, which has no place in JSON"):
         as_json(object())
 

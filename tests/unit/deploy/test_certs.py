@@ -92,7 +92,7 @@ def test_the_other_choices_remove_all_of_it() -> None:
     assert not [each for each in objects_under(MANIFESTS / "base") if removed(each)]
 
 
-def test_files_are_mounted_where_the_flag_says() -> None:
+def test_files_are_mounted_at_the_path_of_the_flag() -> None:
     [operations] = patches("files", "Deployment")
     argument, mount, volume = (each["value"] for each in operations)
     flag, folder = argument.split("=")

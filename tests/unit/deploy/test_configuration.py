@@ -81,7 +81,7 @@ def test_in_mlbatch_everything_that_serves_all_teams_is_in_one_namespace() -> No
     )
 
 
-def test_the_configuration_is_where_the_documentation_says() -> None:
+def test_the_configuration_is_at_the_documented_path() -> None:
     config_map = document(MANIFESTS / "base" / "configuration" / "configuration.yaml")
     assert config_map["metadata"]["name"] == "appwrapper-operator-config"
     assert yaml.safe_load(config_map["data"]["config.yaml"]) == {}

@@ -70,7 +70,7 @@ def test_whatever_the_go_operator_accepts_is_accepted() -> None:
     assert list(narrower(theirs, SCHEMA)) == []
 
 
-def test_what_is_added_is_under_status_alone() -> None:
+def test_additions_are_under_status_alone() -> None:
     theirs = dict(fields(json.loads(GO_OPERATOR.read_text())))
     added = [path for path, _ in fields(SCHEMA) if path not in theirs]
     tops = {path.split(".")[2].removesuffix("[]") for path in added}

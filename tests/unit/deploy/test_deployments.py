@@ -105,9 +105,7 @@ def test_ports_are_those_that_the_programs_listen_on(config: Configuration) -> N
 
 
 @pytest.mark.parametrize(("program", "port"), [("webhook", "https"), ("controller", "health")])
-def test_it_is_alive_as_long_as_it_answers_and_ready_when_it_says_so(
-    program: str, port: str
-) -> None:
+def test_liveness_needs_an_answer_and_readiness_a_positive_one(program: str, port: str) -> None:
     """Neither the start nor the life is ended by an API server that is away."""
     paths = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
     scheme = {"scheme": "HTTPS"} if port == "https" else {}

@@ -32,7 +32,7 @@ def test_a_library_names_no_loader() -> None:
     assert elf.loader_of(extension_module("orjson")) is None
 
 
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     assert not elf.is_elf(script)
@@ -48,7 +48,7 @@ def test_the_libraries_of_a_program_are_found() -> None:
     assert all(path.exists() for path in found.values())
 
 
-def test_what_the_loader_answers() -> None:
+def test_answers_of_the_loader() -> None:
     listing = (
         "\tlinux-vdso.so.1 (0x00007ffd0)\n"
         "\tlibpython3.11.so.1.0 => /usr/local/bin/../lib/libpython3.11.so.1.0 (0x00007f0)\n"

@@ -30,7 +30,7 @@ from deploy.images import leave_out
         "venv/scripts/nt/python.exe",
     ],
 )
-def test_of_the_standard_library_stays_behind(path: str) -> None:
+def test_parts_of_the_standard_library_that_are_omitted(path: str) -> None:
     assert leave_out.of_stdlib(PurePosixPath(path))
 
 
@@ -47,7 +47,7 @@ def test_of_the_standard_library_stays_behind(path: str) -> None:
         "unittest/mock.py",
     ],
 )
-def test_of_the_standard_library_comes_along(path: str) -> None:
+def test_parts_of_the_standard_library_that_are_included(path: str) -> None:
     assert not leave_out.of_stdlib(PurePosixPath(path))
 
 
@@ -63,7 +63,7 @@ def test_of_the_standard_library_comes_along(path: str) -> None:
         "yarl/__pycache__/_url.cpython-311.pyc",
     ],
 )
-def test_of_packages_stays_behind(path: str) -> None:
+def test_parts_of_packages_that_are_omitted(path: str) -> None:
     assert leave_out.of_packages(PurePosixPath(path))
 
 
@@ -78,6 +78,6 @@ def test_of_packages_stays_behind(path: str) -> None:
         "typing_extensions.py",
     ],
 )
-def test_of_packages_comes_along(path: str) -> None:
+def test_parts_of_packages_that_are_included(path: str) -> None:
     """Licences and metadata too: scanners and lawyers read them, and importlib.metadata."""
     assert not leave_out.of_packages(PurePosixPath(path))

@@ -79,7 +79,7 @@ def test_everything_that_the_binary_imports_is_locked_for_it(binary: str) -> Non
     assert needed <= set(locked(f"requirements-{binary}.lock"))
 
 
-def test_what_only_the_webhook_imports_is_not_in_the_controllers() -> None:
+def test_packages_of_the_webhook_alone_are_not_in_the_controllers_lock() -> None:
     only = third_party_of("webhook") - third_party_of("controller")
     assert only == {"cryptography", "fastapi", "starlette", "uvicorn"}
     distributions = {distribution_of(name) for name in only}

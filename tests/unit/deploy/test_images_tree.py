@@ -16,7 +16,7 @@ def nothing_stays(path: PurePath) -> bool:
     return False
 
 
-def test_nobody_may_write_and_nothing_is_setuid(tmp_path: Path) -> None:
+def test_no_file_is_writable_or_setuid(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_text("x")
     source.chmod(0o6777)
@@ -38,7 +38,7 @@ def test_links_become_what_they_lead_to_and_broken_ones_nothing(tmp_path: Path) 
     assert not (target / "link").is_symlink()
 
 
-def test_what_is_left_out_is_not_copied(tmp_path: Path) -> None:
+def test_omitted_files_are_not_copied(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "deep").mkdir(parents=True)
     for name in ("a", "deep/b"):
@@ -47,7 +47,7 @@ def test_what_is_left_out_is_not_copied(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "target").rglob("*")] == ["a"]
 
 
-def test_what_does_not_compile_ends_the_build(
+def test_a_file_that_does_not_compile_ends_the_build(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.py").write_text("def\n")

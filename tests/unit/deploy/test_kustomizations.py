@@ -41,7 +41,7 @@ def test_every_file_holds_objects(file: Path) -> None:
     [*(MANIFESTS / each for each in FOLDERS), *(CERTS / each for each in CHOICES)],
     ids=str,
 )
-def test_what_a_kustomization_names_exists(folder: Path) -> None:
+def test_files_named_by_a_kustomization_exist(folder: Path) -> None:
     found = kustomization(folder)
     named = [*found.get("resources", ()), *found.get("components", ())]
     assert named or found["patches"]

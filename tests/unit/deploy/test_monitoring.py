@@ -166,7 +166,7 @@ def test_the_page_lists_every_alert_with_its_severity_and_its_page() -> None:
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on the PATH")
-def test_what_the_page_says_renders(tmp_path: Path) -> None:
+def test_commands_of_the_page_render(tmp_path: Path) -> None:
     """Every command of the page but those that ask the cluster; a long test types these, too."""
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
     asks, makes, applies, patches = (each.commands for each in blocks_of(PAGE))

@@ -250,7 +250,7 @@ def test_a_team_creates_no_pods_but_by_wrapping_them() -> None:
     assert verbs("mlbatch-edit", "workload.codeflare.dev", "appwrappers") == everything
 
 
-def test_every_rule_says_why() -> None:
+def test_every_rule_has_a_reason() -> None:
     """A comment stands right above each rule."""
     for file in sorted((ROOT / "deploy").rglob("*.yaml")):
         above = ""

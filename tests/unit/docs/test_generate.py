@@ -46,7 +46,7 @@ def test_every_command_is_found() -> None:
     assert len(COMMANDS) == SHELL.count("appwrapper generate") == 9
 
 
-def test_what_the_page_shows_is_what_is_printed() -> None:
+def test_the_page_shows_the_printed_output() -> None:
     (shown,) = CONSOLE
     first, said = shown.split("\n", 1)
     assert ran(first.removeprefix("$ appwrapper ")) == (1, "", said)

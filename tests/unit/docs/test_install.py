@@ -36,7 +36,7 @@ def test_it_names_the_versions_that_tests_run_with() -> None:
     assert f"tested with Kubernetes {kubernetes} and Kueue {ours}" in TEXT
 
 
-def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
+def test_the_pages_configuration_of_kueue_is_that_of_the_tests() -> None:
     (asked,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     told = kueue.configuration(
         {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
@@ -104,7 +104,7 @@ def test_docker_makes_what_the_manifests_name() -> None:
     assert sorted(re.findall(r"^docker push (\S+)$", block.commands, re.MULTILINE)) == tagged
 
 
-def test_it_names_no_other_version_of_ours() -> None:
+def test_it_names_no_other_version_of_the_product() -> None:
     ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     named = re.findall(r"appwrapper-(?:webhook|controller):([\w.]+)", TEXT + LOCAL)
     assert set(named) == {ours}

@@ -117,7 +117,7 @@ def test_every_page_of_a_list_exists() -> None:
     assert REFERENCES - set(PAGES) == set()
 
 
-def test_what_counts_as_a_dead_link(tmp_path: Path) -> None:
+def test_links_that_count_as_dead(tmp_path: Path) -> None:
     (tmp_path / "other.md").write_text("# Other\n\n## The `part`: one\n\n## Twice\n\n## Twice\n")
     page = tmp_path / "page.md"
     page.write_text(

@@ -82,7 +82,7 @@ def test_an_exception_is_not_worth_another_try(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_worth_another_try(tmp_path: Path, program: str, recoverable: bool) -> None:
+def test_failures_that_are_worth_a_retry(tmp_path: Path, program: str, recoverable: bool) -> None:
     _, record = recorded(tmp_path, program)
     assert record is not None
     assert record.recoverable is recoverable

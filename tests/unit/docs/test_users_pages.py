@@ -46,7 +46,7 @@ def test_a_test_names_each_page_with_commands(name: str) -> None:
 
 
 @pytest.mark.parametrize("block", VALIDATED, ids=lambda block: block.heading)
-def test_what_the_pages_validate(monkeypatch: pytest.MonkeyPatch, block: Any) -> None:
+def test_manifests_of_the_pages_are_valid(monkeypatch: pytest.MonkeyPatch, block: Any) -> None:
     monkeypatch.chdir(ROOT)
     (line,) = block.commands.splitlines()
     program, *words = shlex.split(line, comments=True)

@@ -67,7 +67,7 @@ async def test_it_knows_what_the_owner_knows_and_has_no_programs(
     )
 
 
-async def test_a_cluster_that_is_still_starting_is_said(ready: Any, tmp_path: Path) -> None:
+async def test_a_starting_cluster_is_reported(ready: Any, tmp_path: Path) -> None:
     with pytest.raises(LocalClusterError) as failure:
         await AttachedCluster(ready.directory, tmp_path / "scratch").__aenter__()
     assert str(failure.value) == (
@@ -76,7 +76,7 @@ async def test_a_cluster_that_is_still_starting_is_said(ready: Any, tmp_path: Pa
     )
 
 
-async def test_where_no_cluster_runs_there_is_none_to_attach_to(tmp_path: Path) -> None:
+async def test_without_a_running_cluster_attaching_fails(tmp_path: Path) -> None:
     with pytest.raises(LocalClusterError) as failure:
         await AttachedCluster(tmp_path, tmp_path / "scratch").__aenter__()
     assert str(failure.value) == f"No cluster runs in {tmp_path}."

@@ -37,7 +37,7 @@ def test_the_node_goes_first_and_the_folder_last() -> None:
 
 
 @pytest.mark.parametrize("failing", IN_ORDER)
-def test_what_cannot_be_ended_keeps_nothing_else(failing: str) -> None:
+def test_a_process_that_cannot_be_ended_stops_no_other_cleanup(failing: str) -> None:
     ended: list[str] = []
     with pytest.raises(OSError, match=rf"^{failing} is stuck$"):
         cluster_of(ended, failing)._last_resort()

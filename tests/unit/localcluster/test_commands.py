@@ -228,7 +228,7 @@ EVERYTHING = frozenset(ON_REQUEST)
         pytest.param(frozenset(), True, [], True, id="a real node alone"),
     ],
 )
-def test_what_a_real_node_needs_is_built_with_everything_or_when_asked_for(
+def test_parts_of_a_real_node_are_built_with_everything_or_on_request(
     monkeypatch: pytest.MonkeyPatch,
     built: list[ClusterOptions],
     components: frozenset[str],
@@ -256,7 +256,7 @@ def test_the_image_with_pytorch_is_made_when_asked_for(
     assert (len(built), len(made)) == (1, int(torch))
 
 
-def test_what_cannot_be_had_is_refused_before_anything_is_built(
+def test_an_impossible_option_is_refused_before_any_build(
     monkeypatch: pytest.MonkeyPatch, built: list[ClusterOptions]
 ) -> None:
     monkeypatch.setattr(requirements, "missing", lambda: ["no root"])
@@ -266,7 +266,7 @@ def test_what_cannot_be_had_is_refused_before_anything_is_built(
 
 
 @pytest.mark.parametrize("beside", [True, False])
-def test_what_tests_start_beside_a_cluster_is_built_when_asked_for(
+def test_programs_beside_a_cluster_are_built_on_request(
     built: list[ClusterOptions], programs: list[str], beside: bool
 ) -> None:
     commands.build(frozenset(), beside=beside)

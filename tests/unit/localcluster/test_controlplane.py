@@ -40,7 +40,7 @@ def test_pods_know_it_by_the_first_address_of_services(services: str, first: str
     assert Reach(services=services).first_service == first
 
 
-def test_it_may_do_with_kubelets_what_its_certificate_says() -> None:
+def test_it_has_the_kubelet_rights_of_its_certificate() -> None:
     group = "rbac.authorization.k8s.io"
     assert kubelet_access() == {
         "apiVersion": f"{group}/v1",

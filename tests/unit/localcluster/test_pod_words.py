@@ -38,7 +38,7 @@ def test_the_state_of_a_pod_that_crashes() -> None:
     ]
 
 
-def test_the_state_of_a_pod_that_nobody_has_looked_at() -> None:
+def test_the_state_of_a_new_pod() -> None:
     assert state_of(PENDING) == "Pod new: Unknown (no node yet)"
 
 
@@ -77,7 +77,7 @@ async def test_without_an_api_server_there_are_no_words() -> None:
     assert said == " The pods cannot be listed: connection refused."
 
 
-async def test_warnings_say_why_there_is_no_pod() -> None:
+async def test_warnings_explain_a_missing_pod() -> None:
     about = {"kind": "ReplicaSet", "name": "appwrapper-webhook-5d"}
     events = [
         {
@@ -116,7 +116,7 @@ async def test_words_of_a_pod_that_crashes_end_with_its_log(tmp_path: Any) -> No
     )
 
 
-async def test_what_is_kept_of_pods(tmp_path: Any) -> None:
+async def test_fields_of_pods_that_are_kept(tmp_path: Any) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho it wrote this\n")
     kubectl.chmod(0o755)
@@ -128,7 +128,7 @@ async def test_what_is_kept_of_pods(tmp_path: Any) -> None:
     assert "CrashLoopBackOff" in kept["objects.yaml"]
 
 
-async def test_what_cannot_be_kept_is_said(tmp_path: Any) -> None:
+async def test_logs_that_cannot_be_kept_are_reported(tmp_path: Any) -> None:
     await keep(cluster_with(Gone(), logs=tmp_path))
     (said,) = (tmp_path / "pods").iterdir()
     assert said.name == "incomplete"

@@ -36,9 +36,7 @@ def deployment(**status: int) -> JsonObject:
         ),
     ],
 )
-def test_what_keeps_a_deployment_from_being_rolled_out(
-    status: dict[str, int], missing: str
-) -> None:
+def test_obstacles_of_a_rollout_are_reported(status: dict[str, int], missing: str) -> None:
     assert missing_of(deployment(**status)) == f"appwrapper-webhook: {missing}"
 
 
@@ -46,7 +44,7 @@ def test_a_deployment_that_is_rolled_out() -> None:
     assert missing_of(deployment(replicas=2, updatedReplicas=2, availableReplicas=2)) is None
 
 
-def test_a_deployment_that_nobody_has_looked_at() -> None:
+def test_a_new_deployment() -> None:
     made: JsonObject = {"metadata": {"name": "new", "generation": 1}, "spec": {}}
     assert missing_of(made) == "new: the controller manager has not seen it yet"
 
@@ -69,7 +67,7 @@ async def test_the_definition_is_applied_as_a_person_does(tmp_path: Path) -> Non
     ]
 
 
-async def test_an_overlay_that_is_refused_is_named_with_what_kubectl_said(tmp_path: Path) -> None:
+async def test_a_refused_overlay_is_named_with_kubectls_message(tmp_path: Path) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho 'error: forbidden' >&2\nexit 1\n")
     kubectl.chmod(0o755)

@@ -32,7 +32,7 @@ def gpu_quota() -> int:
     return quota[GPU]
 
 
-def test_the_demo_has_the_samples_it_goes_through() -> None:
+def test_the_demo_has_its_samples() -> None:
     assert [file.name for file in DEMO] == [
         "deployment.yaml",
         "failing-pytorchjob.yaml",
@@ -90,12 +90,12 @@ def test_every_wrapping_sample_has_pods_to_count() -> None:
             assert 1 <= len(pod_sets) <= 8, file.name
 
 
-def test_only_what_must_fail_tells_the_simulation_anything() -> None:
+def test_only_failing_samples_have_simulation_annotations() -> None:
     told = [file.name for file in ALL if "simulation.localcluster.dev" in file.read_text()]
     assert told == ["failing-pytorchjob.yaml"]
 
 
-def test_what_fails_in_the_simulation_fails_alike_on_a_real_node() -> None:
+def test_samples_that_fail_in_the_simulation_fail_alike_on_a_real_node() -> None:
     """The second worker first, in the first attempt only, with the same last words."""
     (component,) = document(SAMPLES / "demo" / "failing-pytorchjob.yaml")["spec"]["components"]
     replicas = component["template"]["spec"]["pytorchReplicaSpecs"]
@@ -117,7 +117,7 @@ def test_what_fails_in_the_simulation_fails_alike_on_a_real_node() -> None:
     assert '[ "$RANK" = 2 ]' in worker["spec"]["containers"][0]["command"][-1]
 
 
-def test_no_sample_names_a_namespace_so_that_it_goes_where_kubectl_says() -> None:
+def test_no_sample_names_a_namespace() -> None:
     for file in ALL:
         assert "namespace:" not in file.read_text()
 

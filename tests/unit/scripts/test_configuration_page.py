@@ -85,11 +85,11 @@ def test_every_key_has_a_meaning() -> None:
         ),
     ],
 )
-def test_a_row_says_what_the_models_say(key: str, cells: list[str]) -> None:
+def test_a_row_shows_the_fields_of_the_models(key: str, cells: list[str]) -> None:
     assert rows()[key] == cells
 
 
-def test_it_says_which_keys_are_in_manifests_too() -> None:
+def test_it_shows_which_keys_are_in_manifests() -> None:
     """Found by changing each value in each overlay, so new keys need nothing here but a row."""
     found = [key for key, cells in rows().items() if cells[-1] == "yes, and manifests"]
     assert found == [

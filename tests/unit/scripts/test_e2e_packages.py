@@ -27,7 +27,7 @@ def test_it_runs_where_nothing_is_missing(machine: Machine) -> None:
     assert decide(machine) == Decision(packages=(), left_out="")
 
 
-def test_what_is_missing_is_installed_as_root_on_debian() -> None:
+def test_missing_packages_are_installed_as_root_on_debian() -> None:
     assert decide(FRESH) == Decision(packages=("runc",), left_out="")
 
 
@@ -41,11 +41,11 @@ def test_what_is_missing_is_installed_as_root_on_debian() -> None:
     ],
     ids=["not root", "not Debian", "INSTALL=0", "no package would help"],
 )
-def test_elsewhere_it_is_left_out_and_says_why(machine: Machine) -> None:
+def test_elsewhere_e2e_is_omitted_with_a_reason(machine: Machine) -> None:
     assert decide(machine) == Decision(packages=(), left_out=MISSING)
 
 
-def test_all_that_is_missing_is_said() -> None:
+def test_all_missing_packages_are_reported() -> None:
     machine = replace(FRESH, root=False, missing=("It needs root.", MISSING))
     assert decide(machine).left_out == f"It needs root. {MISSING}"
 
@@ -167,7 +167,7 @@ def test_the_package_of_pytorch_is_looked_for_and_lists_are_fetched_once(
     assert capsys.readouterr().out == "+ apt-get update\n"
 
 
-def test_where_no_source_has_pytorch_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_source_of_pytorch_a_sentence_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = AptCache(monkeypatch, updates=2)
     assert e2e_packages.without_torch() == (
         "apt's sources on this machine have no package python3-torch: Debian 12 and newer have it"

@@ -52,7 +52,7 @@ def test_the_roles_of_both_programs_are_fresh() -> None:
         assert file.read_text() == content, "run `make generate`"
 
 
-def test_what_ships_with_the_command_is_fresh() -> None:
+def test_files_shipped_with_the_command_are_fresh() -> None:
     made = shipped_files(OVERLAYS)
     assert sorted(file.name for file in made) == [
         "configurations.json",

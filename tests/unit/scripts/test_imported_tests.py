@@ -21,7 +21,7 @@ from scripts.size_limits import tracked_modules
         ("def f():\n    from tests.unit.test_a import b", "tests.unit.test_a.b"),
     ],
 )
-def test_a_test_module_is_imported_by_nobody(statement: str, name: str) -> None:
+def test_an_import_of_a_test_module_is_refused(statement: str, name: str) -> None:
     lines = statement.count("\n") + 1
     assert list(offences(Path("a.py"), statement)) == [
         f"a.py:{lines}: imports {name}, a test module; what tests share is in tests/support"
@@ -37,7 +37,7 @@ def test_a_test_module_is_imported_by_nobody(statement: str, name: str) -> None:
         "from some.library import test_client",
     ],
 )
-def test_what_is_shared_may_be_imported(statement: str) -> None:
+def test_shared_modules_may_be_imported(statement: str) -> None:
     assert list(offences(Path("a.py"), statement)) == []
 
 

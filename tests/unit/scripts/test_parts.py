@@ -175,7 +175,7 @@ def last_line(text: str, code: int) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 3), (4, 0)])
-def test_what_runs_side_by_side_is_labelled_and_each_counts(
+def test_parallel_parts_are_labelled_and_each_counts(
     first: int, second: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     a = Part("a", last_line("3 passed, 2 skipped", first))
@@ -304,7 +304,7 @@ sys.exit(run_all((part,), (part,), 1))
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 130), (signal.SIGHUP, 130), (signal.SIGKILL, -9)]
 )
-def test_whoever_ends_it_alone_ends_its_part_in_order(
+def test_a_signal_to_the_run_alone_ends_its_part_in_order(
     number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
     command = (sys.executable, "-c", RUNS_IT, CLEANS_UP, str(tmp_path))

@@ -95,7 +95,7 @@ def test_the_life_is_drawn_as_users_know_it(line: str) -> None:
     assert line in diagram(LIFE)
 
 
-def test_what_is_coloured_as_holding_quota_holds_it(reach: Reach) -> None:
+def test_phases_coloured_as_holding_quota_hold_it(reach: Reach) -> None:
     coloured = {line.split()[1] for line in diagram(RETRIES) if line.endswith(" quota")}
     short = {"rs": Phase.RESUMING, "rn": Phase.RUNNING, "rt": Phase.RESETTING}
     assert coloured - {"quota"} == set(short)

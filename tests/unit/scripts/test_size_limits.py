@@ -47,7 +47,7 @@ def test_a_pass_and_a_review_may_cross_so_many_files_and_no_more() -> None:
     ]
 
 
-def test_what_runs_is_counted_by_its_file_and_only_the_products() -> None:
+def test_only_the_products_files_of_a_pass_are_counted() -> None:
     with crossed.Crossed() as seen:
         list(size_limits.splinters({}))
         assert quoted("text") == '"text"'

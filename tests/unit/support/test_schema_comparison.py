@@ -38,7 +38,7 @@ def an_object(**keywords: object) -> JsonObject:
         pytest.param(STRING, {"x-kubernetes-preserve-unknown-fields": True}, id="any type"),
     ],
 )
-def test_what_is_as_wide(theirs: JsonObject, ours: JsonObject) -> None:
+def test_schemas_that_are_as_wide(theirs: JsonObject, ours: JsonObject) -> None:
     assert list(narrower(theirs, ours)) == []
 
 
@@ -96,7 +96,7 @@ def test_what_is_as_wide(theirs: JsonObject, ours: JsonObject) -> None:
         ),
     ],
 )
-def test_what_is_narrower(theirs: JsonObject, ours: JsonObject, complaint: str) -> None:
+def test_schemas_that_are_narrower(theirs: JsonObject, ours: JsonObject, complaint: str) -> None:
     assert list(narrower(theirs, ours)) == [complaint]
 
 

@@ -91,7 +91,7 @@ def test_nothing_of_a_pattern_has_a_meaning() -> None:
     assert not shows("a.b [c] (d)", "aab [c] (d)")
 
 
-async def test_what_is_exported_stays(tmp_path: Path) -> None:
+async def test_exported_variables_stay(tmp_path: Path) -> None:
     person = Person(tmp_path, {}, tmp_path, {"registry.example.com": "127.0.0.1:5000"})
     await person.types(Block("One", 1, 'export WHERE="registry.example.com"\n', None))
     assert await person.types(Block("One", 2, 'echo "$WHERE"\n', "registry.example.com\n"))
@@ -109,12 +109,12 @@ async def test_what_is_exported_stays(tmp_path: Path) -> None:
         (Block("One", 7, "false\ntrue\n", None), "One, line 7: exit code 1\n"),
     ],
 )
-async def test_it_is_told_what_went_wrong(block: Block, told: str, tmp_path: Path) -> None:
+async def test_an_error_names_the_failed_command(block: Block, told: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as caught:
         await Person(tmp_path, {}, tmp_path).types(block)
     assert str(caught.value).partition("\nassert")[0].rstrip() == told.rstrip()
 
 
-async def test_what_is_refused_may_fail(tmp_path: Path) -> None:
+async def test_a_command_shown_as_refused_may_fail(tmp_path: Path) -> None:
     block = Block("One", 1, "echo no; false  # refused\n", "no\n")
     assert await Person(tmp_path, {}, tmp_path).types(block) == "no\n"

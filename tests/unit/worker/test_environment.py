@@ -20,7 +20,7 @@ def test_it_works_without_any_variable() -> None:
     assert read({}) == NOBODY
 
 
-def test_what_the_controller_injects() -> None:
+def test_variables_that_the_controller_injects() -> None:
     environ = {
         "AW_ERROR_STRATEGY": "earliest",
         "AW_WORKER_NAME": "train-worker-0",
@@ -86,6 +86,6 @@ def test_the_command_gets_a_place_for_errors_before_the_users_path() -> None:
     assert for_command({}, "/tmp/f", hook=True)["PYTHONPATH"].endswith("/worker/hook")
 
 
-def test_what_the_user_set_stays() -> None:
+def test_variables_of_the_user_stay() -> None:
     given = {"TORCHELASTIC_ERROR_FILE": "/mine", "PYTHONPATH": "/app"}
     assert for_command(given, "/tmp/f", hook=False) == given

@@ -133,7 +133,7 @@ def test_an_error_in_parts_is_merged() -> None:
         (b"\xff" * 20, "a number is truncated or longer than 64 bits"),
     ],
 )
-def test_what_is_no_document_is_refused_by_name(content: bytes, reason: str) -> None:
+def test_a_malformed_document_is_refused_by_name(content: bytes, reason: str) -> None:
     with pytest.raises(BadErrorDocument) as refusal:
         decode(content)
     assert str(refusal.value) == reason

@@ -145,7 +145,7 @@ def test_a_rank_that_dies_of_a_signal_precedes_the_peers_that_lose_it() -> None:
     assert first_failure([peer, last], None, PID, ended(1)).status == -11
 
 
-def test_what_a_launcher_killed_counts_only_alone() -> None:
+def test_a_worker_killed_by_its_launcher_counts_only_alone() -> None:
     killed, later = noticed(T, 0, -15), noticed(T + 60 * S, 1, 3)
     assert earliest([killed, later]) == later
     assert earliest([killed]) == killed
@@ -182,7 +182,7 @@ def test_exact_times_decide_whatever_failed() -> None:
         (replace(error(T, LOST_PEER), recoverable=False), False),
     ],
 )
-def test_what_is_worth_another_try(failure: Failure, expected: bool) -> None:
+def test_failures_that_are_worth_a_retry(failure: Failure, expected: bool) -> None:
     assert is_recoverable(failure, 1, frozenset()) is expected
 
 

@@ -21,7 +21,7 @@ def test_another_sitecustomize_still_runs(container: Container) -> None:
     assert ended.stdout == f"1 {container.folder}/site/sitecustomize.py\n"
 
 
-def test_a_broken_sitecustomize_is_told_as_without_the_recorder(container: Container) -> None:
+def test_a_broken_sitecustomize_is_reported_as_without_the_recorder(container: Container) -> None:
     (container.folder / "site").mkdir()
     (container.folder / "site" / "sitecustomize.py").write_text("import no_such_module")
     ended = container.python("print(1)", PYTHONPATH=str(container.folder / "site"))
@@ -121,7 +121,7 @@ def test_a_syntax_error_is_named_in_the_first_line(container: Container) -> None
         ("[ExceptionGroup('h', [ConnectionResetError('y')])]", "ConnectionResetError", True),
     ],
 )
-def test_a_group_says_what_its_exceptions_say(
+def test_a_group_has_the_messages_of_its_exceptions(
     container: Container, group: str, code: str, recoverable: bool
 ) -> None:
     """asyncio's TaskGroup raises one also for a single exception."""

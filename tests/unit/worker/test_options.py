@@ -37,7 +37,7 @@ def test_every_option() -> None:
         ),
     ],
 )
-def test_what_it_does_not_understand(arguments: list[str], reason: str) -> None:
+def test_unknown_options_are_refused(arguments: list[str], reason: str) -> None:
     with pytest.raises(BadOption) as refusal:
         split(arguments)
     assert str(refusal.value) == reason

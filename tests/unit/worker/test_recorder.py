@@ -116,7 +116,7 @@ def test_a_command_that_cannot_be_started_is_recorded(
         ("E = KeyError", False),
     ],
 )
-def test_the_program_says_whether_another_try_is_worth_it(
+def test_the_program_decides_whether_a_retry_helps(
     container: Container, definition: str, recoverable: bool
 ) -> None:
     ended = container.python(f"{definition}\nraise E('x')")
@@ -188,7 +188,7 @@ def test_the_first_of_two_ranks_is_recorded(container: Container) -> None:
     assert (ended.record.rank, ended.record.code) == (0, "ValueError")
 
 
-def test_a_broken_error_file_is_said_and_ignored(container: Container) -> None:
+def test_a_broken_error_file_is_reported_and_ignored(container: Container) -> None:
     code = (
         "import os, sys; open(os.environ['TORCHELASTIC_ERROR_FILE'], 'w').write('{'); sys.exit(3)"
     )

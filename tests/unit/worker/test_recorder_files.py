@@ -49,7 +49,7 @@ def test_its_folder_may_have_any_name(container: Container) -> None:
     assert (ended.returncode, ended.stderr) == (7, "")
 
 
-def test_what_the_program_wrote_into_the_log_stays(container: Container) -> None:
+def test_the_programs_own_termination_log_stays(container: Container) -> None:
     code = "open(sys.argv[1], 'w').write('my own words'); sys.exit(3)"
     ended = container.run("--", sys.executable, "-c", f"import sys; {code}", str(container.log))
     assert ended.log.startswith("my own words\nAWERR1 {")

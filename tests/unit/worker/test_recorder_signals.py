@@ -19,7 +19,7 @@ def container(tmp_path: Path) -> Container:
     return Container(tmp_path)
 
 
-def test_a_worker_that_is_told_to_end_is_collateral(container: Container) -> None:
+def test_a_worker_that_gets_a_signal_is_collateral(container: Container) -> None:
     process = container.start("--", "sh", "-c", "echo ready; exec sleep 100")
     line(process.stdout)
     process.send_signal(signal.SIGTERM)
@@ -34,7 +34,7 @@ def test_a_worker_that_is_told_to_end_is_collateral(container: Container) -> Non
     assert record.uri == ""
 
 
-def test_a_worker_that_ends_well_when_told_leaves_nothing(container: Container) -> None:
+def test_a_worker_that_exits_with_0_after_a_signal_leaves_no_record(container: Container) -> None:
     program = (
         "import signal, sys\nsignal.signal(15, lambda *_: sys.exit(0))\n"
         "print('ready', flush=True)\nwhile True: signal.pause()"

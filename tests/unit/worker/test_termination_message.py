@@ -73,7 +73,7 @@ def test_a_false_marker_before_it_does_not_matter() -> None:
     assert find(f'{MARKER}{{"kind":"MAYBE"}} {MARKER}no JSON {text}') == FULL
 
 
-def test_a_cut_message_keeps_what_is_left_of_it() -> None:
+def test_a_cut_message_keeps_its_end() -> None:
     whole = ErrorRecord(code="ValueError", message='say "no" to\nthem', exit_code=1, time_ns=7)
     text = encode(whole, 1000).decode()
     begin = text.index('"msg":"') + len('"msg":"')

@@ -38,7 +38,7 @@ def test_the_form_with_text() -> None:
     assert parse(content("it broke: badly")).failure.code == "Error"
 
 
-def test_what_our_hooks_add() -> None:
+def test_fields_that_the_hooks_add() -> None:
     facts = {
         "timestamp": "1795448580",
         "timestamp_ns": 1_795_448_580_588_024_376,
@@ -62,7 +62,7 @@ def test_what_our_hooks_add() -> None:
     )
 
 
-def test_a_threads_exception_ends_no_job_unless_it_says_so() -> None:
+def test_an_exception_of_a_thread_ends_a_job_only_on_request() -> None:
     facts: dict[str, object] = {"timestamp_ns": 7, "thread": True, "recoverable": None}
     report = parse(content({"message": "ValueError: x", "extraInfo": facts}))
     assert (report.thread, report.failure.recoverable) == (True, True)
@@ -135,7 +135,7 @@ def test_a_launchers_ranks_with_and_without_a_file() -> None:
         (b'{"message": {"message": null}}', "the object has no message"),
     ],
 )
-def test_what_is_no_error_file_is_refused_by_name(file: bytes, reason: str) -> None:
+def test_a_malformed_error_file_is_refused_by_name(file: bytes, reason: str) -> None:
     with pytest.raises(BadErrorFile) as refusal:
         parse(file)
     assert str(refusal.value).startswith(reason)

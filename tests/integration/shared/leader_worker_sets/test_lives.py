@@ -83,7 +83,7 @@ async def until_given_back(life: Life, failed: JsonObject) -> None:
 
 @pytest.mark.usefixtures("groups_are_served")
 @pytest.mark.parametrize("unserved_before", [False, True])
-async def test_a_kind_that_is_taken_away_while_it_runs_is_a_component_that_somebody_deleted(
+async def test_a_kind_removed_while_it_runs_counts_as_a_deleted_component(
     lives: Lives, unserved_before: bool
 ) -> None:
     name = f"undefined-{unserved_before}".lower()
@@ -254,7 +254,7 @@ async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
 
 
 @pytest.mark.long
-async def test_a_conversion_that_fails_is_told_and_waited_for(cluster: RunningCluster) -> None:
+async def test_a_failed_conversion_is_reported_and_awaited(cluster: RunningCluster) -> None:
     client = cluster.client
     body = appwrapper("unconverted", leader_worker_set("unconverted"))
     async with (

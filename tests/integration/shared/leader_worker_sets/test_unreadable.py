@@ -79,7 +79,7 @@ async def test_it_holds_nothing_else_up(cluster: RunningCluster, lives: Lives) -
             await life.check_the_promise_to_kueue()
 
 
-async def test_what_can_be_read_again_is_said_and_ends_as_ever(
+async def test_a_component_that_becomes_readable_is_reported_and_succeeds(
     cluster: RunningCluster, lives: Lives
 ) -> None:
     async with served(cluster.client, LEADER_WORKER_SETS, stored_as="v0"):

@@ -61,7 +61,7 @@ async def test_one_that_goes_while_it_is_used_fails_what_used_it(
             await beside.until_phase("Succeeded")
 
 
-async def test_one_that_comes_back_is_watched_again_and_nothing_was_hot_meanwhile(
+async def test_a_kind_that_returns_is_watched_again_without_a_hot_loop_meanwhile(
     cluster: RunningCluster, client: KubeClient
 ) -> None:
     async with using_it(client, "before") as life:

@@ -102,7 +102,7 @@ async def test_pods_yes_deployments_no(limited: Kubectl) -> None:
     ]
 
 
-async def test_a_service_account_is_asked_about_like_a_person(cluster: RunningCluster) -> None:
+async def test_a_service_account_is_reviewed_like_a_user(cluster: RunningCluster) -> None:
     limited = await service_account(cluster, TEAM, "limited")
     assert await submitted(limited, pod("p")) == CREATED
     user = f"system:serviceaccount:{TEAM}:limited"
@@ -125,7 +125,7 @@ MPI_JOB = {
 }
 
 
-async def test_of_a_kind_that_nobody_serves_the_whole_group_is_asked_about(
+async def test_for_a_kind_that_is_not_served_the_whole_group_is_reviewed(
     cluster: RunningCluster, limited: Kubectl
 ) -> None:
     """Case 24."""
@@ -175,7 +175,7 @@ async def test_components_live_where_their_appwrapper_does(
     assert await submitted(limited, wrapped) == expected
 
 
-async def test_an_appwrapper_in_an_appwrapper_is_refused_whoever_may_create_both(
+async def test_an_appwrapper_in_an_appwrapper_is_refused_even_with_the_rights_for_both(
     limited: Kubectl,
 ) -> None:
     """Case 19."""
@@ -185,7 +185,9 @@ async def test_an_appwrapper_in_an_appwrapper_is_refused_whoever_may_create_both
     ]
 
 
-async def test_what_was_judged_is_what_runs(cluster: RunningCluster, limited: Kubectl) -> None:
+async def test_the_reviewed_component_is_the_created_one(
+    cluster: RunningCluster, limited: Kubectl
+) -> None:
     """No dry run this time."""
     assert await submitted(limited, pod("p"), dry_run=False) == CREATED
     stored = await cluster.client.get(APPWRAPPERS, TEAM, "wrapped")

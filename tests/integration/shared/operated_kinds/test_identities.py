@@ -28,7 +28,7 @@ async def test_they_are_no_cluster_admins(operated: LocalCluster, installer: Mod
     assert not await is_admin(operated.client, installer.NAMESPACE, installer.ACCOUNT)
 
 
-async def test_no_webhook_is_asked_about_every_pod(operated: LocalCluster) -> None:
+async def test_no_webhook_is_called_for_every_pod(operated: LocalCluster) -> None:
     asked = {}
     for configuration in CONFIGURATIONS:
         for each in await listed(operated.client, configuration, None):

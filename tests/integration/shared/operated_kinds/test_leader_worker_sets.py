@@ -117,7 +117,7 @@ async def test_workers_that_wait_for_a_ready_leader_are_not_missed(lives: Lives)
     assert unhealthy_reasons(life) == []
 
 
-async def test_a_group_that_its_operator_makes_anew_costs_no_retry(lives: Lives) -> None:
+async def test_a_group_that_its_operator_recreates_spends_no_retry(lives: Lives) -> None:
     body = leader_worker_set("lws-heals", leader=runs(), worker=runs(), replicas=2, size=2)
     life = await lives.begin(appwrapper("lws-heals", body))
     held = await ready(life)
@@ -202,7 +202,9 @@ async def pods_named(lives: Lives, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("how", [Propagation.BACKGROUND, Propagation.ORPHAN])
-async def test_one_that_somebody_deletes_fails_at_once(lives: Lives, how: Propagation) -> None:
+async def test_a_component_deleted_by_another_client_fails_the_appwrapper_at_once(
+    lives: Lives, how: Propagation
+) -> None:
     """Orphaned, its StatefulSets stay, and would make a pod anew for each that is deleted."""
     name = f"lws-lost-{how.value.lower()}"
     body = leader_worker_set(name, leader=runs(), worker=runs(), size=2)
@@ -215,7 +217,9 @@ async def test_one_that_somebody_deletes_fails_at_once(lives: Lives, how: Propag
     await life.check_the_promise_to_kueue()
 
 
-async def test_a_more_urgent_workload_gets_its_quota_and_it_comes_back(lives: Lives) -> None:
+async def test_a_preempted_appwrapper_runs_again_after_the_more_urgent_workload(
+    lives: Lives,
+) -> None:
     template = third(runs(ignore_deletion_for="1s"))
     life = await lives.begin(
         appwrapper("lws-victim", leader_worker_set("lws-victim", worker=template, size=3))

@@ -191,7 +191,9 @@ async def test_a_worker_that_fails_is_waited_for_and_the_next_attempt_succeeds(
 
 
 @pytest.mark.parametrize("how", [Propagation.BACKGROUND, Propagation.ORPHAN])
-async def test_one_that_somebody_deletes_fails_at_once(lives: Lives, how: Propagation) -> None:
+async def test_a_component_deleted_by_another_client_fails_the_appwrapper_at_once(
+    lives: Lives, how: Propagation
+) -> None:
     """Orphaned, its launcher's Job stays, and would make a pod anew for each that is deleted."""
     name = f"mpi-lost-{how.value.lower()}"
     body = mpi_job(name, backoffLimit=1000)
@@ -210,7 +212,9 @@ async def test_one_that_somebody_deletes_fails_at_once(lives: Lives, how: Propag
     await life.check_the_promise_to_kueue()
 
 
-async def test_a_more_urgent_workload_gets_its_quota_and_it_comes_back(lives: Lives) -> None:
+async def test_a_preempted_appwrapper_runs_again_after_the_more_urgent_workload(
+    lives: Lives,
+) -> None:
     def template() -> JsonObject:
         return third(pod_template(hang="running", ignore_deletion_for="1s"))
 

@@ -247,7 +247,7 @@ async def test_a_namespace_that_ends_takes_its_appwrappers_along(client: KubeCli
         (Resource("example.org", "v1", "things", "Thing"), False),
     ],
 )
-async def test_a_missing_resource_is_told_from_a_missing_object(
+async def test_a_missing_resource_is_distinguished_from_a_missing_object(
     client: KubeClient, resource: Resource, served: bool
 ) -> None:
     """The controller takes the one for no answer and the other for proof."""

@@ -13,7 +13,7 @@ async def test_they_start_once_all_pods_run() -> None:
     assert cluster.selectors == ["bench.localcluster.dev/batch=a-batch"] * 2
 
 
-async def test_a_phase_is_reached_when_an_event_first_says_so() -> None:
+async def test_a_phase_is_reached_with_its_first_event() -> None:
     cluster = WatchedAppWrappers(("Running", READY))
     async with Progress(cluster, "a-batch") as progress:
         await progress.start(appwrappers("a"))

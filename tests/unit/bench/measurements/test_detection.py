@@ -33,7 +33,7 @@ def test_the_designs_bounds() -> None:
     }
 
 
-def test_the_section_says_how_many_samples_there_were() -> None:
+def test_the_section_shows_the_number_of_samples() -> None:
     section = section_of({OURS: [1.0] * 7})
     assert section.notes[0].endswith(
         "failed pod 7, EVICT label 0, component deleted by another client 0."

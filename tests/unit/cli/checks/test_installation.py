@@ -98,7 +98,7 @@ def test_wait_for_pods_ready_that_is_off(changes: dict[str, Any], version: str) 
 OUTSIDE = replace(SOUND, webhook=None, controller=None, kueue=None)
 
 
-def test_outside_the_cluster_the_webhook_and_kueue_are_told_by_what_they_do() -> None:
+def test_outside_the_cluster_the_webhook_and_kueue_are_recognised_by_their_effects() -> None:
     """As on the local cluster: processes, and no Deployment."""
     recent = Activity(NOW - timedelta(minutes=9), ())
     items = {
@@ -150,7 +150,7 @@ def test_an_identity_that_nothing_shows_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("last", [None, NOW - timedelta(minutes=10)])
-def test_a_controller_that_nothing_tells_of(last: datetime | None) -> None:
+def test_a_controller_without_any_trace(last: datetime | None) -> None:
     seen = replace(OUTSIDE, activity=Activity(last, ()))
     assert wrong(seen, Verdict.UNKNOWN) == [
         (
@@ -161,7 +161,7 @@ def test_a_controller_that_nothing_tells_of(last: datetime | None) -> None:
     ]
 
 
-def test_what_may_not_be_read_cannot_be_told() -> None:
+def test_unreadable_parts_are_unknown() -> None:
     no = "you have no right to read this"
     names = ("definition", "secret", "policies", "leases", "kueue_config", "namespaces")
     seen = replace(

@@ -332,7 +332,7 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
     assert all(each.advice for each in report.items if each.verdict is Verdict.WARNING)
 
 
-def test_what_was_made_from_another_configuration_is_found() -> None:
+def test_registrations_of_another_configuration_are_found() -> None:
     seen = replace(SOUND, **DIFFERENT[0])
     titles = [title for title, _ in wrong(seen)]
     assert titles == ["validating webhooks", "admission policies"] or titles == [

@@ -42,7 +42,7 @@ def appwrapper(name: str, *written: str, phase: str = "Running", **spec: Any) ->
     }
 
 
-async def test_what_is_there() -> None:
+async def test_installed_parts_are_found() -> None:
     client = cluster(
         operator_config("appwrapper:\n  maxPodSets: 5\n", "mlbatch-system"),
         {
@@ -96,7 +96,7 @@ async def test_without_kueue_its_namespace_is_that_of_the_first_manager() -> Non
     assert (seen.kueue_namespace, seen.kueue, seen.kueue_config) == ("mlbatch-system", None, None)
 
 
-async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
+async def test_unreadable_parts_are_distinguished_from_missing_ones() -> None:
     client = cluster(forbidden=("customresourcedefinitions", "deployments", "leases"))
     seen = await gather_installation(client, Discovery(client, FakeClock()))
     no = "you have no right to read this"
@@ -120,7 +120,7 @@ async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
         (Forbidden(403, "Forbidden", "no"), "unknown: 403 Forbidden: no"),
     ],
 )
-async def test_what_a_dry_run_says(dry_run: JsonObject | Exception, answer: str) -> None:
+async def test_results_of_a_dry_run(dry_run: JsonObject | Exception, answer: str) -> None:
     client = cluster(dry_run=dry_run)
     assert (await gather_installation(client, Discovery(client, FakeClock()))).answer == answer
 

@@ -82,7 +82,7 @@ def test_a_latched_node_takes_no_gpu_pods(known: Latches | None, is_latched: boo
     assert node_findings([seen], GPU, {}) == ([told] if is_latched else [])
 
 
-def test_a_label_that_is_there_is_said_once() -> None:
+def test_an_existing_label_is_listed_once() -> None:
     seen = node_of(gpu_node("n", labels={HEALTH: "EVICT"}), TAINTS, latches(GONE))
     assert seen.flags == (f"{HEALTH}=EVICT, NoExecute",)
 

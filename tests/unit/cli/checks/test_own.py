@@ -67,7 +67,7 @@ def test_only_queues_of_one_cohort_lend_each_other(cohort: str) -> None:
     assert report(own, cluster_queue("other", 8)).quotas[0].borrowable == 0
 
 
-def test_a_queue_that_is_held_is_said() -> None:
+def test_a_held_queue_is_reported() -> None:
     found = report(cluster_queue("own", 8, active="it is held"))
     assert [each.line for each in found.findings] == [
         "ClusterQueue own: it admits nothing: it is held"

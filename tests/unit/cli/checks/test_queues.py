@@ -51,7 +51,7 @@ def test_a_lending_limit_of_zero_is_a_limit() -> None:
     assert cluster_queue_of(cluster_queue("q", 8)).lendable(GPU) == 8
 
 
-def test_what_kueue_has_not_looked_at_yet_is_neither_active_nor_not() -> None:
+def test_a_queue_before_kueues_first_pass_is_neither_active_nor_inactive() -> None:
     item = cluster_queue("q", 8)
     del item["status"]
     queue = cluster_queue_of(item)

@@ -184,5 +184,5 @@ def test_the_default_scheduler_only_where_another_one_is_configured() -> None:
     assert said(gangs, owner=PYTORCH_JOB, requests={"cpu": "1"}) == []
 
 
-def test_without_nodes_nothing_is_said_of_shapes() -> None:
+def test_without_nodes_no_shape_is_reported() -> None:
     assert said(replace(AROUND, shapes=()), requests={GPU: "99", "cpu": "9000"}) == []

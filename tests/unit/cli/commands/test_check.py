@@ -93,7 +93,7 @@ def test_warnings_follow_folded_to_the_window(
     assert (code, re.sub(" +\n", "\n", out), err) == (1, table + warnings, "")
 
 
-def test_what_may_not_be_read_is_said_and_the_rest_is_shown(
+def test_unreadable_parts_are_named_and_the_rest_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     forbidden = ("nodes", "pods", "workloads", "localqueues", "configmaps")
@@ -218,7 +218,7 @@ def test_lists_are_asked_for_once_and_pods_only_as_far_as_they_hold_something(
     ]
 
 
-def test_watch_looks_again_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_reads_again_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     client = ReadOnlyCluster(SOUND)
     assert checked(monkeypatch, client, "--watch", rounds=2) == (130, EXAMPLE * 2, "")
 

@@ -46,7 +46,7 @@ def test_a_latched_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"WARNING: node gpu-1: {told}\n" in out
 
 
-def test_latches_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_latches_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = checked(monkeypatch, latching("["), COLUMNS="160")
     place = "ConfigMap appwrapper-system/appwrapper-node-health (latched nodes)"
     assert code == 2

@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert err.getvalue() == "error: standard input: is not UTF-8 text\n"
 
 
-def test_wrong_syntax_of_set_is_said() -> None:
+def test_wrong_syntax_of_set_is_reported() -> None:
     assert ran("--set", "numPods") == (
         ExitCode.UNABLE,
         "",
@@ -114,7 +114,7 @@ def test_example_and_schema_are_printed() -> None:
     assert json.loads(ran("--schema")[1]) == json_schema()
 
 
-def test_what_it_prints_as_example_it_takes() -> None:
+def test_the_printed_example_is_accepted() -> None:
     assert ran("-f", "-", stdin=ran("--example")[1])[::2] == (ExitCode.FINE, "")
 
 

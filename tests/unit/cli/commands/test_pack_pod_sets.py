@@ -16,7 +16,7 @@ def any_kind(folder: Path) -> str:
     return str(folder / "any.yaml")
 
 
-def test_a_kind_that_nobody_knows(any_kind: str) -> None:
+def test_an_unknown_kind(any_kind: str) -> None:
     assert refused("--config", any_kind, stdin=f"\n{SERVING}") == (
         "error: standard input:2: the number of pods of a serving.example/Serving is unknown."
         " Give the path of its pod template and the number of pods: --podset"
@@ -44,7 +44,7 @@ def test_or_it_has_none(any_kind: str) -> None:
     assert "podSets" not in text
 
 
-def test_two_kinds_that_nobody_knows(any_kind: str) -> None:
+def test_two_unknown_kinds(any_kind: str) -> None:
     both = f"{SERVING}---\n{SERVING.replace('s1', 's2')}"
     assert unable("--config", any_kind, "--podset", "template.spec.template=4", stdin=both) == (
         "error: several objects may need --podset (Serving/s1, Serving/s2). Name one of them:"

@@ -11,7 +11,7 @@ from tests.support.command import appwrapper
 from tests.support.packing import refused, unable
 
 
-def test_what_the_webhook_would_refuse_is_refused_at_its_place(folder: Path) -> None:
+def test_an_error_of_the_webhook_is_reported_at_its_place(folder: Path) -> None:
     (folder / "job.yaml").write_text(
         JOB.replace("        image:", "        imag:").replace("restartPolicy: Never", "x: 1")
     )
@@ -70,7 +70,7 @@ def test_objects_that_do_not_agree() -> None:
         ("  labels: {kueue.x-k8s.io/queue-name: a b}\n", "queue 'a b'"),
     ],
 )
-def test_what_is_taken_over_is_judged_where_it_stands(line: str, what: str) -> None:
+def test_copied_fields_are_checked_at_their_place_in_the_file(line: str, what: str) -> None:
     """The webhook judges neither: the API server refuses them before, or after."""
     text = f"{SERVICE}---\n{JOB}".replace("# short\n", f"# short\n{line}")
     assert refused(stdin=text) == (
@@ -112,7 +112,7 @@ def test_the_same_object_twice() -> None:
         ("kind: Pod\n", "standard input:1: the first object has no name. Add --name NAME"),
     ],
 )
-def test_what_is_no_manifest(text: str, said: str) -> None:
+def test_files_that_are_no_manifest(text: str, said: str) -> None:
     assert unable(stdin=text).startswith(f"error: {said}")
 
 

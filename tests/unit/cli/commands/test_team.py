@@ -37,7 +37,7 @@ WARNING: team2: no role is bound in the namespace: only cluster admins can use i
     assert [each["team"] for each in report["teams"]] == ["team1", "team2"]
 
 
-async def test_list_says_what_it_could_not_read() -> None:
+async def test_list_reports_unreadable_parts() -> None:
     ended = await runs(with_team(forbidden=[("list", "rolebindings")]), "list")
     assert (
         ended.out
@@ -148,7 +148,7 @@ async def test_delete_asks_a_person_for_the_teams_name() -> None:
     assert client.writes == DELETIONS
 
 
-async def test_delete_asks_nobody_in_a_pipe() -> None:
+async def test_delete_asks_no_question_in_a_pipe() -> None:
     client = with_team()
     for output in ("text", "json"):
         ended = await runs(client, "delete", "team1", "-o", output)
@@ -180,7 +180,7 @@ async def test_delete_is_refused_while_something_runs() -> None:
     assert client.writes == []
 
 
-async def test_what_is_submitted_while_a_person_thinks_is_not_deleted(
+async def test_objects_submitted_before_the_confirmation_are_not_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = with_team()
@@ -240,7 +240,7 @@ def configured(text: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kueue-system", "default"])
-async def test_what_belongs_to_the_cluster_is_not_deleted_even_where_all_are_teams(
+async def test_cluster_scoped_objects_are_never_deleted(
     name: str,
 ) -> None:
     client = empty()
@@ -266,7 +266,7 @@ async def test_the_slack_queue_is_not_deleted_as_what_a_team_left() -> None:
     assert client.writes == []
 
 
-async def test_a_namespace_that_does_not_go_is_waited_for_and_then_said_why() -> None:
+async def test_a_namespace_that_stays_is_awaited_and_its_obstacle_reported() -> None:
     client = with_team()
     content = {"type": "NamespaceContentRemaining", "status": "True", "message": "Some pods remain"}
 

@@ -76,7 +76,7 @@ async def test_create_makes_the_team_and_a_second_run_changes_nothing() -> None:
     assert client.writes == []
 
 
-async def test_what_deploy_made_is_a_team_to_which_create_adds_nothing() -> None:
+async def test_a_team_of_the_deploy_folder_needs_no_additions() -> None:
     client = with_team()
     ended = await runs(client, "create", "team1", *QUOTA)
     assert ended.out.startswith(UNCHANGED)
@@ -170,7 +170,7 @@ nvidia.com/roce_gdr            16              16             16      0
     assert len(client.writes) == 5
 
 
-async def test_what_others_promised_too_much_is_only_a_warning() -> None:
+async def test_excess_quota_of_other_teams_is_only_a_warning() -> None:
     client = with_team(nodes=7)
     ended = await runs(client, "create", "team1", "--user", "bob")
     assert ended.code == ExitCode.FINE
@@ -196,7 +196,7 @@ nvidia.com/roce_gdr               2             2               0              2
 """)
 
 
-async def test_without_a_look_at_the_nodes_capacity_is_not_judged() -> None:
+async def test_without_reading_nodes_capacity_is_not_checked() -> None:
     client = empty(forbidden=[("list", "nodes")])
     ended = await runs(client, "create", "team1", *SMALL)
     assert ended.code == ExitCode.FINE
@@ -229,7 +229,7 @@ async def test_the_older_api_of_kueue_is_spoken_where_only_that_is_preferred() -
     assert client.one("ClusterQueue", "team1-cluster-queue")["spec"]["cohort"] == "default-cohort"
 
 
-async def test_a_version_of_kueue_that_nobody_knows_gives_way_to_one_that_is_served() -> None:
+async def test_an_unknown_version_of_kueue_is_replaced_by_a_served_one() -> None:
     client = empty(kueue="v3")
     assert (await runs(client, "create", "team1", *SMALL)).code == ExitCode.FINE
     queue = client.one("ClusterQueue", "team1-cluster-queue")
@@ -259,7 +259,9 @@ async def test_a_version_of_kueue_that_nobody_knows_gives_way_to_one_that_is_ser
         (("team1", "--quota", "cpu"), "--quota cpu: write RESOURCE=AMOUNT, as nvidia.com/gpu=64"),
     ],
 )
-async def test_what_cannot_be_made_is_refused_in_words(words: tuple[str, ...], said: str) -> None:
+async def test_an_impossible_team_is_refused_with_a_message(
+    words: tuple[str, ...], said: str
+) -> None:
     client = empty()
     ended = await runs(client, "create", *words)
     assert (ended.code, ended.out, ended.error) == (ExitCode.UNABLE, "", said)
@@ -289,7 +291,7 @@ async def test_nothing_is_written_where_a_right_is_missing() -> None:
     assert client.writes == []
 
 
-async def test_what_somebody_else_changes_meanwhile_is_not_overwritten() -> None:
+async def test_changes_of_another_client_are_not_overwritten() -> None:
     client = with_team()
     client.before_apply = lambda: client.put(client.one("RoleBinding", "team1-edit", "team1"))
     ended = await runs(client, "create", "team1", "--user", "bob")
@@ -301,7 +303,7 @@ async def test_what_somebody_else_changes_meanwhile_is_not_overwritten() -> None
     assert client.writes == []
 
 
-async def test_a_user_who_may_not_even_look_is_told_so() -> None:
+async def test_a_user_without_read_rights_gets_a_message() -> None:
     client = empty(forbidden=[("get", "namespaces")])
     ended = await runs(client, "create", "team1", *SMALL)
     assert (ended.code, ended.error) == (

@@ -114,7 +114,7 @@ async def test_another_level_of_an_existing_namespace_stays_and_is_shown(level: 
     assert (unasked.code, "WARNING" in unasked.out) == (ExitCode.FINE, False)
 
 
-async def test_the_teams_label_is_put_back_and_the_level_stays() -> None:
+async def test_the_teams_label_is_restored_and_the_level_stays() -> None:
     """A server-side apply removes what its earlier run set and this one leaves out."""
     client = with_team()
     del client.one("Namespace", "team1")["metadata"]["labels"]["mlbatch-team-namespace"]

@@ -61,13 +61,13 @@ def test_attempts_and_what_ended_each() -> None:
     assert attempts[1].message == "Job train: BackoffLimitExceeded"
 
 
-def test_attempts_whose_events_are_gone_are_told_without_a_cause() -> None:
+def test_attempts_without_events_are_listed_without_a_cause() -> None:
     attempts = report(replace(ending.failed(), events=())).attempts
     assert attempts[:3] == tuple(AttemptReport(number=each) for each in (1, 2, 3))
     assert attempts[3].reason == "FoundFailedPods"
 
 
-def test_root_causes_are_told_where_the_controller_wrote_them() -> None:
+def test_recorded_root_causes_are_shown() -> None:
     seen = ending.retry_pause()
     seen.appwrapper["status"]["rootCause"] = {"attempt": 1, "message": "rank 3: CUDA error"}
     assert report(seen).attempts[0].root_cause == "rank 3: CUDA error"
@@ -174,7 +174,7 @@ def test_every_phase_with_every_other_circumstance_has_an_answer(phase: str) -> 
 
 
 @pytest.mark.parametrize("name", ["larger-than-any-node", "never-fits", "deactivated"])
-def test_who_holds_quota_is_told_to_whom_it_matters(name: str) -> None:
+def test_holders_of_quota_are_shown_to_waiting_users(name: str) -> None:
     seen = SITUATIONS[name]()
     holder = waiting.waits_for_quota().world.own_workloads
     everybody = (*objects(seen.world.own_workloads), *objects(holder)[1:])
@@ -184,7 +184,7 @@ def test_who_holds_quota_is_told_to_whom_it_matters(name: str) -> None:
     assert queue.holders == ()
 
 
-def test_what_has_its_quota_is_short_of_nothing() -> None:
+def test_an_admitted_appwrapper_lacks_nothing() -> None:
     seen = waiting.admission_check()
     full = cluster_queue({"cpu": "640", "nvidia.com/gpu": "64"})
     found = report(replace(seen, world=replace(seen.world, cluster_queues=(full,))))
@@ -258,7 +258,7 @@ def test_a_first_crash_is_no_trouble_yet() -> None:
     )
 
 
-def test_of_events_that_differ_by_names_of_pods_the_last_is_told() -> None:
+def test_the_last_of_similar_events_is_shown() -> None:
     seen = deployed.pods_missing()
     [event] = objects(seen.component_events)
     events = []
@@ -304,7 +304,7 @@ def test_a_cleanup_job_that_kueue_suspended_comes_with_the_command_that_ends_the
     ]
 
 
-def test_what_was_in_the_way_and_has_gone_is_not_named() -> None:
+def test_an_obstacle_that_is_gone_is_not_named() -> None:
     seen = ending.terminating()
     item = copy.deepcopy(seen.appwrapper)
     [told] = [each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"]

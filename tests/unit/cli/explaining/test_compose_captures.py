@@ -61,7 +61,7 @@ def test_every_situation_that_there_is_is_acted_out() -> None:
     assert {*Situation} == seen
 
 
-def test_the_captures_are_as_wide_as_they_say() -> None:
+def test_the_captures_have_the_width_in_their_names() -> None:
     for path, content in CAPTURES.items():
         if path.suffix == ".txt":
             width = int(path.stem.rpartition("-")[2])

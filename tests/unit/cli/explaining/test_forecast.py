@@ -68,14 +68,14 @@ def test_an_annotation_moves_the_deadline() -> None:
     assert steps(seen) == [(580, Change.PHASE, "Resetting")]
 
 
-def test_the_operators_configuration_moves_it_for_whoever_may_read_it() -> None:
+def test_the_configuration_changes_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"faultTolerance": {"failureGracePeriod": "5m"}})
     world = replace(seen.world, settings=OperatorSettings(behaviour))
     assert steps(replace(seen, world=world)) == [(280, Change.PHASE, "Resetting")]
 
 
-def test_a_pause_of_resets_is_foreseen_by_whoever_may_read_the_configuration() -> None:
+def test_a_pause_of_resets_is_in_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"pauseResets": True})
     world = replace(seen.world, settings=OperatorSettings(behaviour))
@@ -100,7 +100,7 @@ def test_once_everything_is_deleted_only_the_retry_pause_is_left() -> None:
     assert 90 <= at <= 99
 
 
-def test_what_failed_is_kept_for_as_long_as_its_user_wants() -> None:
+def test_a_failed_appwrapper_is_kept_for_the_users_period() -> None:
     assert steps(ending.failed_and_kept()) == [(29 * 60 + 20, Change.DELETES, "")]
 
 

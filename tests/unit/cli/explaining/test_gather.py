@@ -114,7 +114,7 @@ def test_without_kueues_configuration_the_namespace_of_its_manager_is_shown() ->
     ]
 
 
-def test_of_one_that_runs_no_queue_is_read_and_no_node() -> None:
+def test_for_a_running_appwrapper_no_queue_and_no_node_is_read() -> None:
     gatherer = served(deployed.runs())
     seen = gathered(gatherer)
     assert len(objects(seen.pods)) == 2
@@ -136,7 +136,7 @@ def test_without_a_visibility_server_there_is_no_position() -> None:
     assert gathered(served(waiting.waits_for_quota(), visibility=False)).pending is None
 
 
-def test_what_may_not_be_read_is_named_and_the_rest_is_there() -> None:
+def test_unreadable_parts_are_named_and_the_rest_is_read() -> None:
     forbidden = ["nodes", "clusterqueues", "cohorts", "workloads everywhere", "namespaces"]
     seen = gathered(served(waiting.waits_for_quota(), forbidden=forbidden))
     assert [(each.what, each.why) for each in seen.unread] == [

@@ -49,7 +49,7 @@ def text(report: Report) -> str:
     return captured.get()
 
 
-def test_after_the_reset_the_status_tells() -> None:
+def test_after_the_reset_the_status_shows_the_root_cause() -> None:
     report = after(retry_pause())
     assert report.root_cause == RootCauseReport(
         attempt=1,
@@ -83,14 +83,14 @@ def test_after_the_reset_the_status_tells() -> None:
     ]
 
 
-def test_before_the_reset_the_pods_tell() -> None:
+def test_before_the_reset_the_pods_show_the_root_cause() -> None:
     """What the status has is of an earlier attempt."""
     found = after(unhealthy(), attempt=0).root_cause
     assert found is not None
     assert (found.pod, found.decision, found.source) == ("train-1-x7k2p", "None", "PodStatus")
 
 
-def test_what_an_earlier_attempt_failed_for_is_told_with_that_attempt() -> None:
+def test_the_failure_of_an_earlier_attempt_is_shown_with_that_attempt() -> None:
     report = after(failed(), attempt=2)
     assert report.root_cause is None
     assert report.attempts[1].root_cause == ("train-1 r3: ValueError: bad shard (non-recoverable)")

@@ -103,12 +103,12 @@ def test_those_that_a_file_names(tmp_path: Path) -> None:
         (("trian",), "", 'there is no AppWrapper "trian" in namespace team1. Did you mean train?'),
     ],
 )
-def test_what_cannot_be_explained(arguments: tuple[str, ...], stdin: str, said: str) -> None:
+def test_objects_that_explain_refuses(arguments: tuple[str, ...], stdin: str, said: str) -> None:
     assert explain(*arguments, stdin=stdin) == (2, "", f"error: {said}\n")
 
 
 @pytest.mark.usefixtures("client")
-def test_what_is_no_yaml() -> None:
+def test_malformed_yaml_is_refused() -> None:
     code, out, err = explain("-f", "-", stdin="a: [")
     assert (code, out) == (2, "")
     assert err.startswith("error: -: this is not YAML: ")
@@ -192,7 +192,7 @@ def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
     assert "\x1b[2K" in out.getvalue()  # the lines of the screen before are taken away
 
 
-def test_a_change_is_looked_at_at_once(client: ServedObjects) -> None:
+def test_a_change_is_read_at_once(client: ServedObjects) -> None:
     clock, item = ImpatientClock(NOW), deployed.runs().appwrapper
     gatherer = Gatherer(Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1")
     bookmark = {"metadata": {"resourceVersion": "9"}}

@@ -62,7 +62,7 @@ def configured(mode: str) -> OperatorSettings:
         (configured("Preferred"), {"phase": "Failed"}, "No further attempt follows."),
     ],
 )
-def test_what_they_mean_for_the_next_pods(
+def test_consequences_of_suspects_for_the_next_pods(
     settings: OperatorSettings, changes: dict[str, Any], effect: str
 ) -> None:
     mode = settings.behaviour.suspect_nodes

@@ -80,7 +80,7 @@ def test_every_description_is_a_sentence(name: str, each: Key) -> None:
 
 
 @pytest.mark.parametrize("file", GOLDEN_VALUES, ids=lambda file: file.stem)
-def test_what_the_chart_takes_the_schema_takes(file: Path) -> None:
+def test_values_that_the_chart_accepts_match_the_schema(file: Path) -> None:
     values = file.read_text().split("\n---\n")[0]
     # PyYAML reads dates and 12:30 as YAML 1.1 has them; editors and this command do not.
     if file.stem != "numbers-as-values":
@@ -109,7 +109,7 @@ def test_what_the_chart_takes_the_schema_takes(file: Path) -> None:
         "disableSharedMemory: 'true'",
     ],
 )
-def test_what_the_schema_refuses_is_refused(text: str) -> None:
+def test_values_that_the_schema_refuses_are_refused(text: str) -> None:
     base = {"jobName": "j", "containerImage": "i"}
     changed = yaml.safe_dump(base | yaml.safe_load(text))
     assert not valid(changed)

@@ -271,7 +271,7 @@ def test_values_that_do_not_fit_together_are_refused(text: str, said: str) -> No
     assert problems(text) == [said]
 
 
-def test_all_errors_are_said_at_once_in_the_order_of_files_and_lines_options_last() -> None:
+def test_all_errors_are_reported_at_once_by_file_and_line_options_last() -> None:
     files = [("one", "numPods: 0\nnamespace: A"), ("two", "priority: p\ncontainerImage: i")]
     with pytest.raises(RefusedValues) as refused:
         generate(files, [("--set", "numGpusPerPod=x")])

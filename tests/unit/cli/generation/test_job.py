@@ -274,7 +274,7 @@ def test_words_of_a_command_are_texts() -> None:
     assert spec(text)["initContainers"][0]["command"] == ["sleep", "5", "true", "1e3"]
 
 
-def test_null_means_the_default_save_for_the_queue() -> None:
+def test_null_means_the_default_except_for_the_queue() -> None:
     keys = [name for name, each in keys_of(Values).items() if not each.required]
     nothing = "\n".join(
         f"{name}: null" for name in keys if name not in ("queueName", "mainProgram")

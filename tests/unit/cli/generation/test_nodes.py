@@ -102,7 +102,7 @@ def test_an_empty_file_has_no_values(text: str) -> None:
         ),
     ],
 )
-def test_what_holds_no_values_is_refused_with_its_line(text: str, said: str) -> None:
+def test_a_file_without_values_is_refused_with_its_line(text: str, said: str) -> None:
     with pytest.raises(UnreadableValues) as refused:
         read_values(text, "f")
     assert str(refused.value).splitlines()[0] == said

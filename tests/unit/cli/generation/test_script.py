@@ -70,7 +70,7 @@ def test_a_failing_setup_command_ends_the_script(tmp_path: Path, failing: str) -
     assert printed == GREETING
 
 
-def test_a_command_may_fail_where_it_says_so(tmp_path: Path) -> None:
+def test_a_command_may_fail_if_it_is_marked(tmp_path: Path) -> None:
     code, printed = run(tmp_path, "setupCommands: ['false || true', '[ -d x ] && ls', 'echo on']")
     assert (code, printed) == (0, [*GREETING, "on"])
 
@@ -157,7 +157,7 @@ def test_a_long_program_is_joined_in_time_that_grows_with_its_length(scale: int)
     assert one_command("a '\n' \"b\" # c\n" * scale).count("\\\n") == scale - 1
 
 
-def test_what_is_printed_before_torchrun_is_not_run(tmp_path: Path) -> None:
+def test_printed_text_before_torchrun_is_not_run(tmp_path: Path) -> None:
     """The chart's own echo ran what follows `&&` before the training."""
     code, printed = run(tmp_path, "mainProgram: \"t.py > log && echo 'it is over'\"")
     assert code == 0

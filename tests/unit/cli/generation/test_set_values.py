@@ -68,7 +68,7 @@ def test_a_file_is_changed_where_the_path_leads() -> None:
     }
 
 
-def test_what_is_in_the_way_is_replaced() -> None:
+def test_a_value_in_the_path_is_replaced() -> None:
     assert assigned("a.b=c,d[0]=e", base="a: 1\nd: {x: y}") == {"a": {"b": "c"}, "d": ["e"]}
 
 
@@ -94,7 +94,7 @@ def test_an_assigned_value_comes_from_the_option() -> None:
         ("a={x}y=z", "{x}y=z: there is no comma after the list"),
     ],
 )
-def test_what_assigns_nothing_is_refused(text: str, problem: str) -> None:
+def test_an_option_without_assignment_is_refused(text: str, problem: str) -> None:
     with pytest.raises(UnreadableAssignment) as refused:
         assigned(text)
     assert str(refused.value) == (

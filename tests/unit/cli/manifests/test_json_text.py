@@ -35,7 +35,7 @@ def test_values_and_their_places() -> None:
         ('{"a": [], "b": {}}', {"a": [], "b": {}}),
     ],
 )
-def test_what_json_can_write(text: str, value: object) -> None:
+def test_values_that_json_can_contain(text: str, value: object) -> None:
     (document,) = parse_json(text)
     assert json.dumps(document.value) == json.dumps(value)
 

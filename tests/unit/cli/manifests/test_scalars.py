@@ -30,7 +30,7 @@ def test_an_unquoted_scalar(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [".inf", "-.Inf", ".NAN", "1e999"])
-def test_what_json_cannot_hold(text: str) -> None:
+def test_values_that_json_cannot_contain(text: str) -> None:
     with pytest.raises(ScalarError):
         plain_value(text)
     assert needs_quotes(text)

@@ -51,7 +51,7 @@ def test_a_missing_field_is_where_it_is_missing(parser: Any) -> None:
         ("a: |\n  x\n\n   y\nb: >-\n  z\n  z\n", {"a": "x\n\n y\n", "b": "z z"}),
     ],
 )
-def test_what_yaml_can_write(text: str, value: Any, parser: Any) -> None:
+def test_values_that_yaml_can_contain(text: str, value: Any, parser: Any) -> None:
     if value is None:
         with pytest.raises(ManifestError, match="a key must be text"):
             parse_yaml(text, parser)
@@ -84,7 +84,7 @@ def test_refused_values_of_each_notation(
 @pytest.mark.parametrize(
     ("text", "line"), [("a: [1\nb: 2\n", 2), ("a:\n\t- b\n", 2), ("a: 'x\n", 2), ("a: b: c\n", 1)]
 )
-def test_what_is_no_yaml(text: str, line: int, parser: Any) -> None:
+def test_malformed_yaml_is_refused(text: str, line: int, parser: Any) -> None:
     with pytest.raises(ManifestError, match="this is not YAML: ") as refused:
         parse_yaml(text, parser)
     assert refused.value.place is not None
@@ -96,7 +96,7 @@ def test_a_control_character(parser: Any) -> None:
         parse_yaml("a: 1\nb: \x07\n", parser)
 
 
-def test_aliases_that_stand_for_billions(parser: Any) -> None:
+def test_aliases_that_expand_to_billions(parser: Any) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [
         f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 10)
@@ -105,7 +105,7 @@ def test_aliases_that_stand_for_billions(parser: Any) -> None:
         parse_yaml("\n".join(lines), parser)
 
 
-def test_what_is_nested_without_end(parser: Any) -> None:
+def test_endless_nesting_is_refused(parser: Any) -> None:
     with pytest.raises(ManifestError, match="nested too deep"):
         parse_yaml("a: " + "[" * 300 + "]" * 300, parser)
 

@@ -101,7 +101,7 @@ WAYS = {
     "json",
 )
 @given(OBJECTS, st.sampled_from(sorted(WAYS)))
-def test_what_goes_in_comes_out(objects: list[JsonObject], way: str) -> None:
+def test_packed_manifests_are_unchanged(objects: list[JsonObject], way: str) -> None:
     text = WAYS[way](objects)
     sent = objects if way not in ("json", "indented json") else objects[:1]
     manifests = manifests_of(text, "x.yaml")

@@ -49,7 +49,7 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize(("title", "overlay"), ALLOWED)
-def test_what_is_wrapped_by_hand_can_be_packed(title: str, overlay: str) -> None:
+def test_manifests_wrapped_by_hand_can_be_packed(title: str, overlay: str) -> None:
     made = WRAPPED[title]
     objects = [each["template"] for each in made["spec"]["components"]]
     ended = appwrapper(
@@ -64,7 +64,7 @@ def test_what_is_wrapped_by_hand_can_be_packed(title: str, overlay: str) -> None
 @pytest.mark.parametrize(
     "title", sorted(title for title, made in FOREIGN.items() if not is_wrapped(made))
 )
-def test_what_is_created_directly_can_be_packed_instead(title: str) -> None:
+def test_manifests_created_directly_can_be_packed(title: str) -> None:
     ended = appwrapper("pack", stdin=json.dumps(FOREIGN[title]))
     if title in WITHOUT_PODS:
         assert (ended.code, ended.out) == (1, "")

@@ -43,7 +43,7 @@ def test_they_equal_the_team_of_deploy() -> None:
     assert ours == [in_meaning(each) for each in documents(TEAM / "team1.yaml")]
 
 
-def test_the_default_role_and_the_viewers_stand_in_deploy() -> None:
+def test_the_default_role_and_the_viewers_are_in_deploy() -> None:
     roles = {
         each["metadata"]["name"] for each in objects_under(TEAM) if each["kind"] == "ClusterRole"
     }

@@ -178,7 +178,7 @@ def test_a_binding_of_another_role_is_shown_and_stays() -> None:
     assert found.manifest["roleRef"]["name"] == "mlbatch-edit"
 
 
-def test_nobody_is_added_to_what_binds_another_role_in_the_whole_cluster() -> None:
+def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
     binding = existing()["ClusterRoleBinding"]
     binding["roleRef"] = {**binding["roleRef"], "name": "cluster-admin"}
     settings = replace(SETTINGS, subjects=(user("bob"),))
@@ -236,7 +236,7 @@ def test_the_clusters_own_namespaces_are_no_teams(name: str) -> None:
         ]
 
 
-def test_what_is_being_deleted_is_waited_for() -> None:
+def test_an_object_that_is_being_deleted_is_awaited() -> None:
     queue = existing()["ClusterQueue"]
     queue["metadata"]["deletionTimestamp"] = "now"
     objects = live(plain_namespace(deletionTimestamp="now"), queue)

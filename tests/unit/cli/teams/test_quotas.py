@@ -51,7 +51,7 @@ def test_quotas_keep_their_order_and_their_writing() -> None:
         (["cpu=1", "cpu=2"], "--quota names cpu twice"),
     ],
 )
-def test_what_is_no_quota_is_refused(written: list[str], said: str) -> None:
+def test_a_malformed_quota_is_refused(written: list[str], said: str) -> None:
     with pytest.raises(QuotaError) as raised:
         parsed_quotas(written)
     assert str(raised.value) == said
@@ -89,7 +89,7 @@ def test_capacity_is_what_pods_can_have_of_the_flavors_nodes() -> None:
     assert capacities(keys, flavors, nodes, TAINTS) == expected
 
 
-def test_a_row_says_whether_this_command_promises_more_than_there_is() -> None:
+def test_a_row_shows_whether_the_quota_exceeds_the_capacity() -> None:
     def row(before: int, after: int, schedulable: int | None) -> CapacityRow:
         key = (FLAVOR, GPU)
         known = None if schedulable is None else {key: (Decimal(schedulable), Decimal(0))}

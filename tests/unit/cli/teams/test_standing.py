@@ -68,7 +68,7 @@ def test_a_team_in_order() -> None:
     assert found.warnings == ()
 
 
-def test_what_could_not_be_read_is_neither_none_nor_wrong() -> None:
+def test_unreadable_parts_are_neither_missing_nor_wrong() -> None:
     blind = Seen(
         team="team1",
         kueue="v1beta2",
@@ -205,12 +205,12 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_with_what_to_do(case: str) -> None:
+def test_a_problem_is_reported_with_the_next_step(case: str) -> None:
     observed, said = WRONG[case]
     assert list(team_standing(observed).warnings) == said
 
 
-def test_a_queue_that_says_nothing_of_being_active_is_not_complained_of() -> None:
+def test_a_queue_without_an_active_condition_is_no_problem() -> None:
     whole = changed("ClusterQueue", lambda it: it.update(status={"conditions": []}))
     assert team_standing(whole).warnings == ()
 

@@ -91,7 +91,7 @@ def test_mutation_comes_first(files: Path) -> None:
     )
 
 
-def test_what_is_created_without_an_appwrapper() -> None:
+def test_objects_created_without_an_appwrapper() -> None:
     said = (
         "job.yaml:2:1: error: in a team's namespace it has to be wrapped, so that it is queued and"
         " its quota is counted: appwrapper pack FILE | kubectl apply -f -\n"
@@ -109,7 +109,7 @@ def test_elsewhere_than_in_a_teams_namespace() -> None:
     )
 
 
-def test_what_the_webhook_is_not_asked_about() -> None:
+def test_objects_without_a_registered_webhook() -> None:
     text = "\n---\n".join(
         f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}}}"
         for version, kind in (("v1", "Namespace"), ("coordination.k8s.io/v1", "Lease"))
@@ -151,7 +151,7 @@ def test_another_configuration(files: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_object(text: str, said: str) -> None:
+def test_files_without_an_object(text: str, said: str) -> None:
     ended = validated("-n", "team1", stdin=text)
     assert (ended.code, ended.out.splitlines()[0]) == (1, said)
 
@@ -165,13 +165,13 @@ def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:
     assert second == "aw.yaml:1: AppWrapper/train: valid"
 
 
-def test_nothing_to_judge() -> None:
+def test_files_without_manifests() -> None:
     assert appwrapper("validate", stdin="# nothing\n") == Ended(
         2, "", "error: there is no object to validate: the input is empty, or has only comments\n"
     )
 
 
-def test_what_only_a_cluster_knows() -> None:
+def test_checks_that_need_a_cluster() -> None:
     text = PACKED.replace(
         "  name: train\nspec",
         "  name: train\n  labels:\n    kueue.x-k8s.io/queue-name: urgent\n"

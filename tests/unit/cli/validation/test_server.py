@@ -69,7 +69,7 @@ async def test_it_would_be_created() -> None:
     assert client.asked == [f"POST {PATH}?{DRY}"]
 
 
-async def test_it_would_replace_what_is_there() -> None:
+async def test_an_existing_object_would_be_replaced() -> None:
     client = _Client(AlreadyExists(409, "AlreadyExists", "there"), {})
     assert await said(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
@@ -111,6 +111,6 @@ async def test_a_kind_that_is_not_served() -> None:
 
 
 @pytest.mark.parametrize("code", [401, 429, 500, 503])
-async def test_a_server_that_cannot_judge(code: int) -> None:
+async def test_a_server_without_the_webhook(code: int) -> None:
     with pytest.raises(KubeError):
         await said(_Client(error(code, "InternalError", "the webhook did not answer")))

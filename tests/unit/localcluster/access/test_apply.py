@@ -82,7 +82,7 @@ def applier(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> Applier:
     return Applier(cast(KubeClient, server))
 
 
-async def test_what_others_need_goes_first_and_all_come_back_in_order(
+async def test_required_objects_are_applied_first_and_answers_are_in_order(
     server: FakeServer, applier: Applier
 ) -> None:
     documents = [WIDGET, SECRET, DEFINITION, NAMESPACE]

@@ -41,7 +41,7 @@ def test_serving_certificate_is_trusted_for_its_names_for_ten_years(authority: A
     assert pair == KeyPair(pair.key.parent / "tls.crt", pair.key.parent / "tls.key")
 
 
-def test_client_certificate_says_user_and_groups(authority: Authority) -> None:
+def test_client_certificate_contains_user_and_groups(authority: Authority) -> None:
     pair = authority.client("admin", "somebody", ("one", "two"))
     subject = certificate(pair.certificate).subject
     organizations = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)

@@ -164,7 +164,7 @@ def test_a_refused_sample_that_should_run_is_missed() -> None:
     assert settled(ledger, (RUNS, WAITS))
 
 
-def test_a_suspended_one_is_judged_until_the_end() -> None:
+def test_a_suspended_appwrapper_is_checked_until_the_end() -> None:
     ledger = ledger_of(("too-big", "Suspended"), ("runs", "Running"))
     assert not settled(ledger, (TOO_BIG, RUNS))
     ledger.see(appwrapper("runs", "Succeeded"))

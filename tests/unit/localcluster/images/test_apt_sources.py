@@ -76,7 +76,7 @@ def test_the_archive_of_the_release_is_found_in_either_format(tmp_path: Path) ->
     assert (found.uri, found.keyring) == ("http://archive.example/debian", keyring)
 
 
-def test_of_a_list_of_mirrors_the_first_is_taken(tmp_path: Path) -> None:
+def test_the_first_of_a_list_of_mirrors_is_used(tmp_path: Path) -> None:
     mirrors, keyring = tmp_path / "mirrors.list", tmp_path / "debian.gpg"
     uri = f"mirror+file://{mirrors}"
     (tmp_path / "sources.list").write_text(f"deb [signed-by={keyring}] {uri} trixie main\n")
@@ -91,7 +91,7 @@ def test_of_a_list_of_mirrors_the_first_is_taken(tmp_path: Path) -> None:
     assert found == Archive("https://near.example/debian", ("trixie",), ("main",), keyring)
 
 
-def test_without_the_release_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_the_release_the_next_step_is_reported(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb http://archive.example/debian trixie contrib\n")
     with pytest.raises(ToolMissing) as missing:
         archive_of("trixie", tmp_path, tmp_path)
@@ -101,7 +101,7 @@ def test_without_the_release_it_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_keyring_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_a_keyring_the_next_step_is_reported(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb http://archive.example/debian trixie main\n")
     with pytest.raises(ToolMissing) as missing:
         archive_of("trixie", tmp_path, tmp_path)

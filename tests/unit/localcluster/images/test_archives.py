@@ -24,7 +24,7 @@ async def save(path: Path) -> None:
         tar.addfile(member, io.BytesIO(content))
 
 
-async def test_what_was_kept_is_found(tmp_path: Path) -> None:
+async def test_a_stored_archive_is_found(tmp_path: Path) -> None:
     archives = Archives(tmp_path / "images")
     assert archives.find("x:1", "webhook", KEYS[0]) is None
     async with archives.work_folder(silent) as work:
@@ -35,7 +35,7 @@ async def test_what_was_kept_is_found(tmp_path: Path) -> None:
     assert archives.find("x:1", "webhook", KEYS[1]) is None
 
 
-async def test_what_failed_is_not_there(tmp_path: Path) -> None:
+async def test_a_failed_archive_is_not_stored(tmp_path: Path) -> None:
     async def fail(path: Path) -> None:
         path.write_text("half of it")
         raise RuntimeError
@@ -48,7 +48,7 @@ async def test_what_failed_is_not_there(tmp_path: Path) -> None:
     assert not work.exists()
 
 
-async def test_what_a_killed_build_left_is_swept(tmp_path: Path) -> None:
+async def test_remains_of_a_killed_build_are_deleted(tmp_path: Path) -> None:
     (tmp_path / ".work" / "storage").mkdir(parents=True)
     (tmp_path / "build.log").write_text("of the last build")
     archives = Archives(tmp_path)
@@ -73,7 +73,7 @@ async def test_the_least_recently_used_are_forgotten(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_second_run_waits_and_says_for_whom(tmp_path: Path) -> None:
+async def test_a_second_run_waits_and_names_the_first(tmp_path: Path) -> None:
     archives = Archives(tmp_path)
     lock = FileLock.try_take(tmp_path / "build.lock")
     assert lock is not None
@@ -103,7 +103,7 @@ async def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path
 @pytest.mark.parametrize(
     ("code", "raised"), [(errno.ENOSPC, DiskFull), (errno.EDQUOT, DiskFull), (errno.EIO, OSError)]
 )
-async def test_a_disk_that_becomes_full_is_told_from_other_failures(
+async def test_a_full_disk_is_distinguished_from_other_errors(
     tmp_path: Path, code: int, raised: type[Exception]
 ) -> None:
     with pytest.raises(raised) as failed:

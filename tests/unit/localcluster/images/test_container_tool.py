@@ -65,7 +65,7 @@ async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
     ]
 
 
-async def test_what_it_said_last_is_shown(tools: Path) -> None:
+async def test_its_last_output_is_shown(tools: Path) -> None:
     (tools / "fails").write_text("error: BASE_IMAGE has no python3\n")
     with pytest.raises(BuildFailed) as failed:
         await container_tool.tag("docker", "localhost/x:1", "registry.example/x:1")

@@ -39,7 +39,7 @@ def test_folders_of_this_machine_do_not_go_in() -> None:
     assert pip_site.configuration(pip_site.parse(listing)) == "[global]\n"
 
 
-def test_whom_to_trust_pips_own_word_first(tmp_path: Path) -> None:
+def test_pips_own_configuration_takes_precedence(tmp_path: Path) -> None:
     ours, general = tmp_path / "pip.crt", tmp_path / "general.crt"
     general.write_text("")
     environment = {"SSL_CERT_FILE": str(general)}
@@ -48,7 +48,7 @@ def test_whom_to_trust_pips_own_word_first(tmp_path: Path) -> None:
     assert pip_site.authorities({"cert": str(ours)}, environment) == ours
 
 
-def test_the_files_are_readable_for_nobody_else(tmp_path: Path) -> None:
+def test_the_files_are_readable_for_their_owner_alone(tmp_path: Path) -> None:
     secrets = pip_site.secrets(LISTING, tmp_path)
     assert secrets[0].name == "pip-config"
     assert secrets[0].file.stat().st_mode & 0o777 == 0o600

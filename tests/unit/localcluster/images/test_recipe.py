@@ -47,7 +47,7 @@ def test_only_what_the_binary_needs_goes_in(checkout: Path) -> None:
     ]
 
 
-def test_what_is_staged_has_the_hash_of_where_it_came_from(checkout: Path, tmp_path: Path) -> None:
+def test_staged_files_have_the_hash_of_their_source(checkout: Path, tmp_path: Path) -> None:
     recipe.stage("controller", tmp_path / "context", checkout)
     assert recipe.content_hash("controller", tmp_path / "context") == recipe.content_hash(
         "controller", checkout
@@ -73,7 +73,7 @@ def test_a_name_counts_as_well(checkout: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["controller/main.py", "tests/test_all.py", "shared/__pycache__/x"]
 )
-def test_what_does_not_go_in_changes_nothing(checkout: Path, name: str) -> None:
+def test_omitted_files_do_not_change_the_hash(checkout: Path, name: str) -> None:
     before = recipe.content_hash("webhook", checkout)
     (checkout / name).write_text("changed")
     assert recipe.content_hash("webhook", checkout) == before

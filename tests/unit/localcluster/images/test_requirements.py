@@ -28,7 +28,7 @@ def test_root_with_all_programs_lacks_nothing(
     requirements.require()
 
 
-def test_what_is_missing_is_named_with_how_to_get_it(
+def test_missing_programs_are_named_with_their_packages(
     no_programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(no_programs, "unshare")

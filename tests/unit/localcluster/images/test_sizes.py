@@ -57,7 +57,7 @@ def test_the_size_is_that_of_the_files_of_all_layers(archive: Path) -> None:
         ("etc/passwd", "the rest"),
     ],
 )
-def test_what_a_file_belongs_to(name: str, part: str) -> None:
+def test_the_part_that_a_file_belongs_to(name: str, part: str) -> None:
     assert sizes.part_of(name) == part
 
 

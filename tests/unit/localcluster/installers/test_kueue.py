@@ -89,7 +89,7 @@ webhooks:
 """
 
 
-def test_it_is_asked_about_its_own_objects_and_the_kinds_it_queues(tmp_path: Path) -> None:
+def test_kueues_webhooks_are_called_for_its_objects_and_queued_kinds(tmp_path: Path) -> None:
     (tmp_path / "webhook").mkdir()
     (tmp_path / "webhook" / "manifests.yaml").write_text(WEBHOOKS)
 

@@ -64,7 +64,7 @@ def test_many_nodes_renew_their_leases_half_as_often() -> None:
     assert configuration("", nodes=101)["options"]["nodeLeaseDurationSeconds"] == 40
 
 
-def test_simulated_addresses_are_nobody_elses() -> None:
+def test_simulated_addresses_are_unique() -> None:
     real = [Subnets.of(slot).whole for slot in SLOTS]
     nodes = {each["address"] for each in node(4999, 8)["status"]["addresses"][:1]}
     assert nodes == {"10.200.19.135"}

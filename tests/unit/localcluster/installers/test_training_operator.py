@@ -24,7 +24,7 @@ def test_it_is_there_whenever_it_is_asked_for_and_leaves_nothing(marker: Path) -
     training_operator._remove_marker()
 
 
-def test_a_certificate_of_somebody_else_is_left_alone(marker: Path) -> None:
+def test_a_foreign_certificate_is_not_replaced(marker: Path) -> None:
     marker.parent.mkdir(parents=True)
     marker.write_text("a certificate")
     training_operator._set_marker()

@@ -66,7 +66,7 @@ async def test_trace_of_a_go_program_is_not_shown_but_its_reason_is(processes: P
     )
 
 
-async def test_process_that_says_nothing(processes: Processes) -> None:
+async def test_process_without_output(processes: Processes) -> None:
     with pytest.raises(ProcessFailed) as caught:
         await processes.start(shell("exit 1", never))
     assert str(caught.value) == (
@@ -83,7 +83,7 @@ async def test_process_that_does_not_become_ready(processes: Processes) -> None:
     assert processes["thing"].state == "stopped"
 
 
-async def test_busy_port_is_told_from_other_failures(processes: Processes) -> None:
+async def test_busy_port_is_distinguished_from_other_errors(processes: Processes) -> None:
     script = "echo 'listen tcp 127.0.0.1:20000: bind: address already in use'; exit 1"
     with pytest.raises(ProcessFailed) as caught:
         await processes.start(shell(script, never, address="https://127.0.0.1:20000"))
@@ -93,7 +93,7 @@ async def test_busy_port_is_told_from_other_failures(processes: Processes) -> No
     )
 
 
-async def test_full_disk_is_told_from_other_failures(processes: Processes) -> None:
+async def test_full_disk_is_distinguished_from_other_errors(processes: Processes) -> None:
     script = "echo 'wal: write: no space left on device'; exit 1"
     with pytest.raises(DiskFull) as caught:
         await processes.start(shell(script, never))
@@ -141,7 +141,7 @@ async def test_running_process_is_not_started_twice(processes: Processes) -> Non
     await processes.stop_all()
 
 
-async def test_change_is_told_when_a_process_ends_by_itself(processes: Processes) -> None:
+async def test_change_is_reported_when_a_process_ends_by_itself(processes: Processes) -> None:
     changed = asyncio.Event()
     await processes.start(shell("read -r _ < /dev/null; exit 3"))
     processes.on_change(changed.set)

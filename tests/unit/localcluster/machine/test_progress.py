@@ -79,7 +79,7 @@ async def test_step_reports_its_start_and_its_end() -> None:
     assert [(event.stage, event.step) for event in events[1:]] == [(Stage.DONE, "build etcd")]
 
 
-async def test_step_that_fails_or_is_cancelled_says_so() -> None:
+async def test_step_that_fails_or_is_cancelled_is_reported() -> None:
     events: list[Event] = []
     for failure in (ValueError, asyncio.CancelledError):
         with pytest.raises(failure):
@@ -93,7 +93,7 @@ async def test_step_that_fails_or_is_cancelled_says_so() -> None:
     ]
 
 
-async def test_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_step_reports_that_it_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localcluster.machine.progress.HEARTBEAT_SECONDS", 0)
     events: list[Event] = []
     twice = asyncio.Event()

@@ -82,7 +82,7 @@ async def test_builds_once_and_names_the_programs(bench: Bench) -> None:
     assert [each.name for each in (bench.folder / "cache" / "bin").iterdir()] == [bench.home.name]
 
 
-async def test_two_runs_at_once_build_once_and_the_second_says_so(bench: Bench) -> None:
+async def test_two_runs_at_once_build_once_and_the_second_reports_the_wait(bench: Bench) -> None:
     caches = (bench.cache, bench.new_cache())
     await asyncio.gather(*(cache.ensure([bench.component]) for cache in caches))
     assert bench.calls == ["build"]
@@ -131,7 +131,7 @@ async def test_component_larger_than_the_disk_is_refused_before_building(bench: 
     assert bench.calls == []
 
 
-async def test_what_a_killed_build_left_is_swept_by_the_next(bench: Bench) -> None:
+async def test_remains_of_a_killed_build_are_deleted_by_the_next(bench: Bench) -> None:
     leftover = bench.folder / "cache" / "bin" / ".building-older-0123" / "tmp"
     leftover.mkdir(parents=True)
     await bench.cache.ensure([bench.component])

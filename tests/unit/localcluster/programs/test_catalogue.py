@@ -64,7 +64,7 @@ def test_every_program_is_pinned_by_its_module(name: str) -> None:
         assert f'_ "{package}"' in tools
 
 
-def test_what_is_written_here() -> None:
+def test_versions_that_this_file_pins() -> None:
     assert {"cert-manager", "mpi-operator", "pause"} == OWN
 
 

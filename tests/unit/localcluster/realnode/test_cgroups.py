@@ -75,14 +75,14 @@ def test_the_sweep_removes_what_dead_processes_left_and_nothing_else(two: list[H
     assert names(two) == [{mine, *strange}, set()]
 
 
-def test_the_name_says_which_process_made_it() -> None:
+def test_the_name_contains_the_creating_process() -> None:
     slot, pid, started = cgroups.name_of(5).removeprefix("awnode").split("-")
     assert (slot, pid) == ("5", str(os.getpid()))
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     assert started == fields[19]
 
 
-def test_a_process_that_nobody_has_waited_for_is_no_more(two: list[Hierarchy]) -> None:
+def test_a_zombie_counts_as_ended(two: list[Hierarchy]) -> None:
     with subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE) as process:
         name = cgroups.name_of(0, process.pid)
         cgroups.create(name, two)

@@ -8,7 +8,7 @@ from localcluster.realnode.namespaces import Namespaces
 CRI = "io.containerd.grpc.v1.cri"
 
 
-def test_configuration_says_what_it_shall() -> None:
+def test_configuration_has_the_expected_settings() -> None:
     read = tomllib.loads(configuration(Path("/c/root"), Path("/c/networks"), Path("/c/registries")))
     plugins = read.pop("plugins")
     disabled = read.pop("disabled_plugins")

@@ -49,7 +49,7 @@ def test_no_pod_is_evicted_and_no_image_thrown_away_because_the_disk_is_full() -
         ([READY], None),
     ],
 )
-async def test_what_a_node_lacks_is_said(answer: Any, said: str | None) -> None:
+async def test_missing_parts_of_a_node_are_reported(answer: Any, said: str | None) -> None:
     async def get(*_: object) -> Any:
         if isinstance(answer, Exception):
             raise answer

@@ -28,7 +28,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_every_slot_taken_is_an_error_that_says_so(machine: pytest.MonkeyPatch) -> None:
+def test_every_slot_taken_is_reported_as_an_error(machine: pytest.MonkeyPatch) -> None:
     machine.setattr(network, "_reserve", lambda slot: None)
     with pytest.raises(NoFreeSubnet) as caught:
         NodeNetwork.claim()

@@ -46,12 +46,12 @@ def test_missing_network_plugins_are_named_with_where_they_are_looked_for(
     ]
 
 
-def test_what_builds_images_counts_too(without: set[str]) -> None:
+def test_tools_that_build_images_are_required(without: set[str]) -> None:
     without.update(("buildah", "debootstrap"))
     assert requirements.packages() == ["buildah", "debootstrap"]
 
 
-def test_somebody_who_is_not_root_is_told_so_and_what_else_is_missing(
+def test_a_user_who_is_not_root_sees_that_and_all_missing_parts(
     without: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
@@ -62,7 +62,7 @@ def test_somebody_who_is_not_root_is_told_so_and_what_else_is_missing(
     ]
 
 
-def test_what_the_kernel_refuses_is_told_only_where_nothing_else_is_missing(
+def test_a_refusal_of_the_kernel_is_reported_only_if_nothing_is_missing(
     without: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requirements, "_refused", lambda: ["The kernel refuses it."])

@@ -181,7 +181,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("happened", "violations"), BROKEN)
-def test_what_breaks_a_promise_is_found(
+def test_a_broken_promise_is_found(
     happened: list[Change], violations: list[tuple[int, str]]
 ) -> None:
     assert judged(*RUNNING, pod(5, "Running"), *happened) == violations
@@ -223,7 +223,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("happened", KEPT)
-def test_what_comes_close_is_no_violation(happened: list[Change]) -> None:
+def test_an_allowed_change_is_no_violation(happened: list[Change]) -> None:
     assert judged(*RUNNING, pod(5, "Running"), *happened) == []
 
 
@@ -231,7 +231,7 @@ def test_pods_of_an_appwrapper_that_was_never_seen_prove_nothing() -> None:
     assert judged(*RUNNING, pod(5, "Running", owner="copied"), said(6, "Failed")) == []
 
 
-def test_what_is_broken_twice_is_told_twice() -> None:
+def test_two_violations_are_reported_twice() -> None:
     early = [said(6, "Running", "QuotaReserved"), said(7, "Running", *HELD)]
     again = [said(8, "Running", "QuotaReserved"), said(9, "Running", "QuotaReserved", "PodsReady")]
     found = judged(*RUNNING, pod(5, "Running"), *early, *again)
@@ -310,13 +310,13 @@ def test_each_retry_is_counted_once_and_at_its_reset(
     assert [text for _, text in judged(*RUNNING, *happened)] == broken
 
 
-def test_a_component_may_be_told_of_late_and_an_appwrapper_may_not() -> None:
+def test_events_of_a_component_may_be_late_and_of_an_appwrapper_may_not() -> None:
     assert judged(*RUNNING, component(2, "j1")) == []
     with pytest.raises(ValueError, match="revision 2 after 4"):
         judged(*RUNNING, said(2, "Suspended"))
 
 
-def test_a_report_tells_the_whole_story() -> None:
+def test_a_report_contains_the_whole_history() -> None:
     judge = Judge()
     changes = [*RUNNING, component(4, "j1"), pod(5, "Pending"), pod(6, "Running")]
     found = [each for change in changes for each in judge.see(change)]

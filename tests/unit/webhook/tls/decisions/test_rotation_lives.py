@@ -57,12 +57,13 @@ def assert_at_rest(world: World) -> None:
     assert world.secret.request is None
 
 
-@pytest.mark.parametrize("first_turns", list(product([0, 1], repeat=7)))
+# The replicas are alike, so the first turn is that of the first one.
+@pytest.mark.parametrize("later_turns", list(product([0, 1], repeat=6)))
 def test_in_whatever_order_two_replicas_race_both_serve_the_same(
-    first_turns: tuple[int, ...],
+    later_turns: tuple[int, ...],
 ) -> None:
     world = World(replicas=2)
-    for turn in first_turns:
+    for turn in (0, *later_turns):
         world.replicas[turn].step()
         world.check()
     world.settle()
