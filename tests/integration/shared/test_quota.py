@@ -236,9 +236,7 @@ async def test_a_workload_is_not_the_researchers(team: Team, queued: JsonObject)
     assert 'User "alice" cannot create resource "workloads"' in said.message
 
 
-async def test_an_appwrapper_that_is_being_deleted_is_not_checked_and_never_starts(
-    team: Team,
-) -> None:
+async def test_an_appwrapper_being_deleted_never_starts(team: Team) -> None:
     body = manifest()
     body["metadata"]["finalizers"] = ["example.com/mine"]
     await team.submit(body)
@@ -320,9 +318,7 @@ async def test_an_appwrapper_with_pod_set_infos_is_refused(
 
 
 @pytest.mark.parametrize("labels", [{}, {QUEUE: ""}, {QUEUE: "no-such-queue"}])
-async def test_a_new_appwrapper_never_runs_before_its_admission(
-    team: Team, labels: dict[str, str]
-) -> None:
+async def test_a_new_appwrapper_waits_for_admission(team: Team, labels: dict[str, str]) -> None:
     body = manifest(suspend=False)
     body["metadata"]["labels"] = labels
     try:
@@ -346,9 +342,7 @@ async def test_replacing_by_force_makes_another_one_that_waits(
     await no_pod(team)
 
 
-async def test_a_running_appwrapper_keeps_the_nodes_that_kueue_chose(
-    team: Team, running: JsonObject
-) -> None:
+async def test_a_running_one_keeps_its_nodes(team: Team, running: JsonObject) -> None:
     components = with_infos(running, [{"nodeSelector": {"gpu": "better"}}])["spec"]["components"]
     on_it = ["appwrapper", "running", "-n", TEAM]
     done = await team.researcher.run("patch", *on_it, *merge({"spec": {"components": components}}))
