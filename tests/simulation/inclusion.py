@@ -20,7 +20,7 @@ from tests.simulation.actors.node_lifecycle import NodeLifecycle
 from tests.simulation.actors.objects import seconds_of
 from tests.simulation.actors.pod_gc import PodGc
 from tests.simulation.actors.scheduler import Scheduler
-from tests.simulation.api.store import Write, WriteType
+from tests.simulation.api.store import Store, Write, WriteType, key_of
 from tests.simulation.choices import Recorded
 from tests.simulation.cluster import Cluster
 from tests.simulation.projection import projected
@@ -83,7 +83,8 @@ class Life:
     def __init__(self, content: JsonObject) -> None:
         self.acts = frozenset(content["acts"])
         state: State = {
-            each["metadata"]["uid"]: (_resource(each), each) for each in content["objects"]
+            each["object"]["metadata"]["uid"]: (_RESOURCES[each["resource"]], each["object"])
+            for each in content["objects"]
         }
         self.states: list[State] = []
         self.steps: list[Step] = []
@@ -112,22 +113,26 @@ class Life:
             yield view
 
 
-def _resource(item: JsonObject) -> Resource:
-    return next(each for each in _RESOURCES.values() if each.kind == item["kind"])
-
-
 def explanation(life: Life, step: Step) -> str:
     """Return which program can have made the write; empty if none can."""
     known = [actor for each in step.writers for actor in _MANAGERS.get(each, ())]
     others = [each for each in step.writers if each not in _MANAGERS]
     if others and not known:
         return f"another program: {', '.join(others)}"
+    if step.old is not None and step.type == "MODIFIED" and _reads_as_before(step):
+        return "no change that is read"
     able = [each for each in dict.fromkeys(known or _WRITES) if step.resource in _WRITES[each]]
-    for search in (_by_default, _after_one_pick, _from_older_views):
+    for search in (_by_default, _after_one_pick, _from_older_views, _after_watching):
         for actor in able:
             if search(actor, life, step):
                 return actor.__name__
-    return _deleter(life, step) if not step.writers else ""
+    if step.writers:
+        return f"another program: {', '.join(others)}" if others else ""
+    return _deleter(life, step)
+
+
+def _reads_as_before(step: Step) -> bool:
+    return projected(step.resource, step.old or {}) == projected(step.resource, step.new)
 
 
 def _by_default(actor: type[Actor], life: Life, step: Step) -> bool:
@@ -150,6 +155,44 @@ def _from_older_views(actor: type[Actor], life: Life, step: Step) -> bool:
     return any(_makes(actor, view, step, life.began, Recorded()) for view in views)
 
 
+def _after_watching(actor: type[Actor], life: Life, step: Step) -> bool:
+    """True if the actor makes the write from what it remembers of the life until then."""
+    if actor is not JobController:
+        return False  # only it remembers anything: when its pods failed
+    cluster, start = Cluster(Recorded(), keep_trace=False), life.began
+    cluster.loop.now = start
+    cluster.store = muted = _Muted(cluster.loop.time)
+    _load(muted, life.states[0])
+    _load_namespace(cluster, life.states[0], step)
+    acting = actor(cluster)
+    for earlier in life.steps[: step.number]:
+        cluster.loop.call_at(start + earlier.at, muted.show, earlier)
+    cluster.loop.call_at(start + step.at - 0.1, cluster.loop.stop)
+    cluster.loop.run_forever()
+    muted.is_muted = False
+    return _acts(cluster, acting, step)
+
+
+class _Muted(Store):
+    """A store that takes no write while it is muted: it only shows what was recorded."""
+
+    is_muted = True
+
+    def show(self, step: Step) -> None:
+        write = Write(step.resource, step.type, step.new, step.old, 0, self._now())
+        if step.type == "DELETED":
+            del self._tables[step.resource][key_of(step.new)]
+        else:
+            self.load(step.resource, step.new)
+        for listener in self.listeners:
+            listener(write)
+
+    def _commit(
+        self, resource: Resource, kind: WriteType, item: JsonObject, old: JsonObject | None
+    ) -> JsonObject:
+        return item if self.is_muted else super()._commit(resource, kind, item, old)
+
+
 def _deleter(life: Life, step: Step) -> str:
     """Return who deleted the object, if it was the test, or the controller under test."""
     if step.uid in life.acts or step.resource == APPWRAPPERS:
@@ -163,10 +206,18 @@ def _deleter(life: Life, step: Step) -> str:
 def _makes(actor: type[Actor], view: State, step: Step, began: float, choices: Recorded) -> bool:
     cluster = Cluster(choices, keep_trace=False)
     cluster.loop.now = began + step.at - 1.0
-    for resource, item in view.values():
-        cluster.store.load(resource, item)
+    _load(cluster.store, view)
     _load_namespace(cluster, view, step)
-    acting = actor(cluster)
+    return _acts(cluster, actor(cluster), step)
+
+
+def _load(store: Store, state: State) -> None:
+    for resource, item in state.values():
+        store.load(resource, item)
+
+
+def _acts(cluster: Cluster, acting: Actor, step: Step) -> bool:
+    """True if the actor, alone in the cluster, makes the write before long."""
     found: list[bool] = []
 
     def compare(write: Write) -> None:
@@ -175,9 +226,10 @@ def _makes(actor: type[Actor], view: State, step: Step, began: float, choices: R
             cluster.loop.stop()
 
     cluster.store.listeners.append(compare)
-    for resource, item in view.values():
-        for key in acting.wants(Write(resource, "ADDED", item, None, 0, cluster.loop.now)):
-            acting.later(key)
+    for resource in _RESOURCES.values():
+        for item in cluster.store.items(resource):
+            for key in acting.wants(Write(resource, "ADDED", item, None, 0, cluster.loop.now)):
+                acting.later(key)
     cluster.loop.call_later(_HORIZON, cluster.loop.stop)
     cluster.loop.run_forever()
     return bool(found)

@@ -33,7 +33,8 @@ class Lived(SmallCluster):
 
     def life(self) -> JsonObject:
         recorded = [each for each in self.writes if each.resource in (PODS, JOBS, NODES)]
-        return {"acts": [], "objects": self.objects, "writes": [*map(_recorded, recorded)]}
+        objects = [{"resource": "nodes", "object": each} for each in self.objects]
+        return {"acts": [], "objects": objects, "writes": [*map(_recorded, recorded)]}
 
 
 def _recorded(write: Write) -> JsonObject:

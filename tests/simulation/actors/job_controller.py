@@ -5,6 +5,7 @@ of its own here: the pods, the status with the pods to count, their finalizers, 
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from shared.api.objects import PODS, JsonObject, controller_of
@@ -14,6 +15,7 @@ from tests.simulation import lags
 from tests.simulation.actors.actor import Actor
 from tests.simulation.actors.job_counts import (
     TRACKING,
+    Figures,
     JobCounts,
     Verdict,
     is_tracked,
@@ -79,6 +81,7 @@ class JobController(Actor):
         super().__init__(cluster)
         self._busy: set[str] = set()  # UIDs of Jobs whose sync has not ended
         self._batches: dict[str, list[JsonObject]] = {}  # pods to create, by the Job's UID
+        self._figures: dict[str, Figures] = {}  # of the current sync, by the Job's UID
         self._failures: dict[str, tuple[frozenset[str], float]] = {}  # pods; when the last failed
 
     def react(self, key: Hashable) -> None:
@@ -132,6 +135,7 @@ class JobController(Actor):
                 batch = [pod_of(job, index) for index in missing]
         self._delete(gone)
         self._batches[key.uid] = batch
+        self._figures[key.uid] = counts.figures(gone, len(batch))
         verdict = self._verdict(counts) or counts.success(len(counts.active))
         if batch or gone or is_due(job, counts, verdict, self.now):
             self.later(key._replace(step=_CREATE if batch else _TRACK))
@@ -144,6 +148,8 @@ class JobController(Actor):
         try:
             self.store.create(PODS, key.namespace, batch.pop(0))
         except ApiError:
+            figures = self._figures[key.uid]
+            self._figures[key.uid] = replace(figures, active=figures.active - 1 - len(batch))
             batch.clear()  # the real one gives up a batch after the first errors
         self.later(key._replace(step=_CREATE if batch else _TRACK))
 
@@ -170,7 +176,7 @@ class JobController(Actor):
         verdict = self._verdict(counts) or counts.success(len(counts.active))
         if counts.active:
             verdict = None  # until the next sync
-        known.change(self.store, tracked(counts, verdict, self.now))
+        known.change(self.store, tracked(counts, self._figures[key.uid], verdict, self.now))
         self.later(key._replace(step=_RELEASE))
 
     def _release_counted(self, key: _Step, counts: JobCounts) -> None:
@@ -180,7 +186,7 @@ class JobController(Actor):
 
     def _count(self, key: _Step, known: Key, counts: JobCounts) -> None:
         """Add the pods without a finalizer to the counts, and end the Job if none is left."""
-        known.change(self.store, counted(counts, self.now))
+        known.change(self.store, counted(counts, self._figures[key.uid], self.now))
         self._busy.discard(key.uid)
 
     # Back-off

@@ -57,6 +57,18 @@ def format_indices(indices: Iterable[int]) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The pods of one sync: as they were read, without those that the sync itself deletes.
+
+    The sync writes these figures in all of its statuses, also if pods have disappeared meanwhile.
+    """
+
+    active: int
+    ready: int
+    terminating: int
+
+
 class JobCounts:
     """A Job and the pods that it owns, as they were at one moment."""
 
@@ -92,6 +104,12 @@ class JobCounts:
             for each in self.pods
             if is_being_deleted(each) and phase_of(each) in ("Pending", "Running")
         ]
+
+    def figures(self, deleted: Sequence[JsonObject] = (), created: int = 0) -> Figures:
+        """Return the figures of a sync that deletes and creates pods."""
+        left = [each for each in self.active if each not in deleted]
+        ready = [each for each in left if is_true(conditions_of(each["status"]), "Ready")]
+        return Figures(len(left) + created, len(ready), len(self.terminating) + len(deleted))
 
     @property
     def replaces_failed_only(self) -> bool:

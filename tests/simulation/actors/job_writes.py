@@ -3,11 +3,12 @@
 import copy
 from collections.abc import Callable, Sequence
 
-from shared.api.conditions import condition, conditions_of, is_true
+from shared.api.conditions import condition, conditions_of
 from shared.api.objects import JsonObject
 from shared.kinds.job import COMPLETION_INDEX
 from tests.simulation.actors.job_counts import (
     TRACKING,
+    Figures,
     JobCounts,
     Verdict,
     format_indices,
@@ -44,7 +45,7 @@ def pod_of(job: JsonObject, index: int | None) -> JsonObject:
     }
 
 
-def tracked(counts: JobCounts, verdict: Verdict | None, now: float) -> Change:
+def tracked(counts: JobCounts, figures: Figures, verdict: Verdict | None, now: float) -> Change:
     """Return the change that lists the pods to count, and the verdict if there is one.
 
     Once a Job has failed, each pod that it still tracks counts as failed.
@@ -63,7 +64,7 @@ def tracked(counts: JobCounts, verdict: Verdict | None, now: float) -> Change:
         else:
             _extend(uncounted, "succeeded", succeeded)
         _extend(uncounted, "failed", failed)
-        _write_pods(status, counts)
+        _write_pods(status, figures)
         _write_start(item, counts, now)
         if verdict is not None:
             set_condition(item, verdict.interim, "True", verdict.reason, now, verdict.message)
@@ -71,7 +72,7 @@ def tracked(counts: JobCounts, verdict: Verdict | None, now: float) -> Change:
     return change
 
 
-def counted(counts: JobCounts, now: float) -> Change:
+def counted(counts: JobCounts, figures: Figures, now: float) -> Change:
     """Return the change that counts the pods without a finalizer; it ends the Job if none is left.
 
     A Job with a verdict also waits for its pods that are being deleted.
@@ -88,8 +89,8 @@ def counted(counts: JobCounts, now: float) -> Change:
             if done := len(uids) - len(left[kind]):
                 status[kind] = status.get(kind, 0) + done
         status["uncountedTerminatedPods"] = {kind: uids for kind, uids in left.items() if uids}
-        _write_pods(status, counts)
-        if verdict is None or any(left.values()) or counts.terminating:
+        _write_pods(status, figures)
+        if verdict is None or any(left.values()) or figures.terminating:
             return
         set_condition(item, verdict.final, "True", verdict.reason, now, verdict.message)
         if verdict.succeeded:
@@ -100,13 +101,12 @@ def counted(counts: JobCounts, now: float) -> Change:
 
 def is_due(job: JsonObject, counts: JobCounts, verdict: Verdict | None, now: float) -> bool:
     """True if a sync would change the Job's status or a pod's finalizer."""
-    new = copy.deepcopy(job)
-    tracked(counts, verdict, now)(new)
-    counted(counts, now)(new)
+    new, figures = copy.deepcopy(job), counts.figures()
+    tracked(counts, figures, verdict, now)(new)
+    counted(counts, figures, now)(new)
     over = counts.deleting or counts.known_verdict() is not None
-    return new != job or any(
-        is_tracked(each) and (over or counts.is_counted(each)) for each in counts.pods
-    )
+    held = any(is_tracked(each) and (over or counts.is_counted(each)) for each in counts.pods)
+    return held or new != job
 
 
 def _extend(uncounted: JsonObject, kind: str, pods: Sequence[JsonObject]) -> None:
@@ -114,11 +114,10 @@ def _extend(uncounted: JsonObject, kind: str, pods: Sequence[JsonObject]) -> Non
         uncounted[kind] = [*(uncounted.get(kind) or ()), *map(uid_of, pods)]
 
 
-def _write_pods(status: JsonObject, counts: JobCounts) -> None:
-    status["active"] = len(counts.active)
-    status["terminating"] = len(counts.terminating)
-    ready = [each for each in counts.active if is_true(conditions_of(each["status"]), "Ready")]
-    status["ready"] = len(ready)
+def _write_pods(status: JsonObject, figures: Figures) -> None:
+    status["active"] = figures.active
+    status["ready"] = figures.ready
+    status["terminating"] = figures.terminating
 
 
 def _write_start(item: JsonObject, counts: JobCounts, now: float) -> None:

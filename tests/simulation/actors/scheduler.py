@@ -11,7 +11,6 @@ from tests.simulation.actors.placement import message, refusal, requests_of
 from tests.simulation.api.store import Write
 
 _NODES: Final = "nodes"
-_BEST: Final = 2  # a deviation takes the second best
 
 
 class Scheduler(Actor):
@@ -64,8 +63,8 @@ class Scheduler(Actor):
                 ),
             )
             return
-        best = sorted(fitting)[:_BEST]
-        _, chosen = self.cluster.choices.pick(f"{self.name} binds {title(pod)}", best)
+        place = f"{self.name} binds {title(pod)}"  # the real one scores nodes by more than this
+        _, chosen = self.cluster.choices.pick(place, sorted(fitting))
 
         def bind(item: JsonObject) -> None:
             item["spec"]["nodeName"] = chosen

@@ -80,8 +80,11 @@ class Recording:
         """Return all that was recorded until now, as JSON."""
         for watch in self._watches:
             await watch.fence()
-        known = {change.uid: change.item for _, change in self._changes[: self._first]}
-        objects = [_stripped(each) for each in known.values()]
+        first = [change for _, change in self._changes[: self._first]]
+        known = {change.uid: change.item for change in first}
+        objects = [
+            {"resource": change.resource, "object": _stripped(change.item)} for change in first
+        ]
         writes = list(self._writes(known))
         return {"about": about, "acts": self._acts, "objects": objects, "writes": writes}
 
@@ -123,11 +126,20 @@ def _manager(entry: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _stripped(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the object without the notes of its writers, which are its largest part."""
+    """Return the object without its largest parts: the notes of its writers, a node's machine."""
     if not item:
         return {}
     metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
-    return {**item, "metadata": metadata}
+    found = {**item, "metadata": metadata}
+    if "allocatable" in (item.get("status") or {}):
+        found["status"] = _node_status(item["status"])
+    return found
+
+
+def _node_status(status: dict[str, Any]) -> dict[str, Any]:
+    """Return what a node has and whether it is ready, without its machine's description."""
+    ready = [each for each in status.get("conditions") or () if each["type"] == "Ready"]
+    return {"allocatable": status["allocatable"], "conditions": ready}
 
 
 def _is_heartbeat(before: dict[str, Any], now: dict[str, Any]) -> bool:
