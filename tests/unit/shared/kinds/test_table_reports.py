@@ -297,6 +297,7 @@ def test_projection_of_a_component() -> None:
         deleting=True,
         leaves="now",
         terminal=Terminal.SUCCEEDED,
+        controlled=True,
     )
 
 
