@@ -46,8 +46,9 @@ class KueueScheduler(Reconciler):
             queue = self._queue_of(write.item)
             if queue:
                 yield (queue,)
-                freed = write.old and workloads.holds_quota(write.old)
-                if freed and not workloads.holds_quota(write.item):
+                held = write.old and workloads.holds_quota(write.old)
+                gone = write.type == "DELETED"
+                if held and (gone or not workloads.holds_quota(write.item)):
                     self._try_all_again(queue)
         elif write.resource == LOCAL_QUEUES:
             self._try_all_again(write.item["spec"]["clusterQueue"])
