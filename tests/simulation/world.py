@@ -190,10 +190,15 @@ class World:
         await self._wait(lambda: not self._appwrappers(), self.cluster.loop.now + _LONGEST)
         for each in self._appwrappers():
             self.invariants.violate("liveness", f"{key_of(each)[1]} was deleted, and stays")
+        # A process that sleeps has not heard of the deletion yet.
+        await self._wait(lambda: not self._asleep(), self.cluster.loop.now + _LONGEST)
         await asyncio.sleep(_STEP)
         for name in self.processes.running:
             for uid in self.controllers[name]._memory._known:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
+
+    def _asleep(self) -> list[str]:
+        return [name for name in self.processes.running if self.cluster.loop.is_frozen(name)]
 
     def _appwrappers(self) -> list[JsonObject]:
         return self.cluster.store.items(APPWRAPPERS)
