@@ -60,7 +60,7 @@ class Deleter:
         self._deletions = deletions
         self._clock = clock
 
-    async def delete(
+    async def delete(  # noqa: C901  one case for each mode reads best
         self, observation: Observation, mode: DeletionMode, *, keep: bool = False
     ) -> None:
         """Delete the objects that `mode` selects; with `keep`, except kept components.
@@ -75,9 +75,10 @@ class Deleter:
                 await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
                 if seen.snapshot.stray_pods:
                     await self._once(seen, _own(seen.pods), Propagation.BACKGROUND)
-            case DeletionMode.HELPERS | DeletionMode.OUTLIVED:
-                whole = seen.helpers if mode is DeletionMode.HELPERS else seen.outlived
-                await self._once(seen, whole, Propagation.FOREGROUND)
+            case DeletionMode.HELPERS:
+                await self._once(seen, seen.helpers, Propagation.FOREGROUND)
+            case DeletionMode.OUTLIVED:
+                await self._once(seen, seen.outlived, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.UNEXPECTED:

@@ -31,7 +31,6 @@ from tests.simulation.workloads import NAMESPACE
 from tests.support.builders.appwrappers import phase, true_conditions
 
 _NO_LISTENERS: Final = {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}
-_LONG_FREEZE: Final = 60.0  # the admission period
 _LONGEST: Final = 3 * 3600.0
 _STEP: Final = 5.0  # between two looks whether the run is over
 _SETTLES: Final = 60.0
@@ -60,7 +59,6 @@ class World:
         self.faults = Faults(cluster, until=scenario.faults_until, odds=scenario.odds)
         self.invariants = Invariants(cluster, self.faults, self._may_be_late)
         self.processes = Processes(cluster, self.faults, self._control)
-        self.faults.freeze = self._freeze
         self.controllers: dict[str, Controller] = {}
         self.over_at = 0  # the revision at which the run's end was judged
         self.programs = programs.start(cluster, scenario)
@@ -123,13 +121,6 @@ class World:
         froze = any("freeze" in kind for kind in self.faults.injected)
         return froze or len(self.scenario.skews) > 1
 
-    def _freeze(self, name: str, seconds: float) -> None:
-        """Freeze a process. When it wakes, periods may be over in which it did not act."""
-        self.processes.freeze(name, seconds)
-        if seconds >= _LONG_FREEZE:
-            for each in self._appwrappers():
-                self.cluster.causes.add(each["metadata"]["uid"], f"{name} was frozen")
-
     def _released(self, release: Release) -> None:
         if release.why in WAITED_FOR:
             self.invariants.see_release(release.uid)
@@ -151,7 +142,7 @@ class World:
                 self.processes.crash(running[0], "at a random moment")
             case "freeze" if running:
                 self.faults.count(f"freeze {act.options['seconds']:g}")
-                self._freeze(running[0], **act.options)
+                self.processes.freeze(running[0], **act.options)
             case "crash" | "freeze":
                 pass  # it is restarting
             case _:
