@@ -71,6 +71,8 @@ class Scheduler(Actor):
             set_condition(item, "PodScheduled", "True", "", now)
 
         key.change(self.store, bind)
+        if chosen in self.cluster.silent_nodes:  # its silence is not noticed yet
+            self.cluster.causes.add_for(pod, f"pod {key.name}: bound to the silent node {chosen}")
 
     def _live_pods(self) -> Iterable[JsonObject]:
         """Return the pods that have room on their node, also while they are being deleted."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shared.api.conditions import condition
+from shared.api.names import LABEL_UID
 from shared.api.objects import NODES, PODS, JsonObject
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from tests.simulation.actors.scheduler import Scheduler
@@ -49,6 +50,17 @@ def change_node(cluster: SmallCluster, name: str, change: Any) -> None:
 
 def test_pods_spread_over_nodes() -> None:
     assert places(scheduled(pod("a"), pod("b"), nodes=2)) == ["n1", "n2"]
+
+
+def test_a_pod_that_is_bound_to_a_silent_node_is_a_cause() -> None:
+    cluster = SmallCluster(1)
+    Scheduler(cluster)
+    cluster.silent_nodes.add("n1")
+    of_one = pod()
+    of_one["metadata"]["labels"] = {LABEL_UID: "u1"}
+    cluster.create(PODS, of_one)
+    cluster.advance(1)
+    assert cluster.causes.of("u1") == ["pod p: bound to the silent node n1"]
 
 
 def test_a_pod_without_room_waits_until_another_has_ended() -> None:
