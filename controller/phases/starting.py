@@ -182,7 +182,11 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
         # This process was away between the status write and the creates: pods get their whole time.
-        late = remaining(snapshot.timers.admission, config.admission_grace, now) == ZERO
+        timers = snapshot.timers
+        late = ZERO in (
+            remaining(timers.admission, config.admission_grace, now),
+            remaining(timers.warmup, config.warmup_grace, now),
+        )
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
             RecordDeployment(),

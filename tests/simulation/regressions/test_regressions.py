@@ -13,3 +13,9 @@ def test_a_job_that_a_dead_controller_created_late_is_gone_30_s_later() -> None:
     choices = Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("late 6")})
     outcome = World(choices, SCENARIOS["retry"]).run()
     assert outcome.violations == ()  # was: 37.026 stray: pods/j-kq7qt-00003 of attempt 1
+
+
+def test_pods_get_their_warm_up_if_the_controller_slept_before_it_created_them() -> None:
+    choices = Recorded({("write PATCH appwrappers/a", 1): WRITE_FAULTS.index("freeze 20")})
+    outcome = World(choices, SCENARIOS["warm-up"]).run()
+    assert outcome.violations == ()  # was: 21.025 cause: a: 1 retries, causes []

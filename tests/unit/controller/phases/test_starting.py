@@ -113,6 +113,15 @@ IS_DEPLOYED = """
     ResourcesDeployed=True (ComponentsCreated)
 """
 PERIODS_BEGIN = "start admission\nstart warmup"
+DEPLOYED_AFTER_A_PAUSE = f"""
+    -> Running (ComponentsCreated)
+    record as created: all
+    {PERIODS_BEGIN}
+    ResourcesDeployed=True (ComponentsCreated)
+    PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
+    start pods_told
+    wake after 0s
+"""
 CREATES = "create\nwake after 0s"
 FORBIDDEN = "403 Forbidden: exceeded quota"
 REFUSED = CreateProblem(fatal=False, message=FORBIDDEN, retry_at=ago(-4))
@@ -136,15 +145,11 @@ REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
         ),
         "all components exist at the admission deadline: the controller was away": (
             DEPLOYED.pods(expected=4).since(admission=60, warmup=60),
-            f"""
-            -> Running (ComponentsCreated)
-            record as created: all
-            {PERIODS_BEGIN}
-            ResourcesDeployed=True (ComponentsCreated)
-            PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
-            start pods_told
-            wake after 0s
-            """,
+            DEPLOYED_AFTER_A_PAUSE,
+        ),
+        "all components exist when a shorter warm-up is over: the controller was away": (
+            DEPLOYED.pods(expected=4).since(admission=59, warmup=300),
+            DEPLOYED_AFTER_A_PAUSE,
         ),
         "all pods run already": (
             DEPLOYED.pods(expected=4, running=4),
