@@ -15,7 +15,7 @@ from tests.support.cluster.failed_workers import (
     PATIENT,
     STORE,
     End,
-    World,
+    FailureReports,
     column,
     decided,
     folder_of,
@@ -114,6 +114,6 @@ async def test_an_error_on_a_flagged_node_is_the_nodes(
         then="retry 1 of 3 follows",
         infrastructure="UnhealthyNode",
     )
-    assert world == World(**told, phase="Resetting", retries=1, suspects=(bad,))
+    assert world == FailureReports(**told, phase="Resetting", retries=1, suspects=(bad,))
     assert await column(cluster, "flagged") == world.root_cause["summary"]
     assert "SECRET" not in operators_log(cluster)

@@ -21,7 +21,7 @@ from tests.support.cluster.served_webhook import (
     GOOD,
     PATHS,
     SECONDS,
-    Served,
+    ServedWebhook,
     connected,
     head,
     serving,
@@ -34,7 +34,7 @@ from webhook.serving.bodies import LONGEST_UPLOAD
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def webhook(
     tmp_path_factory: pytest.TempPathFactory, cluster: RunningCluster
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[ServedWebhook]:
     async with serving(tmp_path_factory.mktemp("webhook"), cluster) as served:
         yield served
 
@@ -77,7 +77,7 @@ NO_REVIEW = {
 
 
 @pytest.mark.parametrize("body", NO_REVIEW)
-async def test_a_malformed_review_gets_400(webhook: Served, body: str) -> None:
+async def test_a_malformed_review_gets_400(webhook: ServedWebhook, body: str) -> None:
     sent, text = NO_REVIEW[body]
     for path in PATHS:
         answer = await webhook.post(path, sent)
@@ -134,7 +134,9 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("body", JUDGED)
-async def test_a_malformed_review_is_refused_under_its_uid(webhook: Served, body: str) -> None:
+async def test_a_malformed_review_is_refused_under_its_uid(
+    webhook: ServedWebhook, body: str
+) -> None:
     sent, code, text = JUDGED[body]
     found = await webhook.post("/validate", sent)
     response = check_answer(Answer(found.status_code, found.content), sent)
@@ -148,7 +150,7 @@ async def test_a_malformed_review_is_refused_under_its_uid(webhook: Served, body
 
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_of_seven_mebibytes_is_read_and_no_larger_one(
-    webhook: Served, chunked: bool
+    webhook: ServedWebhook, chunked: bool
 ) -> None:
     async def pieces(body: bytes) -> AsyncIterator[bytes]:
         for start in range(0, len(body), 100_000):
@@ -169,7 +171,7 @@ async def test_a_body_of_seven_mebibytes_is_read_and_no_larger_one(
 
 
 async def test_an_object_near_the_largest_is_admitted(
-    webhook: Served, capsys: pytest.CaptureFixture[str]
+    webhook: ServedWebhook, capsys: pytest.CaptureFixture[str]
 ) -> None:
     submitted = large(922 << 10)
     took: dict[str, list[float]] = {path: [] for path in PATHS}
@@ -200,7 +202,7 @@ async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
         return int(lines[0].split()[1]), await reader.readexactly(int(length))
 
 
-async def test_a_slow_body_is_awaited_and_delays_no_other_request(webhook: Served) -> None:
+async def test_a_slow_body_is_awaited_and_delays_no_other_request(webhook: ServedWebhook) -> None:
     reader, writer = await connected(webhook.port)
     writer.write(head(len(GOOD)))
     for start in range(0, len(GOOD), 100):
@@ -212,7 +214,9 @@ async def test_a_slow_body_is_awaited_and_delays_no_other_request(webhook: Serve
     writer.close()
 
 
-async def test_missing_bodies_delay_no_other_request_and_are_abandoned(webhook: Served) -> None:
+async def test_missing_bodies_delay_no_other_request_and_are_abandoned(
+    webhook: ServedWebhook,
+) -> None:
     waiting = [await connected(webhook.port) for _ in range(50)]
     for number, (_, writer) in enumerate(waiting):
         writer.write(head(len(GOOD)) + GOOD[: number * 5])
@@ -232,7 +236,7 @@ async def test_missing_bodies_delay_no_other_request_and_are_abandoned(webhook: 
     "garbage",
     [b"\x00\xff\r\n\r\n" * 50, b"GARBAGE / HTTP/9\r\n\r\n", b"POST\r\n\r\n", head(10**30)],
 )
-async def test_garbage_ends_its_own_connection_only(webhook: Served, garbage: bytes) -> None:
+async def test_garbage_ends_its_own_connection_only(webhook: ServedWebhook, garbage: bytes) -> None:
     for before in (b"", head(len(GOOD)) + GOOD):
         reader, writer = await connected(webhook.port)
         writer.write(before + garbage)
@@ -243,7 +247,7 @@ async def test_garbage_ends_its_own_connection_only(webhook: Served, garbage: by
         await webhook.serves()
 
 
-async def test_requests_in_a_row_are_answered_in_a_row(webhook: Served) -> None:
+async def test_requests_in_a_row_are_answered_in_a_row(webhook: ServedWebhook) -> None:
     reader, writer = await connected(webhook.port)
     writer.write((head(len(GOOD)) + GOOD + head(2) + b"{}") * 20)
     for _ in range(20):
@@ -253,7 +257,7 @@ async def test_requests_in_a_row_are_answered_in_a_row(webhook: Served) -> None:
     writer.close()
 
 
-async def test_a_client_without_tls_is_disconnected(webhook: Served) -> None:
+async def test_a_client_without_tls_is_disconnected(webhook: ServedWebhook) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
     writer.write(head(len(GOOD)) + GOOD)
     async with asyncio.timeout(SECONDS):
@@ -262,7 +266,7 @@ async def test_a_client_without_tls_is_disconnected(webhook: Served) -> None:
     await webhook.serves()
 
 
-async def test_a_client_that_leaves_in_the_middle_leaves_nothing(webhook: Served) -> None:
+async def test_a_client_that_leaves_in_the_middle_leaves_nothing(webhook: ServedWebhook) -> None:
     for _ in range(20):
         _, writer = await connected(webhook.port)
         writer.write(head(len(GOOD)) + GOOD[:100])
@@ -284,7 +288,7 @@ async def test_a_body_that_never_comes_does_not_keep_it_from_ending(
         writer.close()
 
 
-async def test_none_of_this_was_a_bug(webhook: Served) -> None:
+async def test_none_of_this_was_a_bug(webhook: ServedWebhook) -> None:
     """The last of this file's tests: what the process said meanwhile."""
     assert not any("a rule failed" in message for message in webhook.process.messages)
     assert not any("Traceback" in line for line in webhook.process.said)

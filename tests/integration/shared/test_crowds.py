@@ -18,7 +18,7 @@ from tests.support.builders.admission import appwrapper, review
 from tests.support.cluster.served_webhook import (
     PATHS,
     SECONDS,
-    Served,
+    ServedWebhook,
     connected,
     head,
     serving,
@@ -33,26 +33,26 @@ MOST_RESIDENT = 250
 
 
 @pytest.fixture
-async def webhook(tmp_path: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
+async def webhook(tmp_path: Path, cluster: RunningCluster) -> AsyncIterator[ServedWebhook]:
     """Of its own for each test, which asks for the most memory that it ever had."""
     async with serving(tmp_path, cluster) as served:
         yield served
 
 
-def most_resident(webhook: Served) -> float:
+def most_resident(webhook: ServedWebhook) -> float:
     status = Path(f"/proc/{webhook.process.pid}/status").read_text()
     found = re.search(r"^VmHWM:\s*([0-9]+) kB$", status, re.MULTILINE)
     assert found is not None
     return int(found[1]) / 1024
 
 
-async def is_healthy(webhook: Served) -> bool:
+async def is_healthy(webhook: ServedWebhook) -> bool:
     """On a connection of its own, as the kubelet's probes come."""
     async with client(webhook.port) as http:
         return (await http.get("/healthz")).text == "ok\n"
 
 
-async def test_bodies_that_lack_their_last_byte_give_way(webhook: Served) -> None:
+async def test_bodies_that_lack_their_last_byte_give_way(webhook: ServedWebhook) -> None:
     """Forty of 7 MiB; the first ones go as soon as there is no room for the next."""
 
     async def unfinished() -> bytes:
@@ -85,7 +85,7 @@ async def test_bodies_that_lack_their_last_byte_give_way(webhook: Served) -> Non
     assert most_resident(webhook) < MOST_RESIDENT
 
 
-async def test_thousands_of_components_are_refused_at_once(webhook: Served) -> None:
+async def test_thousands_of_components_are_refused_at_once(webhook: ServedWebhook) -> None:
     """1.84 MB each, sixteen clients at a time: almost as many as there is room for."""
     tiny = [{"template": {"kind": "Pod", "apiVersion": "v1"}}] * 40_000
     body = orjson.dumps(review(appwrapper(*tiny)))
@@ -115,7 +115,7 @@ async def test_thousands_of_components_are_refused_at_once(webhook: Served) -> N
     assert most_resident(webhook) < MOST_RESIDENT
 
 
-async def test_silent_connections_are_closed_for_new_ones(webhook: Served) -> None:
+async def test_silent_connections_are_closed_for_new_ones(webhook: ServedWebhook) -> None:
     """More than there may be, without a handshake even."""
     use_all_descriptors()
     crowd: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []

@@ -12,8 +12,8 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.failed_workers import (
     PATIENT,
     End,
+    FailureReports,
     Workers,
-    World,
     column,
     decided,
     operators_log,
@@ -43,7 +43,7 @@ async def begun(
     return life, await running(lives, life, workers)
 
 
-async def shown(cluster: RunningCluster, name: str, world: World) -> None:
+async def shown(cluster: RunningCluster, name: str, world: FailureReports) -> None:
     """kubectl prints the line, and no word of the workers is in the operator's log."""
     assert await column(cluster, name) == world.root_cause["summary"]
     log = operators_log(cluster)
@@ -78,7 +78,7 @@ async def test_the_first_of_four_workers_to_fail_is_named(
         decision="Terminal",
         then=NO_RETRY,
     )
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     assert "Resetting" not in life.phases()
     await shown(cluster, name, world)
 
@@ -104,7 +104,9 @@ async def test_a_recoverable_root_cause_is_retried_whatever_the_other_records(
         decision="Retry",
         then="retry 1 of 3 follows",
     )
-    assert world == World(**told, phase="Resetting", retries=1, suspects=(workers.node(0),))
+    assert world == FailureReports(
+        **told, phase="Resetting", retries=1, suspects=(workers.node(0),)
+    )
     await shown(cluster, "recoverable", world)
 
 
@@ -127,7 +129,7 @@ async def test_a_non_recoverable_root_cause_ends_it_whatever_the_other_records(
         decision="Terminal",
         then=NO_RETRY,
     )
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     assert "Resetting" not in life.phases()
     assert await lives.told("hopeless", "RootCause") == list(told["events"])
     (ended,) = await lives.told("hopeless", "NonRecoverableError")
@@ -165,7 +167,7 @@ async def test_a_recoverable_root_cause_has_as_many_retries_as_any(
         "summary": "spent-0 r0: RuntimeError: CUDA error SECRET-5 (recoverable)",
         "decision": "Retry",
     }
-    assert world == World(
+    assert world == FailureReports(
         **told | {"events": (*before.events, *told["events"])},
         phase="Failed",
         retries=1,
@@ -205,7 +207,7 @@ async def test_a_record_without_a_time_counts_from_the_end_of_its_pod(
         decision="Terminal",
         then=NO_RETRY,
     )
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     await shown(cluster, name, world)
 
 
@@ -220,7 +222,9 @@ async def test_without_a_recorder_the_log_shows_it_and_retries_are_unchanged(
     first = await world_of(lives, life, await decided(lives, life, "Resetting"))
     what = "ValueError: SECRET-11"
     told = workers.told(0, ends, what=what, decision="Retry", then="retry 1 of 1 follows")
-    assert first == World(**told, phase="Resetting", retries=1, suspects=(workers.node(0),))
+    assert first == FailureReports(
+        **told, phase="Resetting", retries=1, suspects=(workers.node(0),)
+    )
     again = await running(lives, life, 1, attempt=2)
     await again.end(ends)
     failed = await life.until_phase("Failed")
@@ -260,7 +264,7 @@ async def test_a_pod_out_of_memory_is_distinguished_from_its_peers(
     advice = "; raise the container's memory limit, or let it use less; next"
     told["events"] = tuple(each.replace(": OOMKilled; next", advice) for each in told["events"])
     told["unhealthy"] = told["unhealthy"].replace("): OOMKilled;", ");")
-    assert world == World(**told, phase="Resetting", retries=1)
+    assert world == FailureReports(**told, phase="Resetting", retries=1)
     assert await column(cluster, "oom") == world.root_cause["summary"]
     assert "SECRET-12" not in operators_log(cluster)
 
@@ -285,7 +289,9 @@ async def test_only_exit_codes_of_the_root_cause_decide(
         decision="Retry",
         then="retry 1 of 1 follows",
     )
-    assert world == World(**told, phase="Resetting", retries=1, suspects=(workers.node(1),))
+    assert world == FailureReports(
+        **told, phase="Resetting", retries=1, suspects=(workers.node(1),)
+    )
     await shown(cluster, name, world)
 
 
@@ -311,7 +317,7 @@ async def test_at_equal_times_an_own_error_takes_precedence_over_a_lost_peer(
         decision="Terminal",
         then=NO_RETRY,
     )
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     await shown(cluster, name, world)
 
 

@@ -13,8 +13,8 @@ from tests.support.cluster.failed_workers import (
     PATIENT,
     STORE,
     End,
+    FailureReports,
     Workers,
-    World,
     column,
     decided,
     folder_of,
@@ -46,7 +46,7 @@ async def begun(
     return life, await running(lives, life, workers)
 
 
-async def shown(cluster: RunningCluster, name: str, world: World) -> None:
+async def shown(cluster: RunningCluster, name: str, world: FailureReports) -> None:
     """kubectl prints the line, and no word of the workers is in the operator's log."""
     assert await column(cluster, name) == world.root_cause["summary"]
     assert "SECRET" in world.root_cause["message"]
@@ -86,7 +86,7 @@ async def test_flytes_single_file_without_time_and_worker_is_used(
         uri=file.as_uri(),
     )
     told["events"] = tuple(each.replace("exit status 1", what) for each in told["events"])
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     await shown(cluster, "legacy", world)
 
 
@@ -117,7 +117,7 @@ async def test_bad_files_are_skipped_with_a_warning(lives: Lives, cluster: Runni
         records=1,
         uri=file.as_uri(),
     )
-    assert world == World(**told, phase="Failed")
+    assert world == FailureReports(**told, phase="Failed")
     (warning,) = await lives.told("spoilt", "ErrorRecordsSkipped")
     for name in ("error-a.pb", "error-b.pb", "error-c.pb", "error-d.pb"):
         assert name in warning
@@ -162,7 +162,7 @@ async def test_records_of_an_earlier_attempt_do_not_count(
         "summary": "stale-0 r0: OSError: SECRET-17 (recoverable)",
         "decision": "Retry",
     }
-    assert world == World(
+    assert world == FailureReports(
         **told | {"events": (*before.events, *told["events"])},
         phase="Failed",
         retries=1,
@@ -193,7 +193,7 @@ async def test_a_store_that_cannot_be_read_holds_nothing_up(
         then="retry 1 of 3 follows",
         records=1,
     )
-    assert world == World(**told, phase="Resetting", retries=1)
+    assert world == FailureReports(**told, phase="Resetting", retries=1)
     (warning,) = await lives.told("unreadable", "StoreUnavailable")
     assert STORE in warning
     await running(lives, life, 2, attempt=2)

@@ -31,7 +31,7 @@ NOT_FOUND = NotFound(404, "NotFound", "gone")
 CREATED = {"type": "ResourcesDeployed", "status": "True"}
 
 
-class Served:
+class FakeDiscovery:
     """Discovery of a server that serves these resources."""
 
     def __init__(self) -> None:
@@ -48,6 +48,12 @@ class Served:
             self.asked_anew.append(gvk)
         for resource in (JOBS, CONFIGMAPS, NODES, PODS, REPLICA_SETS, *self.more):
             if gvk.group_kind == resource.gvk.group_kind and gvk.group_kind not in self.hidden:
+                return resource
+        raise UnknownKind(gvk, "")
+
+    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
+        for resource in (JOBS, CONFIGMAPS, NODES, PODS, REPLICA_SETS, *self.more):
+            if gvk == resource.gvk:
                 return resource
         raise UnknownKind(gvk, "")
 
@@ -210,7 +216,7 @@ class Unserved(UnservedKinds):
         return self.reason
 
 
-class Bench:
+class Gathering:
     """A gatherer with caches that contain a test's objects."""
 
     def __init__(
@@ -241,7 +247,7 @@ class Bench:
         if problem:
             creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
-        self.served = Served()
+        self.served = FakeDiscovery()
         self.served.hidden.update(unserved)
         served: Any = self.served
         watches: Any = self.watches

@@ -141,7 +141,7 @@ class Workers:
         facts: str = "",
         **fields: Any,
     ) -> dict[str, Any]:
-        """Returns the expected World if this worker's end is the root cause among `ends`.
+        """Returns the expected FailureReports if this worker's end is the root cause among `ends`.
 
         `what` is the most informative line of its message, `summary` the column's form of it (by
         default the same), `note` the column's addition. `runner` is the worker that failed next,
@@ -235,7 +235,7 @@ async def decided(lives: Lives, life: Life, wanted: str, *, after: int = 0) -> J
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class FailureReports:
     """Everything that is reported about a failure. `summary` is the column, `history`
     errorHistory.
     """
@@ -249,12 +249,12 @@ class World:
     history: tuple[JsonObject, ...] = ()
 
 
-async def world_of(lives: Lives, life: Life, item: JsonObject, events: int = 1) -> World:
+async def world_of(lives: Lives, life: Life, item: JsonObject, events: int = 1) -> FailureReports:
     """Collects the reports about this state of the AppWrapper, in the status and elsewhere."""
     status = item["status"]
     name = item["metadata"]["name"]
     told = await _told(lives, name, events)
-    return World(
+    return FailureReports(
         root_cause=status.get("rootCause", {}),
         unhealthy=condition(item, UNHEALTHY).message,
         events=tuple(told),

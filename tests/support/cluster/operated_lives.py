@@ -37,7 +37,7 @@ def kind_sample(file: str) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class World:
+class LifeState:
     """The whole state of one AppWrapper: its status, Kueue's Workload, its pods and objects."""
 
     phase: str
@@ -47,11 +47,11 @@ class World:
     components: tuple[str, ...]
 
 
-async def world(lives: Lives, life: Life, resource: Resource) -> World:
+async def world(lives: Lives, life: Life, resource: Resource) -> LifeState:
     """Reads it once; of Kueue's conditions only those about the quota."""
     item = life.events[-1].object
     said = await lives.kueue_says(life)
-    return World(
+    return LifeState(
         phase(item),
         frozenset(true_conditions(item)),
         frozenset(said & {"QuotaReserved", "Admitted", "Finished"}),
@@ -60,7 +60,7 @@ async def world(lives: Lives, life: Life, resource: Resource) -> World:
     )
 
 
-async def becomes(lives: Lives, life: Life, resource: Resource, expected: World) -> None:
+async def becomes(lives: Lives, life: Life, resource: Resource, expected: LifeState) -> None:
     """Waits until the world is as expected."""
     await comes_to(lambda: world(lives, life, resource), expected)
 

@@ -31,7 +31,7 @@ SECONDS = stretched(60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedWebhook:
     """A webhook that serves, and a client that keeps its connections."""
 
     process: WebhookProcess
@@ -60,7 +60,7 @@ def head(length: int, path: str = "/validate") -> bytes:
 
 
 @asynccontextmanager
-async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
+async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[ServedWebhook]:
     """Starts a process under the webhook's identity; yields it once it is ready."""
     write_pair(folder, 1)
     identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
@@ -72,4 +72,4 @@ async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served
                 return (await http.get("/readyz")).status_code
 
             await comes_to(readiness, 200)
-            yield Served(process, port, http)
+            yield ServedWebhook(process, port, http)

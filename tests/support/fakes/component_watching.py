@@ -26,7 +26,7 @@ def owned(version: int, name: str = "a", **fields: Any) -> dict[str, Any]:
     return item
 
 
-class Bench:
+class WatchingBench:
     """Watches over a scripted server; `end` stops what was started."""
 
     def __init__(self, *lists: Any) -> None:
@@ -67,7 +67,7 @@ async def until_idle() -> None:
         await asyncio.sleep(0)
 
 
-async def ensured_in_vain(bench: Bench) -> None:
+async def ensured_in_vain(bench: WatchingBench) -> None:
     """Waits the maximal time for a list that does not come."""
     ensuring = asyncio.create_task(bench.watches.ensure(JOBS))
     await bench.clock.advance(4.9)

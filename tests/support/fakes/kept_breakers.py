@@ -41,7 +41,7 @@ class Events:
         self.told.append((kind, reason, message))
 
 
-class World:
+class KeeperBench:
     """Ten nodes of 8 GPUs; a keeper with a record that a test chooses, and a clock."""
 
     def __init__(self, *there: Any, latch: timedelta = timedelta(0)) -> None:
@@ -108,7 +108,7 @@ def body(version: int, text: str, **metadata: Any) -> Any:
 
 
 @asynccontextmanager
-async def running(world: World, *, nodes_known: bool = True) -> AsyncIterator[World]:
+async def running(world: KeeperBench, *, nodes_known: bool = True) -> AsyncIterator[KeeperBench]:
     if nodes_known:
         world.keeper.nodes_known()
     tasks = [

@@ -43,7 +43,7 @@ PODS = (
 )
 
 
-class World:
+class FleetBench:
     """A fleet of three nodes, n3 being EVICT, whose watches a test feeds."""
 
     def __init__(self, config: Configuration, clock: Clock, record: Any) -> None:
@@ -119,10 +119,10 @@ def configuration(**section: Any) -> Configuration:
 @asynccontextmanager
 async def running(
     section: dict[str, Any] | None = None, record: Any = None, file: Path | None = None
-) -> AsyncIterator[tuple[World, FakeClock]]:
+) -> AsyncIterator[tuple[FleetBench, FakeClock]]:
     clock = FakeClock()
     read = listed(5, config_map(3)) if record is None else record
-    world = World(configuration(**(section or {})), clock, read)
+    world = FleetBench(configuration(**(section or {})), clock, read)
     stop = asyncio.Event()
     task = asyncio.create_task(Supervisor(world.fleet.parts(file), clock).run(stop))
     await settle(60)

@@ -43,7 +43,7 @@ class Secret:
 class Replica:
     """One process. `served` is None until it has begun to serve."""
 
-    def __init__(self, world: "World", name: str) -> None:
+    def __init__(self, world: "RotationWorld", name: str) -> None:
         self.name = name
         self.served: Served | None = None
         self.paused = False
@@ -95,7 +95,7 @@ class Replica:
             world.update(self, action, Secret(made, secret.version, left))
 
 
-class World:
+class RotationWorld:
     def __init__(self, replicas: int = 2, plan: Plan = PLAN, seed: int = 0) -> None:
         self.now: datetime = START
         self.plan = plan

@@ -17,7 +17,7 @@ from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.operated_lives import (
     RUNNING,
     RUNS,
-    World,
+    LifeState,
     becomes,
     fails_as_deleted,
     kind_sample,
@@ -49,7 +49,7 @@ from tests.support.patience import comes_to
 pytestmark = pytest.mark.long
 
 ADMITTED = frozenset({"QuotaReserved", "Admitted"})
-OVER = World("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ())
+OVER = LifeState("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ())
 
 
 def runs(**simulation: str) -> JsonObject:
@@ -87,7 +87,7 @@ async def test_it_runs_with_all_its_groups_until_it_is_deleted(lives: Lives, sta
     life = await lives.begin(appwrapper(name, body))
     await ready(life)
     members = (f"{name}-0", f"{name}-0-1", f"{name}-1", f"{name}-1-1")
-    assert await world(lives, life, LEADER_WORKER_SETS) == World(
+    assert await world(lives, life, LEADER_WORKER_SETS) == LifeState(
         "Running", frozenset(RUNS), ADMITTED, members, (name,)
     )
     await comes_to(lambda: available(lives, name), ("True", 2))

@@ -15,7 +15,7 @@ from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.operated_lives import (
     RUNNING,
     RUNS,
-    World,
+    LifeState,
     becomes,
     fails_as_deleted,
     kind_sample,
@@ -57,7 +57,7 @@ async def nothing_left(lives: Lives, life: Life, name: str) -> None:
         lives,
         life,
         MPI_JOBS,
-        World("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ()),
+        LifeState("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ()),
     )
     assert await leftovers(lives, name, PODS, JOBS, SERVICES, CONFIGMAPS) == []
 
@@ -87,7 +87,7 @@ async def test_it_succeeds_with_its_launcher_and_no_worker_is_left(
         lives,
         life,
         MPI_JOBS,
-        World(
+        LifeState(
             "Succeeded",
             frozenset({DEPLOYED, READY}),
             frozenset({*ADMITTED, "Finished"}),
@@ -205,7 +205,7 @@ async def test_a_component_deleted_by_another_client_fails_the_appwrapper_at_onc
         lives,
         life,
         MPI_JOBS,
-        World("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ()),
+        LifeState("Failed", frozenset({UNHEALTHY}), frozenset({*ADMITTED, "Finished"}), (), ()),
     )
     # What holds no pods and was orphaned is not the controller's to delete.
     assert await leftovers(lives, name, PODS, JOBS) == []

@@ -45,7 +45,7 @@ def raw(version: str = "7", finalizers: tuple[str, ...] = (), **status: Any) -> 
     return {"metadata": metadata, "spec": {"components": []}, "status": status}
 
 
-class Bench:
+class ApplierBench:
     """An applier whose every effect is noted in one list."""
 
     def __init__(self, **answers: list[Any]) -> None:
@@ -93,7 +93,7 @@ def only(kube: FakeKube, method: str) -> Call:
 
 
 async def test_finalizer_then_status_then_components() -> None:
-    bench = Bench(patch=[raw("8", (FINALIZER,))], update=[raw("9", (FINALIZER,))])
+    bench = ApplierBench(patch=[raw("8", (FINALIZER,))], update=[raw("9", (FINALIZER,))])
     delay = await bench.apply(
         raw(phase="Suspended"),
         AddFinalizer(),
@@ -124,7 +124,7 @@ async def test_the_applier_reports_suspect_nodes_because_its_own_writes_call_no_
     entry = {"node": "n1", "since": "2026-01-01T00:00:00Z", "pod": "p", "attempt": 1}
     written = raw("8", phase="Resetting", suspectNodes=[entry])
     written["metadata"]["labels"] = {"workload.codeflare.dev/user": "alice"}
-    bench = Bench(update=[written])
+    bench = ApplierBench(update=[written])
     reset = MoveTo(Phase.RESETTING, Reason.FAILED_PODS)
     await bench.apply(raw(phase="Running"), reset, RecordSuspect(Suspect(node="n1", pod="p")))
     assert bench.observed == ["8"]
@@ -140,7 +140,7 @@ def wrapping(version: str, **status: Any) -> dict[str, Any]:
 
 
 async def test_components_are_created_from_the_answer_to_the_status_write() -> None:
-    bench = Bench(update=[wrapping("8", phase="Resuming")])
+    bench = ApplierBench(update=[wrapping("8", phase="Resuming")])
     deploy = (MoveTo(Phase.RESUMING, Reason.RESUMING), CreateComponents())
     await bench.apply(wrapping("7", phase="Suspended"), *deploy)
     assert [call.method for call in bench.kube.calls] == ["update"]
@@ -148,7 +148,7 @@ async def test_components_are_created_from_the_answer_to_the_status_write() -> N
 
 
 async def test_without_a_status_write_the_created_components_are_read_live() -> None:
-    bench = Bench(get=[wrapping("7", phase="Resuming")])
+    bench = ApplierBench(get=[wrapping("7", phase="Resuming")])
     await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
     assert [call.method for call in bench.kube.calls] == ["get"]
     assert bench.effects == ["tell", "create 7"]
@@ -157,7 +157,7 @@ async def test_without_a_status_write_the_created_components_are_read_live() -> 
 
 async def test_a_component_that_changed_since_the_decision_is_not_created() -> None:
     """It may be suspended by now."""
-    bench = Bench(get=[wrapping("8", phase="Resuming"), wrapping("8", phase="Resuming")])
+    bench = ApplierBench(get=[wrapping("8", phase="Resuming"), wrapping("8", phase="Resuming")])
     with pytest.raises(Conflict, match="changed since the decision to create its components"):
         await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
     assert bench.effects == ["tell"]
@@ -165,7 +165,7 @@ async def test_a_component_that_changed_since_the_decision_is_not_created() -> N
 
 
 async def test_a_status_that_did_not_change_is_not_written() -> None:
-    bench = Bench()
+    bench = ApplierBench()
     assert await bench.apply(raw(phase="Running"), WakeAfter(timedelta(seconds=3))) == timedelta(
         seconds=3
     )
@@ -173,7 +173,7 @@ async def test_a_status_that_did_not_change_is_not_written() -> None:
 
 
 async def test_a_pass_without_actions_is_reported_only_until_the_first_pod_is_measured() -> None:
-    bench = Bench()
+    bench = ApplierBench()
     bench.memory.of("u1").measured = measured = Measured(began=1.0)
     assert await bench.apply(raw(phase="Running")) is None
     assert bench.effects == ["tell"]
@@ -183,7 +183,7 @@ async def test_a_pass_without_actions_is_reported_only_until_the_first_pod_is_me
 
 
 async def test_nothing_happens_when_the_status_could_not_be_written() -> None:
-    bench = Bench(update=[Conflict(409, "Conflict", "changed")], get=[raw("12")])
+    bench = ApplierBench(update=[Conflict(409, "Conflict", "changed")], get=[raw("12")])
     with pytest.raises(Conflict):
         await bench.apply(
             raw(phase="Running"), MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), DeleteComponents()
@@ -194,7 +194,7 @@ async def test_nothing_happens_when_the_status_could_not_be_written() -> None:
 
 
 async def test_a_conflict_over_something_that_is_gone() -> None:
-    bench = Bench(
+    bench = ApplierBench(
         update=[Conflict(409, "Conflict", "changed")], get=[NotFound(404, "NotFound", "gone")]
     )
     with pytest.raises(Conflict):
@@ -203,7 +203,7 @@ async def test_a_conflict_over_something_that_is_gone() -> None:
 
 
 async def test_the_finalizer_goes_last_and_others_stay() -> None:
-    bench = Bench(update=[raw("8", (FINALIZER, "other"))], patch=[raw("9", ("other",))])
+    bench = ApplierBench(update=[raw("8", (FINALIZER, "other"))], patch=[raw("9", ("other",))])
     await bench.apply(
         raw("7", (FINALIZER, "other"), phase="Running"),
         MoveTo(Phase.TERMINATING, Reason.TERMINATING),
@@ -216,13 +216,13 @@ async def test_the_finalizer_goes_last_and_others_stay() -> None:
 
 
 async def test_removing_the_finalizer_of_a_deleted_appwrapper_succeeds() -> None:
-    bench = Bench(patch=[NotFound(404, "NotFound", "gone")])
+    bench = ApplierBench(patch=[NotFound(404, "NotFound", "gone")])
     await bench.apply(raw("7", (FINALIZER,), phase="Terminating"), RemoveFinalizer())
     assert len(bench.kube.calls) == 1
 
 
 async def test_a_move_without_a_delay_requeues_at_once() -> None:
-    bench = Bench(update=[raw("8"), raw("8")])
+    bench = ApplierBench(update=[raw("8"), raw("8")])
     suspended = MoveTo(Phase.SUSPENDED, Reason.SUSPENDED)
     assert await bench.apply(raw(), suspended) == timedelta(0)
     later = WakeAfter(timedelta(seconds=5))

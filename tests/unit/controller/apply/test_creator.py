@@ -9,7 +9,7 @@ from controller.facts.outline import component_texts
 from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import GroupVersionKind, Resource
+from shared.api.objects import Resource
 from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from shared.injection.pod_template import PodDefaults
@@ -24,32 +24,13 @@ from shared.kube.client import (
     TooManyRequests,
     Unreachable,
 )
-from shared.kube.discovery import UnknownKind
+from tests.support.builders.gathering import FakeDiscovery
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.moments import NOW
 
 CONFIG = FaultTolerance(forceful_deletion_grace=timedelta(hours=24))
 EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
-
-
-class Served:
-    """Discovery of a server that knows these."""
-
-    def __init__(self) -> None:
-        self.forgotten: list[GroupVersionKind] = []
-
-    def forget(self, gvk: GroupVersionKind) -> None:
-        self.forgotten.append(gvk)
-
-    def moment(self) -> int:
-        return 0
-
-    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
-        for resource in (SERVICES, JOBS, Resource("", "v1", "nodes", "Node", namespaced=False)):
-            if resource.gvk == gvk:
-                return resource
-        raise UnknownKind(gvk, "")
 
 
 class Watches:
@@ -97,7 +78,7 @@ def appwrapper(*templates: dict[str, Any], **component: Any) -> AppWrapper:
     )
 
 
-class Bench:
+class CreatorBench:
     """A creator with everything around it."""
 
     def __init__(self, **answers: list[Any]) -> None:
@@ -107,7 +88,8 @@ class Bench:
         self.asked: list[tuple[str, int]] = []
         self.creations = Memory().creations
         kube: Any = self.kube
-        self.served = Served()
+        self.served = FakeDiscovery()
+        self.served.more = (SERVICES,)
         served: Any = self.served
         asked = (PodDefaults(), self._avoided, ErrorAggregation())
         self.creator = ComponentCreator(kube, served, self.watches, self.creations, *asked)
@@ -142,7 +124,7 @@ def made(
 
 
 async def test_components_are_created_in_order_and_observed() -> None:
-    bench = Bench(create=[made("a"), made("b")])
+    bench = CreatorBench(create=[made("a"), made("b")])
     job = template("Job", "batch/v1", "b") | {"spec": {"template": {"spec": {}}}}
     await bench.create(template(name="a"), job)
     assert bench.created() == bench.watches.observed == ["a", "b"]
@@ -156,7 +138,7 @@ async def test_components_are_created_in_order_and_observed() -> None:
 
 
 async def test_no_annotation_gives_pods_a_longer_grace_period_than_the_operator() -> None:
-    bench = Bench(create=[made("a")])
+    bench = CreatorBench(create=[made("a")])
     slow = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 3600}}}}
     await bench.create(template("Job", "batch/v1", "a") | slow)
     (call,) = bench.kube.called("create")
@@ -164,7 +146,7 @@ async def test_no_annotation_gives_pods_a_longer_grace_period_than_the_operator(
 
 
 async def test_hosts_to_avoid_are_asked_for_once_with_all_components() -> None:
-    bench = Bench(create=[made("a"), made("b")])
+    bench = CreatorBench(create=[made("a"), made("b")])
     bench.avoided = AvoidedHosts(unwanted=("host-1",))
     job = template("Job", "batch/v1", "b") | {"spec": {"template": {"spec": {}}}}
     await bench.create(template(name="a"), job)
@@ -175,14 +157,14 @@ async def test_hosts_to_avoid_are_asked_for_once_with_all_components() -> None:
 
 
 async def test_a_created_component_is_not_created_again() -> None:
-    bench = Bench(create=[made("b")])
+    bench = CreatorBench(create=[made("b")])
     bench.creations.record_success("u1", 2, 0, "j1")
     await bench.create(template(name="a"), template(name="b"))
     assert bench.created() == ["b"]
 
 
 async def test_the_first_problem_ends_it() -> None:
-    bench = Bench(create=[Invalid(422, "Invalid", "no ports")])
+    bench = CreatorBench(create=[Invalid(422, "Invalid", "no ports")])
     await bench.create(template(name="a"), template(name="b"))
     assert bench.created() == ["a"]
     assert bench.problem == CreateProblem(
@@ -192,7 +174,7 @@ async def test_the_first_problem_ends_it() -> None:
 
 @pytest.mark.parametrize("attempt", ["2", ""], ids=["ours", "the Go operator's"])
 async def test_an_object_owned_by_the_appwrapper_is_adopted(attempt: str) -> None:
-    bench = Bench(create=[EXISTS], get=[made("a", attempt=attempt)])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", attempt=attempt)])
     await bench.create(template())
     assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
     assert bench.watches.observed == ["a"]
@@ -202,7 +184,7 @@ async def test_an_object_owned_by_the_appwrapper_is_adopted(attempt: str) -> Non
     ("owner", "whose"), [("u2", "is owned by AppWrapper train"), ("", "has no owner")]
 )
 async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> None:
-    bench = Bench(create=[EXISTS], get=[made("a", owner=owner)])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", owner=owner)])
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=True,
@@ -211,7 +193,7 @@ async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> No
 
 
 async def test_an_object_of_another_owner_that_is_going_is_waited_for() -> None:
-    bench = Bench(create=[EXISTS], get=[made("a", owner="", going=True)])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", owner="", going=True)])
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=False,
@@ -224,7 +206,7 @@ async def test_an_object_of_another_owner_that_is_going_is_waited_for() -> None:
 async def test_two_components_of_one_kind_and_name_are_an_error(version: str) -> None:
     """Versions of a Kind are the same objects. The second would adopt the first."""
     job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
-    bench = Bench(create=[made("a"), made("a")])
+    bench = CreatorBench(create=[made("a"), made("a")])
     await bench.create(job, template(), {**job, "apiVersion": version})
     assert bench.created() == ["a", "a"]
     assert bench.problem == CreateProblem(
@@ -236,7 +218,7 @@ async def test_two_components_of_one_kind_and_name_are_an_error(version: str) ->
 
 
 async def test_an_object_labelled_as_another_component_is_not_adopted() -> None:
-    bench = Bench(create=[EXISTS], get=[made("a", component="1")])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", component="1")])
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=True,
@@ -246,7 +228,7 @@ async def test_an_object_labelled_as_another_component_is_not_adopted() -> None:
 
 @pytest.mark.parametrize("attempt", ["1", "2"])
 async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
-    bench = Bench(get=[made("a", attempt=attempt)])
+    bench = CreatorBench(get=[made("a", attempt=attempt)])
     await bench.create(template(), **KEPT)
     assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
     assert [call.method for call in bench.kube.calls] == ["get"]
@@ -254,7 +236,7 @@ async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
 
 
 async def test_a_missing_kept_object_is_created_again() -> None:
-    bench = Bench(get=[NotFound(404, "NotFound", "gone")], create=[made("a")])
+    bench = CreatorBench(get=[NotFound(404, "NotFound", "gone")], create=[made("a")])
     await bench.create(template(), **KEPT)
     assert bench.created() == ["a"]
     assert bench.problem is None
@@ -270,7 +252,7 @@ async def test_a_missing_kept_object_is_created_again() -> None:
     ids=["going", "another's", "unseen"],
 )
 async def test_a_kept_object_that_cannot_be_adopted(answer: Any, fatal: bool, message: str) -> None:
-    bench = Bench(get=[answer])
+    bench = CreatorBench(get=[answer])
     await bench.create(template(), **KEPT)
     assert bench.problem == CreateProblem(
         fatal=fatal,
@@ -282,14 +264,14 @@ async def test_a_kept_object_that_cannot_be_adopted(answer: Any, fatal: bool, me
 async def test_a_component_with_pods_is_not_kept() -> None:
     """What an earlier attempt left of it goes first, as ever."""
     job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
-    bench = Bench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
     await bench.create(job, **KEPT)
     assert [call.method for call in bench.kube.calls] == ["create", "get", "delete"]
 
 
 async def test_a_negative_number_of_pods_is_an_error() -> None:
     job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
-    bench = Bench()
+    bench = CreatorBench()
     await bench.create(job, podSets=[{"path": "template.spec.template", "replicas": -1}])
     assert bench.problem == CreateProblem(
         fatal=True, message="spec.components[0]: podSets[0].replicas is -1", refused=0
@@ -297,7 +279,7 @@ async def test_a_negative_number_of_pods_is_an_error() -> None:
 
 
 async def test_an_object_of_an_earlier_attempt_is_deleted_first() -> None:
-    bench = Bench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
+    bench = CreatorBench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
     await bench.create(template())
     (delete,) = bench.kube.called("delete")
     assert delete.args == (SERVICES, "team1", "a")
@@ -310,7 +292,7 @@ async def test_an_object_of_an_earlier_attempt_is_deleted_first() -> None:
 
 
 async def test_a_name_that_becomes_free_is_tried_again() -> None:
-    bench = Bench(create=[EXISTS], get=[NotFound(404, "NotFound", "gone")])
+    bench = CreatorBench(create=[EXISTS], get=[NotFound(404, "NotFound", "gone")])
     await bench.create(template())
     assert bench.problem is not None
     assert not bench.problem.fatal
@@ -334,7 +316,7 @@ async def test_a_name_that_becomes_free_is_tried_again() -> None:
 async def test_which_answers_are_fatal_and_which_leave_it_open_whether_it_was_created(
     error: Exception, fatal: bool, refused: int | None
 ) -> None:
-    bench = Bench(create=[error])
+    bench = CreatorBench(create=[error])
     await bench.create(template())
     assert bench.problem is not None
     assert bench.problem.message == f"spec.components[0]: {error}"
@@ -344,7 +326,7 @@ async def test_which_answers_are_fatal_and_which_leave_it_open_whether_it_was_cr
 @pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), Unreachable("timed out")])
 async def test_one_that_exists_but_cannot_be_seen_is_tried_again(error: Exception) -> None:
     """Within the admission period: raising would put off its end for ever."""
-    bench = Bench(create=[EXISTS], get=[error])
+    bench = CreatorBench(create=[EXISTS], get=[error])
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=False,
@@ -355,7 +337,9 @@ async def test_one_that_exists_but_cannot_be_seen_is_tried_again(error: Exceptio
 
 
 async def test_a_kind_that_moved_is_looked_up_again() -> None:
-    bench = Bench(create=[NotFound(404, "NotFound", "the server could not find the resource")])
+    bench = CreatorBench(
+        create=[NotFound(404, "NotFound", "the server could not find the resource")]
+    )
     await bench.create(template())
     assert bench.served.forgotten == [SERVICES.gvk]
     assert bench.problem is not None
@@ -370,7 +354,7 @@ async def test_pauses_grow_to_a_limit_and_obey_a_server_that_asks_for_longer_one
     retry_after: float | None, expected: list[int]
 ) -> None:
     busy = ApiError(429, "TooManyRequests", "slow down", retry_after=retry_after)
-    bench = Bench(create=[busy] * 6)
+    bench = CreatorBench(create=[busy] * 6)
     for pause in expected:
         await bench.create(template())
         assert bench.problem is not None
@@ -392,7 +376,7 @@ async def test_pauses_grow_to_a_limit_and_obey_a_server_that_asks_for_longer_one
     ],
 )
 async def test_an_invalid_component_is_a_fatal_problem(body: dict[str, Any], message: str) -> None:
-    bench = Bench()
+    bench = CreatorBench()
     await bench.create(body)
     assert bench.problem == CreateProblem(
         fatal=True, message=f"spec.components[0]: {message}", refused=0

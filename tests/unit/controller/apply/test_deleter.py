@@ -42,7 +42,7 @@ def observation(*, stray: bool = False, deployed: Any = DEPLOYED) -> Observation
     return Observation(APPWRAPPER, snapshot, FaultTolerance(), deployed, (POD,))
 
 
-class Bench:
+class DeleterBench:
     """A deleter, what it sent, and what it remembers."""
 
     def __init__(self, *answers: Any) -> None:
@@ -72,14 +72,14 @@ def sent(kube: FakeKube) -> list[tuple[str, str, Any]]:
 
 
 async def test_components_by_uid_with_their_own_grace_and_only_once() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     assert sent(bench.kube) == [("a", "uid-a", None)]
 
 
 async def test_one_that_failed_is_sent_again() -> None:
-    bench = Bench(Unreachable("timed out"), None)
+    bench = DeleterBench(Unreachable("timed out"), None)
     with pytest.raises(Unreachable):
         await bench.delete(observation(), DeletionMode.GRACEFUL)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
@@ -87,7 +87,7 @@ async def test_one_that_failed_is_sent_again() -> None:
 
 
 async def test_the_memory_ends_with_the_appwrapper() -> None:
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     bench.memory.forget("u1", ("team1", "train"))
     await bench.delete(observation(), DeletionMode.GRACEFUL)
@@ -102,7 +102,7 @@ async def test_an_object_that_is_not_there_is_a_reason_to_look_and_no_proof(
 ) -> None:
     """The watch may be behind, or the Kind not served for a moment: as long as it is seen it is
     asked to go."""
-    bench = Bench(answer, None)
+    bench = DeleterBench(answer, None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     assert bench.deletions.is_absent("u1", "uid-a")
     await bench.delete(observation(), DeletionMode.GRACEFUL)
@@ -118,7 +118,7 @@ async def test_a_refused_delete_stops_no_other_and_its_reason_is_remembered(
     refusal: ApiError, caplog: pytest.LogCaptureFixture
 ) -> None:
     both = (DEPLOYED[0], Deployed(JOBS, "c", "uid-c", False))
-    bench = Bench(refusal, None, refusal, None)
+    bench = DeleterBench(refusal, None, refusal, None)
     for names in (["a", "c"], ["a", "c", "a"]):
         await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
         assert [name for name, _, _ in sent(bench.kube)] == names
@@ -139,14 +139,14 @@ async def test_a_refused_delete_stops_no_other_and_its_reason_is_remembered(
 async def test_a_failed_delete_that_no_pass_would_repeat_soon_is_an_error(
     answer: KubeError, phase: Phase
 ) -> None:
-    bench = Bench(answer)
+    bench = DeleterBench(answer)
     seen = replace(observation(), snapshot=Snapshot(phase=phase))
     with pytest.raises(type(answer)):
         await bench.delete(seen, DeletionMode.GRACEFUL)
 
 
 async def test_two_components_that_are_one_object_are_deleted_once() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     await bench.delete(
         observation(deployed=(DEPLOYED[0], DEPLOYED[0])), DeletionMode.FORCE_COMPONENTS
     )
@@ -163,7 +163,7 @@ async def test_many_pods_go_a_few_at_a_time() -> None:
         await asyncio.sleep(0)
         under_way -= 1
 
-    bench = Bench()
+    bench = DeleterBench()
     client: Any = type("Client", (), {"delete": staticmethod(count)})
     pods = tuple(Deployed(PODS, f"p{i}", f"uid-{i}", False) for i in range(100))
     many = replace(observation(), pods=pods)
@@ -184,7 +184,7 @@ async def test_after_a_failed_delete_the_pass_ends_once_the_other_deletes_are_an
             await asyncio.sleep(0)
         answered.append(name)
 
-    bench = Bench()
+    bench = DeleterBench()
     client: Any = type("Client", (), {"delete": staticmethod(answer)})
     deployed = tuple(Deployed(JOBS, name, f"uid-{name}", False) for name in "abc")
     with pytest.raises(Unreachable):
@@ -195,7 +195,7 @@ async def test_after_a_failed_delete_the_pass_ends_once_the_other_deletes_are_an
 
 
 async def test_stray_pods_go_themselves() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     await bench.delete(observation(stray=True, deployed=()), DeletionMode.GRACEFUL)
     assert sent(bench.kube) == [("a-0", "uid-0", None)]
 
@@ -209,7 +209,7 @@ async def test_stray_pods_go_themselves() -> None:
     ],
 )
 async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expected: str) -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     left = replace(
         observation(),
         helpers=DEPLOYED[:1],
@@ -221,7 +221,7 @@ async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expecte
 
 
 async def test_components_are_forced_without_grace_and_still_foreground() -> None:
-    bench = Bench(None, None, None)
+    bench = DeleterBench(None, None, None)
     await bench.delete(observation(), DeletionMode.FORCE_PODS)
     await bench.delete(observation(), DeletionMode.FORCE_COMPONENTS)
     pod, *components = sent(bench.kube)
@@ -231,7 +231,7 @@ async def test_components_are_forced_without_grace_and_still_foreground() -> Non
 
 async def test_a_pod_is_killed_by_its_node_and_only_where_that_does_not_help_removed() -> None:
     """With grace 0 the object would go at once, and the process would not."""
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     for elapsed, expected in ((0, [1]), (NODE_PATIENCE - 1, [1]), (1, [1, 0])):
         await bench.clock.advance(elapsed)
         await bench.delete(observation(), DeletionMode.FORCE_PODS)
@@ -246,7 +246,7 @@ async def test_a_node_that_heard_late_gets_its_time_but_no_more_than_the_user_se
     left: int, seconds: int
 ) -> None:
     """The garbage collector was busy, say. The default is ten minutes."""
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     leaves = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
     late = replace(observation(), pods=(replace(POD, deleting=True, leaves=leaves),))
     patience = seconds + NODE_PATIENCE
@@ -258,7 +258,7 @@ async def test_a_node_that_heard_late_gets_its_time_but_no_more_than_the_user_se
 
 async def test_a_pod_on_a_silent_node_is_removed_at_once() -> None:
     """Nobody there would hear of a shorter grace period. Others have a node that does."""
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     lost = replace(POD, name="a-1", uid="uid-1", node="dark")
     pods = (lost, replace(POD, node="bright"))
     left = replace(observation(), pods=pods, silent_nodes=frozenset({"dark"}))
@@ -267,7 +267,7 @@ async def test_a_pod_on_a_silent_node_is_removed_at_once() -> None:
 
 
 async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     leaving = replace(POD, name="a-1", uid="uid-1", deleting=True)
     left = replace(observation(), pods=(POD, leaving))
     await bench.delete(left, DeletionMode.FORCE_LEAVING)
@@ -276,7 +276,7 @@ async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
 
 async def test_only_ghosts_are_forced_after_the_configured_period() -> None:
     """It was told a day by whoever deleted it. It is removed after the operator's own period."""
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     leaves = format_time(bench.clock.now() + timedelta(days=1))
     ghost = replace(POD, name="a-1", uid="uid-1", deleting=True, node="n1", leaves=leaves)
     config = FaultTolerance(
@@ -292,7 +292,7 @@ async def test_only_ghosts_are_forced_after_the_configured_period() -> None:
 
 
 async def test_on_a_silent_node_a_ghost_is_removed_at_once() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     ghost = replace(POD, deleting=True, node="n7")
     left = replace(observation(), ghosts=(ghost,), silent_nodes=frozenset({"n7"}))
     await bench.delete(left, DeletionMode.FORCE_GHOSTS)
@@ -300,7 +300,7 @@ async def test_on_a_silent_node_a_ghost_is_removed_at_once() -> None:
 
 
 async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
-    bench = Bench(None, None, None)
+    bench = DeleterBench(None, None, None)
     sends = ((0, 1), (NODE_PATIENCE, 2), (FORCED_AGAIN - 1, 2), (1, 3), (0, 3))
     for elapsed, times in sends:
         await bench.clock.advance(elapsed)
@@ -310,7 +310,7 @@ async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
 
 async def test_components_are_forced_again_only_after_the_long_while() -> None:
     """A pod's second delete comes early, because the first one asks its node."""
-    bench = Bench(*[None] * 4)
+    bench = DeleterBench(*[None] * 4)
     for elapsed, times in ((0, 2), (NODE_PATIENCE, 2), (FORCED_AGAIN - NODE_PATIENCE, 4)):
         await bench.clock.advance(elapsed)
         await bench.delete(observation(), DeletionMode.FORCE_COMPONENTS)
@@ -318,7 +318,7 @@ async def test_components_are_forced_again_only_after_the_long_while() -> None:
 
 
 async def test_background_only_for_what_was_proved_empty() -> None:
-    bench = Bench(None)
+    bench = DeleterBench(None)
     await bench.delete(replace(observation(), empty=DEPLOYED[1:]), DeletionMode.BACKGROUND_EMPTY)
     (call,) = bench.kube.called("delete")
     assert (call.args[2], call.kwargs) == (
@@ -333,7 +333,7 @@ async def test_background_only_for_what_was_proved_empty() -> None:
 )
 async def test_kept_components_stay_where_they_are_to_stay(mode: DeletionMode) -> None:
     kept = (replace(DEPLOYED[0], keep=True),)
-    bench = Bench(None)
+    bench = DeleterBench(None)
     left = replace(observation(deployed=kept), empty=kept)
     await bench.delete(left, mode, keep=True)
     assert bench.kube.calls == []
@@ -349,7 +349,7 @@ def unexpected() -> Observation:
 
 
 async def test_unexpected_objects_are_deleted_and_reported_once() -> None:
-    bench = Bench(None, None)
+    bench = DeleterBench(None, None)
     for _ in range(2):
         await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
     assert sent(bench.kube) == [("late", "uid-j", None), ("late-0", "uid-p", None)]
@@ -357,14 +357,14 @@ async def test_unexpected_objects_are_deleted_and_reported_once() -> None:
 
 
 async def test_an_unexpected_object_that_only_a_cache_shows_is_not_reported() -> None:
-    bench = Bench(NotFound(404, "NotFound", "gone"), None)
+    bench = DeleterBench(NotFound(404, "NotFound", "gone"), None)
     await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
     assert bench.swept == ["late-0"]
     assert bench.deletions.is_absent("u1", "uid-j")
 
 
 async def test_unexpected_objects_that_went_are_reported_although_another_delete_failed() -> None:
-    bench = Bench(None, Unreachable("no route"))
+    bench = DeleterBench(None, Unreachable("no route"))
     with pytest.raises(Unreachable):
         await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
     assert bench.swept == ["late"]

@@ -18,7 +18,7 @@ class Recorder:
         self.told.append((about.uid, reason, message))
 
 
-class Bench:
+class WarnerBench:
     """A complainer, and whoever listens."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Bench:
 
 
 def test_each_annotation_warning_is_emitted_once_while_it_applies() -> None:
-    bench = Bench()
+    bench = WarnerBench()
     (first,) = bench.look(retryLimit="many")
     assert bench.recorder.told == [("u1", "InvalidAnnotation", first)]
     assert bench.look(retryLimit="many", note="x") == []
@@ -48,11 +48,11 @@ def test_each_annotation_warning_is_emitted_once_while_it_applies() -> None:
 
 
 def test_nothing_is_remembered_of_one_that_is_gone() -> None:
-    bench = Bench()
+    bench = WarnerBench()
     (first,) = bench.look(retryLimit="many")
     bench.memory.forget("u1", ("team1", "train"))
     assert bench.look(retryLimit="many") == [first]
 
 
 def test_an_appwrapper_of_another_controller_gets_no_annotation_warning() -> None:
-    assert Bench().look(managed_by="kueue.x-k8s.io/multikueue", retryLimit="many") == []
+    assert WarnerBench().look(managed_by="kueue.x-k8s.io/multikueue", retryLimit="many") == []

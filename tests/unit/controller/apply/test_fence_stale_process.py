@@ -35,6 +35,7 @@ from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.avoided_hosts import NO_HOSTS
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import AlreadyExists, ApiError, Conflict, NotFound
+from tests.support.builders.gathering import FakeDiscovery
 from tests.support.cluster.resources import SERVICES
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.moments import NOW
@@ -104,14 +105,6 @@ class Server:
         self.deleted.append(name)
 
 
-class Served:
-    def moment(self) -> int:
-        return 0
-
-    async def resource_for(self, gvk: Any, *, since: int | None = None) -> Resource:
-        return SERVICES
-
-
 class Process:
     """The older process. `read_again` are the versions that it put into its cache."""
 
@@ -120,7 +113,9 @@ class Process:
         self.read_again: list[str] = []
         kube: Any = server
         me: Any = self
-        served: Any = Served()
+        discovery = FakeDiscovery()
+        discovery.more = (SERVICES,)
+        served: Any = discovery
         creator = ComponentCreator(
             kube,
             served,

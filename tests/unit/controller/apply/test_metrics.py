@@ -40,7 +40,7 @@ READY = SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY)
 BAD_NODE = Evacuation("node n1", resources=frozenset({GPU}), since=START - timedelta(seconds=0.5))
 
 
-class Bench:
+class MeterBench:
     """One AppWrapper and what is measured of it."""
 
     def __init__(self, age: float | None = None) -> None:
@@ -79,7 +79,7 @@ class Bench:
 
 
 def test_phases_resets_and_failures_are_counted_by_reason() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(RESUME)
     bench.decide(RESET, UNHEALTHY)
     bench.decide(MoveTo(Phase.FAILED, Reason.MISSING_COMPONENT))
@@ -100,7 +100,7 @@ def test_phases_resets_and_failures_are_counted_by_reason() -> None:
 
 
 def test_the_first_pod_is_timed_from_the_beginning_of_each_attempt() -> None:
-    bench = Bench()
+    bench = MeterBench()
     for seconds in (3, 40):
         bench.decide(RESUME)
         bench.decide(MoveTo(Phase.RUNNING, Reason.DEPLOYED))
@@ -113,7 +113,7 @@ def test_the_first_pod_is_timed_from_the_beginning_of_each_attempt() -> None:
 
 
 def test_a_reset_costs_all_gpus_for_as_long_as_pods_ran() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(RESUME)
     bench.clock.pass_by(50)
     bench.decide(running=1)
@@ -127,7 +127,7 @@ def test_a_reset_costs_all_gpus_for_as_long_as_pods_ran() -> None:
     [pytest.param("True", 4 * 30, id="pods ran"), pytest.param("False", 0, id="they did not")],
 )
 def test_after_a_restart_the_condition_shows_since_when_pods_ran(ready: str, lost: float) -> None:
-    bench = Bench()
+    bench = MeterBench()
     since = format_time(START - timedelta(seconds=30))
     bench.conditions = [{"type": "PodsReady", "status": ready, "lastTransitionTime": since}]
     bench.decide(RESET, running=1)
@@ -135,7 +135,7 @@ def test_after_a_restart_the_condition_shows_since_when_pods_ran(ready: str, los
 
 
 def test_without_a_pod_that_ran_nothing_is_lost() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(RESUME)
     bench.clock.pass_by(600)
     bench.decide(RESET)
@@ -157,7 +157,7 @@ def test_without_a_pod_that_ran_nothing_is_lost() -> None:
 def test_the_delay_of_a_reported_problem_is_measured(
     age: float | None, conditions: list[Any], actions: Any, detected: int
 ) -> None:
-    bench = Bench(age)
+    bench = MeterBench(age)
     bench.conditions = conditions
     bench.decide(*actions)
     count = bench.value("appwrapper_detection_seconds_count", reason="FoundFailedPods")
@@ -167,7 +167,7 @@ def test_the_delay_of_a_reported_problem_is_measured(
 
 
 def test_an_ended_or_deleted_appwrapper_is_forgotten() -> None:
-    bench = Bench()
+    bench = MeterBench()
     ends: tuple[Callable[[], None], ...] = (
         lambda: bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)),
         lambda: bench.memory.forget("u1", ("team1", "train")),
@@ -181,7 +181,7 @@ def test_an_ended_or_deleted_appwrapper_is_forgotten() -> None:
 
 
 def test_an_evacuation_lasts_from_the_label_until_all_new_pods_run() -> None:
-    bench = Bench()
+    bench = MeterBench()
     assert bench.evacuations() == (0, 0, 0)
     bench.decide(RESUME)
     bench.decide(READY, running=2)
@@ -202,7 +202,7 @@ def test_an_evacuation_lasts_from_the_label_until_all_new_pods_run() -> None:
 
 def test_an_event_in_between_does_not_restart_the_measurement() -> None:
     """Another bad node, a failure of the new pods, a suspension by Kueue."""
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(EVACUATE, evacuation=BAD_NODE)
     bench.clock.pass_by(100)
     again = replace(BAD_NODE, since=START + timedelta(seconds=100))
@@ -216,7 +216,7 @@ def test_an_event_in_between_does_not_restart_the_measurement() -> None:
 
 
 def test_pods_that_end_at_once_ran() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(EVACUATE, evacuation=BAD_NODE)
     bench.clock.pass_by(95)
     bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED), READY)
@@ -232,7 +232,7 @@ def test_pods_that_end_at_once_ran() -> None:
     ],
 )
 def test_an_evacuated_one_that_never_runs_again_is_not_measured(end: MoveTo) -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(EVACUATE, evacuation=BAD_NODE)
     bench.decide(end)
     bench.decide(READY)
@@ -240,7 +240,7 @@ def test_an_evacuated_one_that_never_runs_again_is_not_measured(end: MoveTo) -> 
 
 
 def test_one_that_waits_for_an_admin_counts_once_it_begins() -> None:
-    bench = Bench()
+    bench = MeterBench()
     held = SetCondition("Unhealthy", True, Reason.EVACUATION_HELD)
     bench.decide(held, evacuation=BAD_NODE)
     bench.clock.pass_by(600)
@@ -251,27 +251,27 @@ def test_one_that_waits_for_an_admin_counts_once_it_begins() -> None:
 
 
 def test_without_a_retry_left_nothing_is_evacuated() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(MoveTo(Phase.FAILED, Reason.AUTOPILOT_NO_EXECUTE), evacuation=BAD_NODE)
     assert bench.evacuations() == (0, 0, 0)
 
 
 def test_a_label_older_than_the_pods_place_measures_nothing() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(EVACUATE, evacuation=replace(BAD_NODE, spends_retry=True))
     bench.decide(READY)
     assert bench.evacuations() == (1, 0, 0)
 
 
 def test_a_clock_that_was_set_back_makes_no_time_negative() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.decide(EVACUATE, evacuation=replace(BAD_NODE, since=START + timedelta(hours=1)))
     bench.decide(READY)
     assert bench.evacuations() == (1, 1, 0)
 
 
 def test_after_a_restart_a_running_measurement_is_lost_and_nothing_else() -> None:
-    bench = Bench()
+    bench = MeterBench()
     bench.conditions = [{"type": "Unhealthy", "status": "True", "reason": "AutopilotNoExecute"}]
     bench.decide(MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER))
     bench.decide(READY, running=2)

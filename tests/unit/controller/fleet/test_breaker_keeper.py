@@ -13,7 +13,7 @@ from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import change, node
 from tests.support.fakes.fake_clock import START, settle
-from tests.support.fakes.kept_breakers import PLACE, World, body, record, running
+from tests.support.fakes.kept_breakers import PLACE, KeeperBench, body, record, running
 
 REFUSED = (
     "so many nodes turned NoExecute at once for nvidia.com/gpu "
@@ -28,14 +28,14 @@ OPENED = (
 
 
 async def test_a_healthy_cluster_writes_nothing() -> None:
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         assert world.refused is None
         await world.clock.advance(3600)
         assert world.written == []
 
 
 async def test_before_the_record_is_read_no_pod_is_evacuated() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.keeper.nodes_known()
     world.tag(0, 1, 2)
     assert (world.refused, world.closings) == (UNKNOWN, 0)
@@ -44,7 +44,7 @@ async def test_before_the_record_is_read_no_pod_is_evacuated() -> None:
 
 
 async def test_before_all_nodes_are_known_no_share_is_reported() -> None:
-    world = World(config_map(3, record(opened=False)))
+    world = KeeperBench(config_map(3, record(opened=False)))
     async with running(world, nodes_known=False):
         world.tag(0, 1, 2)
         await settle()
@@ -55,7 +55,7 @@ async def test_before_all_nodes_are_known_no_share_is_reported() -> None:
 
 
 async def test_it_refuses_at_once_and_is_written_down_at_a_pace() -> None:
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         world.answer(config_map(6, record(opened=False, turned=2)), config_map(7, record()))
         world.tag(0, 1)
         await settle()
@@ -72,7 +72,7 @@ async def test_it_refuses_at_once_and_is_written_down_at_a_pace() -> None:
 
 
 async def test_one_that_must_leave_for_another_resource_too_may_leave() -> None:
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         world.answer(config_map(6))
         world.tag(0, 1, 2)
         assert world.keeper.closed_to({GPU}) == REFUSED
@@ -81,7 +81,7 @@ async def test_one_that_must_leave_for_another_resource_too_may_leave() -> None:
 
 
 async def test_a_breaker_stays_open_over_a_restart() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         assert world.keeper.is_open(GPU)
@@ -91,7 +91,7 @@ async def test_a_breaker_stays_open_over_a_restart() -> None:
 
 
 async def test_a_crash_before_the_write_makes_the_next_process_no_less_careful() -> None:
-    world = World(config_map(3, record(opened=False, turned=1)))
+    world = KeeperBench(config_map(3, record(opened=False, turned=1)))
     world.tag(0, 1, 2)
     world.answer(config_map(6, record()))
     async with running(world):
@@ -100,7 +100,7 @@ async def test_a_crash_before_the_write_makes_the_next_process_no_less_careful()
 
 async def test_nodes_that_were_bad_for_long_are_not_new_after_a_restart() -> None:
     old = {f"n{n}": Turned(f"uid-n{n}", START - timedelta(days=1)) for n in range(5)}
-    world = World(config_map(3, encode({GPU: Breaker(None, old)})))
+    world = KeeperBench(config_map(3, encode({GPU: Breaker(None, old)})))
     for number in range(5):
         known = node(f"n{number}", "EVICT")
         world.nodes.update(change(known, known), START)
@@ -109,7 +109,7 @@ async def test_nodes_that_were_bad_for_long_are_not_new_after_a_restart() -> Non
 
 
 async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         told = world.closings
@@ -124,7 +124,7 @@ async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() ->
 
 
 async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotation() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         told = world.closings
@@ -144,7 +144,7 @@ async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotatio
 
 
 async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         world.answer(Unreachable("the answer was lost"))
@@ -159,7 +159,7 @@ async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
 
 
 async def test_a_confirmation_of_other_nodes_counts_for_nothing() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         nodes = {
@@ -175,7 +175,7 @@ async def test_a_confirmation_of_other_nodes_counts_for_nothing() -> None:
 
 
 async def test_a_confirmation_without_a_breaker_is_removed_and_reported() -> None:
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         world.answer(config_map(7))
         world.feed.send("MODIFIED", config_map(6, confirmed=f" {GPU},, nvidia.com/gpus,{GPU}"))
         await settle()
@@ -191,7 +191,7 @@ async def test_a_confirmation_without_a_breaker_is_removed_and_reported() -> Non
 
 
 async def test_a_conflict_is_tried_again_on_the_newest_version() -> None:
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         conflict = Conflict(409, "Conflict", "changed")
         text = record(opened=False, turned=1)
         world.answer(conflict, config_map(8, text))
@@ -203,7 +203,7 @@ async def test_a_conflict_is_tried_again_on_the_newest_version() -> None:
 
 
 async def test_a_record_that_was_emptied_is_written_again() -> None:
-    world = World(config_map(3, record()))
+    world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
         world.answer(config_map(7, record()))
@@ -216,7 +216,7 @@ async def test_a_record_that_was_emptied_is_written_again() -> None:
 async def test_without_the_config_map_breakers_work_from_memory(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with running(World()) as world:
+    async with running(KeeperBench()) as world:
         world.tag(0, 1, 2)
         await settle()
         assert (world.refused, world.written, world.events.told) == (REFUSED, [], [])
@@ -231,7 +231,7 @@ async def test_without_the_config_map_breakers_work_from_memory(
 async def test_a_foreign_record_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    world = World(config_map(3, "[]"))
+    world = KeeperBench(config_map(3, "[]"))
     world.tag(0)
     world.answer(config_map(6))
     async with running(world):
@@ -247,7 +247,7 @@ async def test_a_foreign_record_is_ignored(
 
 async def test_the_log_names_the_nodes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    async with running(World(config_map(3))) as world:
+    async with running(KeeperBench(config_map(3))) as world:
         world.answer(config_map(6))
         world.tag(4, 5, 6)
     assert caplog.messages == [f"{OPENED} (n4, n5, n6)"]

@@ -12,7 +12,7 @@ from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import node
 from tests.support.fakes.fake_clock import START, settle
-from tests.support.fakes.kept_breakers import PLACE, World, record, running
+from tests.support.fakes.kept_breakers import PLACE, KeeperBench, record, running
 
 LATCH = timedelta(hours=12)
 EVICTED = f"{HEALTH}=EVICT"
@@ -23,12 +23,12 @@ def latches(*names: str, gone: datetime | None = None, doubted: bool = False) ->
     return encode_latches([(node(name), {GPU: tag}) for name in names])
 
 
-def written_latches(world: World) -> list[Any]:
+def written_latches(world: KeeperBench) -> list[Any]:
     return [each["data"].get("latches", "unchanged") for each in world.written]
 
 
 async def test_a_label_is_written_down_when_it_comes_and_when_it_goes() -> None:
-    async with running(World(config_map(3), latch=LATCH)) as world:
+    async with running(KeeperBench(config_map(3), latch=LATCH)) as world:
         here, gone = latches("n0"), latches("n0", gone=START + timedelta(seconds=PACE))
         text = record(opened=False, turned=1)
         world.answer(config_map(6, text, latches=here), config_map(7, text, latches=gone))
@@ -44,7 +44,7 @@ async def test_a_label_is_written_down_when_it_comes_and_when_it_goes() -> None:
 
 async def test_a_recorded_latch_is_loaded_and_its_listeners_are_called() -> None:
     gone = latches("n0", gone=START - timedelta(hours=1))
-    world = World(config_map(3, record(opened=False, turned=1), latches=gone), latch=LATCH)
+    world = KeeperBench(config_map(3, record(opened=False, turned=1), latches=gone), latch=LATCH)
     async with running(world):
         assert world.turned == [{"n0": frozenset({GPU})}]
         assert world.nodes.latched(GPU) == ["n0"]
@@ -64,7 +64,7 @@ async def test_a_recorded_latch_is_loaded_and_its_listeners_are_called() -> None
 
 async def test_a_label_that_goes_between_two_processes_leaves_a_latch() -> None:
     there = config_map(3, record(opened=False, turned=1), latches=latches("n0"))
-    world = World(there, latch=LATCH)
+    world = KeeperBench(there, latch=LATCH)
     world.answer(config_map(6, record(opened=False, turned=1), latches="x"))
     async with running(world):
         assert world.nodes.tags.get("n0") == {GPU: Tag(EVICTED, START, gone=START)}
@@ -72,7 +72,7 @@ async def test_a_label_that_goes_between_two_processes_leaves_a_latch() -> None:
 
 
 async def test_without_a_latch_what_an_earlier_configuration_wrote_is_taken_away() -> None:
-    world = World(config_map(3, "{}", latches=latches("n0", gone=START)))
+    world = KeeperBench(config_map(3, "{}", latches=latches("n0", gone=START)))
     world.answer(config_map(6, "{}"))
     async with running(world):
         assert (world.turned, world.nodes.tagged(GPU)) == ([], {})
@@ -82,7 +82,7 @@ async def test_without_a_latch_what_an_earlier_configuration_wrote_is_taken_away
 async def test_foreign_latches_are_ignored_and_breakers_stay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    world = World(config_map(3, record(), latches="{"), latch=LATCH)
+    world = KeeperBench(config_map(3, record(), latches="{"), latch=LATCH)
     world.tag(0, 1, 2)
     world.answer(config_map(6, record()))
     async with running(world):
@@ -92,7 +92,7 @@ async def test_foreign_latches_are_ignored_and_breakers_stay(
 
 
 async def test_labels_that_open_the_breaker_leave_no_latch_when_they_are_corrected() -> None:
-    async with running(World(config_map(3), latch=LATCH)) as world:
+    async with running(KeeperBench(config_map(3), latch=LATCH)) as world:
         world.answer(*[config_map(6, "x")] * 9)
         world.tag(0, 1, 2)
         assert world.refuses()
@@ -103,7 +103,7 @@ async def test_labels_that_open_the_breaker_leave_no_latch_when_they_are_correct
 
 
 async def test_labels_that_an_admin_has_confirmed_do() -> None:
-    async with running(World(config_map(3), latch=LATCH)) as world:
+    async with running(KeeperBench(config_map(3), latch=LATCH)) as world:
         doubted = latches("n0", "n1", "n2", doubted=True)
         world.answer(config_map(6, record(), latches=doubted), config_map(8, "x"))
         world.tag(0, 1, 2)
@@ -120,7 +120,7 @@ async def test_labels_that_an_admin_has_confirmed_do() -> None:
 
 
 async def test_latched_nodes_do_not_turn_bad_again() -> None:
-    async with running(World(config_map(3), latch=LATCH)) as world:
+    async with running(KeeperBench(config_map(3), latch=LATCH)) as world:
         world.answer(*[config_map(6, "x")] * 9)
         world.tag(0, 1)
         world.tag()

@@ -35,7 +35,7 @@ class Recorder:
         self.told.append((about, reason, message))
 
 
-class World:
+class SuspectsBench:
     """Four nodes; the second one's host name is not its own name."""
 
     def __init__(self, mode: str = "Preferred", *, watched: bool = True) -> None:
@@ -92,27 +92,27 @@ def component(pods: int) -> bytes:
 
 
 def test_hosts_are_unwanted_by_default_under_their_host_names() -> None:
-    assert World().avoided("n1", "n2") == AvoidedHosts(unwanted=("n1", "host-2"))
-    assert World().avoided() == NO_HOSTS
+    assert SuspectsBench().avoided("n1", "n2") == AvoidedHosts(unwanted=("n1", "host-2"))
+    assert SuspectsBench().avoided() == NO_HOSTS
 
 
 def test_off_avoids_nothing() -> None:
-    assert World("Off").avoided("n1") == NO_HOSTS
+    assert SuspectsBench("Off").avoided("n1") == NO_HOSTS
 
 
 def test_without_a_watch_of_nodes_the_name_is_taken_and_nothing_is_required() -> None:
-    assert World(watched=False).avoided("n2") == AvoidedHosts(unwanted=("n2",))
-    assert World("Required", watched=False).avoided("n2") == AvoidedHosts(unwanted=("n2",))
+    assert SuspectsBench(watched=False).avoided("n2") == AvoidedHosts(unwanted=("n2",))
+    assert SuspectsBench("Required", watched=False).avoided("n2") == AvoidedHosts(unwanted=("n2",))
 
 
 def test_a_name_that_no_affinity_can_hold_is_left_out() -> None:
     long = "n" * 64
-    assert World(watched=False).avoided(long) == NO_HOSTS
-    assert World(watched=False).avoided(long, "n1") == AvoidedHosts(unwanted=("n1",))
+    assert SuspectsBench(watched=False).avoided(long) == NO_HOSTS
+    assert SuspectsBench(watched=False).avoided(long, "n1") == AvoidedHosts(unwanted=("n1",))
 
 
 def test_required_forbids_hosts_while_the_others_have_room() -> None:
-    world = World("Required")
+    world = SuspectsBench("Required")
     forbidden = AvoidedHosts(by_resource={GPU: ("n1", "n3")}, unwanted=("n1", "n3"))
     assert world.avoided("n1", "n3", pods=2) == forbidden
     assert world.avoided("n1", "n3", pods=3) == AvoidedHosts(unwanted=("n1", "n3"))
@@ -123,11 +123,11 @@ def test_an_unreadable_template_has_no_room() -> None:
     text = orjson.dumps(
         {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec}}
     )
-    assert World("Required").avoided("n1", texts=[text]) == AvoidedHosts(unwanted=("n1",))
+    assert SuspectsBench("Required").avoided("n1", texts=[text]) == AvoidedHosts(unwanted=("n1",))
 
 
 def test_an_admin_hears_once_of_a_node_that_two_users_blame() -> None:
-    world = World()
+    world = SuspectsBench()
     world.blame("alice", "a", "n1")
     world.blame("alice", "b", "n1")
     assert (world.reported, world.recorder.told) == (0, [])
@@ -145,7 +145,7 @@ def test_an_admin_hears_once_of_a_node_that_two_users_blame() -> None:
 
 
 async def test_it_is_reported_once_a_day() -> None:
-    world = World()
+    world = SuspectsBench()
     world.blame("alice", "a", "n1")
     world.blame("bob", "b", "n1")
     await world.clock.advance(_DAY - 1)
@@ -158,7 +158,7 @@ async def test_it_is_reported_once_a_day() -> None:
 
 
 def test_a_deleted_appwrapper_suspects_no_node() -> None:
-    world = World()
+    world = SuspectsBench()
     world.blame("alice", "a", "n1")
     world.blame("bob", "b", "n1")
     world.blame("bob", "b")
@@ -168,14 +168,14 @@ def test_a_deleted_appwrapper_suspects_no_node() -> None:
 
 
 def test_a_node_that_is_gone_is_not_reported() -> None:
-    world = World()
+    world = SuspectsBench()
     world.blame("alice", "a", "n9")
     world.blame("bob", "b", "n9")
     assert (world.reported, world.recorder.told) == (0, [])
 
 
 def test_without_a_watch_the_name_identifies_the_appwrapper() -> None:
-    world = World(watched=False)
+    world = SuspectsBench(watched=False)
     world.blame("alice", "a", "n9")
     world.blame("bob", "b", "n9")
     ((about, _, _),) = world.recorder.told
@@ -183,7 +183,7 @@ def test_without_a_watch_the_name_identifies_the_appwrapper() -> None:
 
 
 def test_off_reports_nothing() -> None:
-    world = World("Off")
+    world = SuspectsBench("Off")
     world.blame("alice", "a", "n1")
     world.blame("bob", "b", "n1")
     assert (world.reported, world.recorder.told) == (0, [])

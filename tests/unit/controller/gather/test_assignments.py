@@ -14,7 +14,7 @@ from shared.config.fault_tolerance import Autopilot
 from shared.kube.client import Forbidden
 from shared.waits.workload import WORKLOADS
 from tests.support.builders.autopilot import HEALTH
-from tests.support.builders.gathering import NOT_FOUND, NOW, Bench, appwrapper
+from tests.support.builders.gathering import NOT_FOUND, NOW, Gathering, appwrapper
 from tests.support.builders.nodes import raw_node
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -65,7 +65,7 @@ async def test_the_workload_is_read_and_then_its_nodes() -> None:
         [listed(9, workload("n1", "n2"))],
         [listed(9, raw_node("n1", "EVICT"), raw_node("n2"))],
     ]
-    bench = Bench(due(OVER), get=[NOT_FOUND], lists=pages)
+    bench = Gathering(due(OVER), get=[NOT_FOUND], lists=pages)
     assert (await bench.observe()).snapshot.misplacement == BAD
     first, second = bench.kube.called("pages")
     assert (first.args, first.kwargs["label_selector"]) == (
@@ -77,7 +77,7 @@ async def test_the_workload_is_read_and_then_its_nodes() -> None:
 
 @pytest.mark.parametrize("item", [due(timedelta(seconds=80)), due(OVER, gated=False)])
 async def test_nothing_is_read_before_the_pause_is_over_or_without_a_topology(item: Any) -> None:
-    bench = Bench(item, get=[NOT_FOUND])
+    bench = Gathering(item, get=[NOT_FOUND])
     assert (await bench.observe()).snapshot.misplacement is None
     assert bench.kube.called("pages") == []
 
@@ -90,7 +90,7 @@ async def test_nothing_is_read_before_the_pause_is_over_or_without_a_topology(it
     ],
 )
 async def test_an_unreadable_assignment_is_no_permit(pages: list[Any]) -> None:
-    bench = Bench(due(OVER), get=[NOT_FOUND], lists=pages)
+    bench = Gathering(due(OVER), get=[NOT_FOUND], lists=pages)
     with pytest.raises(Forbidden, match="no list"):
         await bench.observe()
 
@@ -98,10 +98,10 @@ async def test_an_unreadable_assignment_is_no_permit(pages: list[Any]) -> None:
 async def test_an_assignment_that_stays_unreadable_does_not_hold_the_quota_indefinitely() -> None:
     # The pause of up to 99 s, and two minutes for Kueue.
     pages = [Forbidden(403, "Forbidden", "no list")]
-    in_time = Bench(due(timedelta(seconds=205)), get=[NOT_FOUND], lists=list(pages))
+    in_time = Gathering(due(timedelta(seconds=205)), get=[NOT_FOUND], lists=list(pages))
     with pytest.raises(Forbidden, match="no list"):
         await in_time.observe()
-    late = Bench(due(timedelta(seconds=220)), get=[NOT_FOUND], lists=list(pages))
+    late = Gathering(due(timedelta(seconds=220)), get=[NOT_FOUND], lists=list(pages))
     assert (await late.observe()).snapshot.misplacement is None
 
 

@@ -12,7 +12,13 @@ from shared.api.conditions import Terminal
 from shared.api.objects import PODS, SECRETS, Resource
 from shared.kube.client import Forbidden, Gone, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES
-from tests.support.fakes.component_watching import OWNER, Bench, ensured_in_vain, owned, until_idle
+from tests.support.fakes.component_watching import (
+    OWNER,
+    WatchingBench,
+    ensured_in_vain,
+    owned,
+    until_idle,
+)
 from tests.support.fakes.fake_kube import WatchFeed, listed
 
 
@@ -22,7 +28,7 @@ def complete(version: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("resource", [SECRETS, PODS])
 async def test_secrets_and_pods_get_no_watch_here(resource: Resource) -> None:
-    bench = Bench()
+    bench = WatchingBench()
     await bench.watches.ensure(resource)
     await until_idle()
     assert bench.informers() == []
@@ -36,7 +42,7 @@ async def test_secrets_and_pods_get_no_watch_here(resource: Resource) -> None:
 async def test_a_kind_is_watched_once_and_as_little_as_possible(
     resource: Resource, metadata_only: bool
 ) -> None:
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(resource)
     await bench.watches.ensure(resource)
     (call,) = bench.kube.called("pages")
@@ -51,7 +57,7 @@ async def test_a_kind_is_watched_once_and_as_little_as_possible(
 
 
 async def test_a_list_that_never_comes_is_waited_for_once() -> None:
-    bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 20)
+    bench = WatchingBench(*[Forbidden(403, "Forbidden", "no")] * 20)
     await ensured_in_vain(bench)
     await bench.watches.ensure(JOBS)
     assert not bench.watches.is_watched(JOBS)
@@ -61,7 +67,7 @@ async def test_a_list_that_never_comes_is_waited_for_once() -> None:
 
 
 async def test_changes_wake_the_appwrapper() -> None:
-    bench = Bench([listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     assert bench.woken == [("team1", "train")]
     bench.feed.send("MODIFIED", complete(6))
@@ -75,7 +81,7 @@ async def test_changes_wake_the_appwrapper() -> None:
 
 
 async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
-    bench = Bench([listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     assert bench.watches.last_seen("batch/Job", "a", "u1") is None
     bench.feed.send("DELETED", complete(6))
@@ -92,7 +98,7 @@ async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
 
 async def test_a_deleted_event_with_the_labels_before_the_change_wakes_and_proves_nothing() -> None:
     """So the API server reports an object that lost its label: it still exists."""
-    bench = Bench([listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     bench.feed.send("DELETED", owned(6))
     await until_idle()
@@ -105,7 +111,7 @@ async def test_a_deleted_event_with_the_labels_before_the_change_wakes_and_prove
 
 
 async def test_own_writes_are_known_before_their_watch_event() -> None:
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(JOBS)
     bench.watches.assume(JOBS, owned(7))
     found = bench.known()
@@ -116,7 +122,7 @@ async def test_own_writes_are_known_before_their_watch_event() -> None:
 
 
 async def test_an_object_that_lost_its_label_is_forgotten() -> None:
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(JOBS)
     for resource in (JOBS, PODS):
         stripped = owned(7)
@@ -127,7 +133,7 @@ async def test_an_object_that_lost_its_label_is_forgotten() -> None:
 
 
 async def test_a_pod_is_known_from_the_pods() -> None:
-    bench = Bench()
+    bench = WatchingBench()
     bench.watches.assume(PODS, owned(7, status={"phase": "Succeeded"}))
     found = bench.known(PODS)
     assert found is not None
@@ -137,7 +143,7 @@ async def test_a_pod_is_known_from_the_pods() -> None:
 
 async def test_a_pod_that_went_is_remembered() -> None:
     feed = WatchFeed()
-    bench = Bench([listed(5, owned(4, status={"phase": "Succeeded"}))])
+    bench = WatchingBench([listed(5, owned(4, status={"phase": "Succeeded"}))])
     bench.kube.watches = [feed]
     task = asyncio.create_task(bench.pods.run())
     await bench.pods.wait_synced()
@@ -153,7 +159,7 @@ async def test_a_pod_that_went_is_remembered() -> None:
 
 async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     """Its finalizer goes by live reads; the watch may tell of its components later."""
-    bench = Bench([listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     bench.alive.clear()
     bench.memory.forget("u1", ("team1", "train"))
@@ -166,7 +172,7 @@ async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
 
 async def test_two_versions_of_a_kind_are_watched_side_by_side() -> None:
     later = Resource("batch", "v2", "jobs", "Job")
-    bench = Bench([listed(5, owned(4))], [listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))], [listed(5, owned(4))])
     bench.kube.watches.append(WatchFeed())
     await bench.watches.ensure(JOBS)
     await bench.watches.ensure(later)
@@ -177,7 +183,7 @@ async def test_two_versions_of_a_kind_are_watched_side_by_side() -> None:
 
 async def test_without_a_list_our_own_writes_are_no_knowledge() -> None:
     """Nothing would ever tell that the object went."""
-    bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 20)
+    bench = WatchingBench(*[Forbidden(403, "Forbidden", "no")] * 20)
     await ensured_in_vain(bench)
     bench.watches.assume(JOBS, owned(7))
     assert bench.known() is None
@@ -189,7 +195,7 @@ async def test_an_object_without_owner_belongs_to_its_label() -> None:
     orphan = owned(4)
     del orphan["metadata"]["ownerReferences"]
     orphan["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
-    bench = Bench([listed(5, orphan)])
+    bench = WatchingBench([listed(5, orphan)])
     await bench.watches.ensure(JOBS)
     assert bench.known() is not None
     assert bench.woken == [("team1", "train")]
@@ -207,7 +213,7 @@ async def test_an_object_without_owner_belongs_to_its_label() -> None:
 async def test_an_object_without_owner_and_label_belongs_to_no_appwrapper() -> None:
     stranger = owned(4)
     del stranger["metadata"]["ownerReferences"]
-    bench = Bench([listed(5, stranger)])
+    bench = WatchingBench([listed(5, stranger)])
     await bench.watches.ensure(JOBS)
     assert bench.known() is None
     assert bench.woken == []
@@ -220,7 +226,7 @@ NO_SUCH_KIND = NotFound(404, "", "404 page not found")
 
 async def test_a_kind_that_is_no_longer_served_wakes_the_appwrappers_with_its_objects() -> None:
     """Its definition was taken away, and the watch ended before it could tell of the objects."""
-    bench = Bench([listed(5, owned(4))], NO_SUCH_KIND)
+    bench = WatchingBench([listed(5, owned(4))], NO_SUCH_KIND)
     await bench.watches.ensure(JOBS)
     assert bench.woken == [("team1", "train")]
     bench.feed.fail(GONE)
@@ -236,7 +242,9 @@ async def test_a_kind_that_is_no_longer_served_wakes_the_appwrappers_with_its_ob
 
 
 async def test_another_refusal_ends_no_watch() -> None:
-    bench = Bench([listed(5, owned(4))], Forbidden(403, "Forbidden", "no"), [listed(6, owned(4))])
+    bench = WatchingBench(
+        [listed(5, owned(4))], Forbidden(403, "Forbidden", "no"), [listed(6, owned(4))]
+    )
     await bench.watches.ensure(JOBS)
     bench.feed.fail(GONE)
     await until_idle()
@@ -249,7 +257,7 @@ async def test_another_refusal_ends_no_watch() -> None:
 
 async def test_a_kind_whose_watch_is_refused_wakes_its_users_once() -> None:
     no = Forbidden(403, "Forbidden", "no")
-    bench = Bench([listed(5, owned(4))], *[no] * 9, [listed(6, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))], *[no] * 9, [listed(6, owned(4))])
     await bench.watches.ensure(JOBS)
     bench.feed.fail(GONE)
     refused = []
@@ -267,7 +275,7 @@ async def test_a_kind_whose_watch_is_refused_wakes_its_users_once() -> None:
 
 
 async def test_a_kind_that_does_not_answer_is_left_alone_for_a_while() -> None:
-    bench = Bench()
+    bench = WatchingBench()
     assert not bench.watches.is_silent(JOBS)
     bench.watches.fall_silent(JOBS)
     await bench.clock.advance(SILENCE - 1)
@@ -308,7 +316,7 @@ DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 async def test_a_pod_that_had_ended_well_is_remembered_when_it_goes(
     before: dict[str, Any], after: dict[str, Any] | None, remembered: bool
 ) -> None:
-    bench = Bench([listed(5, before)])
+    bench = WatchingBench([listed(5, before)])
     task = asyncio.create_task(bench.pods.run())
     await bench.pods.wait_synced()
     bench.feed.send("DELETED" if after is None else "MODIFIED", after or succeeded_pod(6))
@@ -324,7 +332,7 @@ async def test_all_objects_of_an_owner_are_found_by_its_uid() -> None:
     by_label = owned(4, "copy")
     del by_label["metadata"]["ownerReferences"]
     by_label["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
-    bench = Bench([listed(5, owned(2, "a"), owned(3, "b"), by_label)])
+    bench = WatchingBench([listed(5, owned(2, "a"), owned(3, "b"), by_label)])
     assert bench.watches.owned("u1") == []
     await bench.watches.ensure(JOBS)
     found = bench.watches.owned("u1")

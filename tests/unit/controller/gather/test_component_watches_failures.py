@@ -16,7 +16,7 @@ from tests.support.builders.gathering import (
     KEY,
     NOW,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     raw_pod,
@@ -85,7 +85,7 @@ def test_a_failed_pod_is_remembered_when_it_goes(
 
 async def test_a_root_cause_that_is_gone_is_found_until_its_attempt_ends() -> None:
     pods = (LATER,)
-    bench = Bench(appwrapper("Running"), known=facts(), pods=pods)
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=pods)
     bench.memory.sightings.see_failure(FAILED)
     snapshot = (await bench.observe()).snapshot
     cause = snapshot.root_cause
@@ -99,21 +99,21 @@ async def test_a_root_cause_that_is_gone_is_found_until_its_attempt_ends() -> No
     )
     assert snapshot.suspect == Suspect("on-a", "a")
     assert snapshot.pods.failed == 1, "what is gone is no failed pod that can be counted"
-    ended = Bench(appwrapper("Resetting"), known=facts(), pods=pods)
+    ended = Gathering(appwrapper("Resetting"), known=facts(), pods=pods)
     ended.memory.sightings.see_failure(FAILED)
     await asyncio.gather(ended.gatherer.gather(KEY, NOW), return_exceptions=True)
     assert ended.memory.sightings.failures("u1", Phase.RUNNING) == ()
 
 
 async def test_a_pod_of_another_attempt_is_no_evidence() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
     bench.memory.sightings.see_failure(project_pod(raw_failed("old", attempt="0")))
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.root_cause, snapshot.suspect) == (None, None)
 
 
 async def test_a_failure_that_the_live_list_lacks_is_known_from_the_cache() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"),
         known=facts(),
         pods=(FAILED, LATER),
@@ -134,7 +134,7 @@ async def test_off_looks_for_no_root_cause_and_suspects_as_before(
 ) -> None:
     annotations = {"workload.codeflare.dev.appwrapper/errorAggregation": strategy}
     item = appwrapper("Running", metadata={"annotations": annotations})
-    bench = Bench(item, known=facts(), pods=(FAILED, LATER))
+    bench = Gathering(item, known=facts(), pods=(FAILED, LATER))
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.root_cause is not None) is shown
     assert snapshot.suspect == Suspect("on-a", "a")
@@ -142,11 +142,11 @@ async def test_off_looks_for_no_root_cause_and_suspects_as_before(
 
 async def test_a_healed_failure_is_remembered_until_the_attempt_ends() -> None:
     """Case 20."""
-    bench = Bench(appwrapper("Running"), known=facts(), pods=(FAILED, RUNNING_PODS[1]))
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=(FAILED, RUNNING_PODS[1]))
     failing = (await bench.observe()).snapshot
     assert (failing.root_cause is not None, failing.healed) == (True, None)
     for attempt, kept in ((1, True), (2, False)):
-        later = Bench(
+        later = Gathering(
             appwrapper("Running", attempt=attempt),
             known=facts(attempt=str(attempt)),
             pods=RUNNING_PODS if attempt == 1 else (),
@@ -163,7 +163,7 @@ async def test_a_component_that_gave_up_costs_a_list_of_pods_where_the_root_caus
 ) -> None:
     """A pod that the watch has yet to tell of may have failed before those that are known."""
     annotations = {"workload.codeflare.dev.appwrapper/errorAggregation": strategy}
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", metadata={"annotations": annotations}),
         known=facts(conditions=[{"type": "Failed", "status": "True"}]),
         pods=(LATER,),

@@ -8,7 +8,7 @@ import pytest
 from controller.gather.component_watches import UNUSED, UNUSED_AND_UNSEEN
 from shared.kube.client import Forbidden, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES
-from tests.support.fakes.component_watching import Bench, ensured_in_vain, owned, until_idle
+from tests.support.fakes.component_watching import WatchingBench, ensured_in_vain, owned, until_idle
 from tests.support.fakes.fake_kube import WatchFeed, listed
 
 JOBS_INFORMER = "informer of batch/v1 jobs"
@@ -17,7 +17,7 @@ LATE = 31.0
 
 
 async def test_the_watch_of_an_unused_kind_ends_and_restarts_with_its_use() -> None:
-    bench = Bench([listed(5)], [listed(8, owned(7))])
+    bench = WatchingBench([listed(5)], [listed(8, owned(7))])
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(UNUSED - 1)
     assert bench.informers() == [JOBS_INFORMER]
@@ -32,7 +32,7 @@ async def test_the_watch_of_an_unused_kind_ends_and_restarts_with_its_use() -> N
 
 
 async def test_being_asked_for_is_being_used() -> None:
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(JOBS)
     for _ in range(3):
         await bench.clock.advance(UNUSED - LATE - 1)
@@ -42,7 +42,7 @@ async def test_being_asked_for_is_being_used() -> None:
 
 
 async def test_as_long_as_an_appwrapper_with_an_object_lives_its_kind_is_watched() -> None:
-    bench = Bench([listed(5, owned(4))])
+    bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(10 * UNUSED)
     assert bench.informers() == [JOBS_INFORMER]
@@ -53,7 +53,7 @@ async def test_as_long_as_an_appwrapper_with_an_object_lives_its_kind_is_watched
 
 
 async def test_a_list_that_never_came_is_given_up_sooner() -> None:
-    bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 40)
+    bench = WatchingBench(*[Forbidden(403, "Forbidden", "no")] * 40)
     await ensured_in_vain(bench)
     await bench.clock.advance(UNUSED_AND_UNSEEN - 6)
     assert bench.informers() == [JOBS_INFORMER]
@@ -67,7 +67,7 @@ async def test_a_list_that_never_came_is_given_up_sooner() -> None:
 
 async def test_the_watch_of_an_unused_kind_that_is_not_served_ends_sooner() -> None:
     missing = NotFound(404, "Unknown", "the answer is not a Status")
-    bench = Bench([listed(5)], *[missing] * 40)
+    bench = WatchingBench([listed(5)], *[missing] * 40)
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(UNUSED_AND_UNSEEN)
     assert bench.informers() == [JOBS_INFORMER]
@@ -79,7 +79,7 @@ async def test_the_watch_of_an_unused_kind_that_is_not_served_ends_sooner() -> N
 
 
 async def test_a_kind_that_is_not_served_is_watched_no_longer_until_it_is_again() -> None:
-    bench = Bench([listed(5, owned(4))], [listed(5)], [listed(9)])
+    bench = WatchingBench([listed(5, owned(4))], [listed(5)], [listed(9)])
     bench.kube.watches += [WatchFeed(), WatchFeed()]
     await bench.watches.ensure(JOBS)
     await bench.watches.ensure(SERVICES)
@@ -93,7 +93,7 @@ async def test_a_kind_that_is_not_served_is_watched_no_longer_until_it_is_again(
 
 
 async def test_no_informer_outlives_the_part() -> None:
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(JOBS)
     await bench.end()
     assert bench.informers() == []
@@ -101,7 +101,7 @@ async def test_no_informer_outlives_the_part() -> None:
 
 async def test_a_bug_in_an_informer_ends_the_process() -> None:
     """Half a controller is worse than none."""
-    bench = Bench([listed(5)])
+    bench = WatchingBench([listed(5)])
     await bench.watches.ensure(JOBS)
     nameless: Any = {"metadata": {"namespace": "team1", "uid": "u", "resourceVersion": "6"}}
     bench.feed.send("ADDED", nameless)

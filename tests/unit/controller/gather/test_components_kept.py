@@ -8,7 +8,14 @@ from controller.facts.components import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
 from shared.api.objects import JsonObject
 from shared.kube.client import ApiError, NotFound
-from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
+from tests.support.builders.gathering import (
+    NOT_FOUND,
+    RUNNING_PODS,
+    Gathering,
+    appwrapper,
+    facts,
+    job,
+)
 from tests.support.fakes.fake_kube import listed
 
 CONDITION = {"type": "ResourcesDeployed", "status": "True"}
@@ -35,7 +42,7 @@ def going(attempt: str) -> ComponentFacts:
     return found
 
 
-async def presence(bench: Bench) -> Presence:
+async def presence(bench: Gathering) -> Presence:
     observation = await bench.observe()
     (component,) = observation.snapshot.components
     assert component.keep
@@ -44,40 +51,40 @@ async def presence(bench: Bench) -> Presence:
 
 @pytest.mark.parametrize("attempt", ["1", "2"])
 async def test_one_of_an_earlier_attempt_is_there(attempt: str) -> None:
-    bench = Bench(kept("Resuming"), known=facts(attempt=attempt))
+    bench = Gathering(kept("Resuming"), known=facts(attempt=attempt))
     assert await presence(bench) is Presence.PRESENT
     observation = await bench.observe()
     assert [found.keep for found in observation.deployed] == [True]
 
 
 async def test_one_that_only_a_live_read_finds_is_there() -> None:
-    bench = Bench(kept("Resuming"), get=[job(attempt="1")])
+    bench = Gathering(kept("Resuming"), get=[job(attempt="1")])
     assert await presence(bench) is Presence.PRESENT
 
 
 async def test_one_that_is_missing_at_resuming_is_to_be_made() -> None:
-    assert await presence(Bench(kept("Resuming"), get=[NOT_FOUND])) is Presence.PLANNED
+    assert await presence(Gathering(kept("Resuming"), get=[NOT_FOUND])) is Presence.PLANNED
 
 
 async def test_one_that_is_going_at_resuming_is_to_be_made() -> None:
-    assert await presence(Bench(kept("Resuming"), known=going("1"))) is Presence.PLANNED
+    assert await presence(Gathering(kept("Resuming"), known=going("1"))) is Presence.PLANNED
 
 
 async def test_one_that_this_attempt_made_is_missing_like_any_other() -> None:
     made = kept("Resuming")
-    bench = Bench(made, get=[NOT_FOUND, ENDING])
+    bench = Gathering(made, get=[NOT_FOUND, ENDING])
     bench.creations.record_success("u1", 2, 0, "j1")
     assert await presence(bench) is Presence.GONE
 
 
 async def test_one_that_goes_while_it_runs_is_missing() -> None:
-    bench = Bench(kept("Running", "ComponentCreatedSuccessfully"), get=[NOT_FOUND, ENDING])
+    bench = Gathering(kept("Running", "ComponentCreatedSuccessfully"), get=[NOT_FOUND, ENDING])
     assert await presence(bench) is Presence.GONE
 
 
 async def test_pods_are_strays_though_a_kept_component_is_left() -> None:
     item = kept("Running", "ComponentCreatedSuccessfully")
-    observation = await Bench(item, known=facts(attempt="1"), pods=RUNNING_PODS).observe()
+    observation = await Gathering(item, known=facts(attempt="1"), pods=RUNNING_PODS).observe()
     assert observation.snapshot.stray_pods
 
 
@@ -85,7 +92,9 @@ async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
     """Somebody replaced it by force, owner and labels included. It goes with the rest."""
     replaced = job()
     replaced["metadata"]["uid"] = "j2"
-    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS, get=[replaced, ENDING])
+    bench = Gathering(
+        appwrapper("Running"), known=facts(), pods=RUNNING_PODS, get=[replaced, ENDING]
+    )
     assert await bench.presence() is Presence.PRESENT
     bench.watches.set(project_component("batch/Job", replaced))
     observation = await bench.observe()
@@ -96,7 +105,7 @@ async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
 async def test_an_object_is_recognised_by_this_process_create_before_any_read() -> None:
     replaced = job()
     replaced["metadata"]["uid"] = "j2"
-    bench = Bench(appwrapper("Running"), known=facts(), created=True, get=[replaced, ENDING])
+    bench = Gathering(appwrapper("Running"), known=facts(), created=True, get=[replaced, ENDING])
     bench.watches.set(project_component("batch/Job", replaced))
     assert await bench.presence() is Presence.GONE
 
@@ -116,18 +125,18 @@ async def test_a_cached_object_with_another_uid_makes_a_component_missing_only_i
     replaced["metadata"]["uid"] = "j2"
     known = project_component("batch/Job", replaced)
     answers = [answer] if presence is not Presence.GONE else [answer, ENDING]
-    bench = Bench(appwrapper("Running"), known=known, created=True, get=answers)
+    bench = Gathering(appwrapper("Running"), known=known, created=True, get=answers)
     assert await bench.presence() is presence
 
 
 async def test_an_object_that_this_process_created_is_the_component() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(), created=True)
+    bench = Gathering(appwrapper("Running"), known=facts(), created=True)
     bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
 
 async def test_during_a_deletion_every_owned_object_is_deleted() -> None:
-    bench = Bench(appwrapper("Suspending", "DeletingResources"), known=facts())
+    bench = Gathering(appwrapper("Suspending", "DeletingResources"), known=facts())
     bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
@@ -135,6 +144,6 @@ async def test_during_a_deletion_every_owned_object_is_deleted() -> None:
 @pytest.mark.parametrize(("phase", "gone"), [("Suspending", True), ("Terminating", False)])
 async def test_a_proof_passes_over_it_unless_it_goes_too(phase: str, gone: bool) -> None:
     item = kept(phase, "ComponentsCreated", status="True")
-    bench = Bench(item, known=facts(attempt="2"), get=[job(attempt="2")], lists=[[listed(9)]])
+    bench = Gathering(item, known=facts(attempt="2"), get=[job(attempt="2")], lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.components[0].exists) == (gone, True)

@@ -6,7 +6,7 @@ from tests.support.builders.gathering import (
     CREATED,
     NOT_FOUND,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     raw_pod,
@@ -19,13 +19,13 @@ async def test_the_failure_of_a_deleted_component_is_read_from_the_record() -> N
     failed = {"type": "Succeeded", "status": "False", "message": "BackoffLimitExceeded"}
     item["status"]["componentStatus"][0]["conditions"] = [CREATED, failed]
     live = listed(9, *(raw_pod(name, "Running") for name in ("a", "b")))
-    gone = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}], lists=[[live]])
+    gone = Gathering(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}], lists=[[live]])
     component = (await gone.observe()).snapshot.components[0]
     assert (component.presence, component.terminal, component.message) == (
         Presence.GONE,
         Terminal.FAILED,
         "BackoffLimitExceeded",
     )
-    there = Bench(item, known=facts(), pods=RUNNING_PODS)
+    there = Gathering(item, known=facts(), pods=RUNNING_PODS)
     component = (await there.observe()).snapshot.components[0]
     assert (component.terminal, component.failure_recorded) == (None, True)

@@ -16,7 +16,14 @@ from controller.phases.snapshot import Presence
 from shared.api.times import format_precise_time
 from shared.kinds.ray import RAY_CLUSTERS
 from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unauthorized, Unreachable
-from tests.support.builders.gathering import NOW, RUNNING_PODS, Bench, appwrapper, facts, job
+from tests.support.builders.gathering import (
+    NOW,
+    RUNNING_PODS,
+    Gathering,
+    appwrapper,
+    facts,
+    job,
+)
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_kube import listed
 
@@ -27,14 +34,14 @@ DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
 HELD = ("QuotaReserved", "ResourcesDeployed")
 
 
-def unwatched(item: Any, *, pods: Any = RUNNING_PODS, **answers: Any) -> Bench:
+def unwatched(item: Any, *, pods: Any = RUNNING_PODS, **answers: Any) -> Gathering:
     """No list of its Kind ever came."""
-    bench = Bench(item, pods=pods, **answers)
+    bench = Gathering(item, pods=pods, **answers)
     bench.watches.watched = False
     return bench
 
 
-async def move_of(bench: Bench) -> Phase | None:
+async def move_of(bench: Gathering) -> Phase | None:
     observation = await bench.observe()
     actions = decide(observation.snapshot, NOW, observation.config)
     return next((each.phase for each in actions if isinstance(each, MoveTo)), None)
@@ -117,7 +124,7 @@ async def test_objects_of_a_refused_watch_are_read_live() -> None:
     item = appwrapper("Running", *HELD)
     complete: dict[str, Any] = {"conditions": [{"type": "Complete", "status": "True"}]}
     answers: dict[str, Any] = {"get": [NO, job(**complete)], "lists": [[listed(9)]]}
-    bench = Bench(item, known=facts(), pods=RUNNING_PODS, **answers)
+    bench = Gathering(item, known=facts(), pods=RUNNING_PODS, **answers)
     bench.watches.refused = True
     observation = await bench.observe()
     (component,) = observation.snapshot.components
@@ -152,7 +159,7 @@ async def test_its_pods_are_left_to_it_until_it_can_be_deleted() -> None:
 
 @pytest.mark.parametrize("known", [facts(), None], ids=["seen before", "never seen"])
 async def test_a_deletion_that_takes_long_names_it_still(known: Any) -> None:
-    bench = Bench(deleting(PATIENCE), known=known, get=[NO, NO], lists=[[listed(9)]])
+    bench = Gathering(deleting(PATIENCE), known=known, get=[NO, NO], lists=[[listed(9)]])
     bench.watches.watched = known is not None
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))
@@ -172,7 +179,7 @@ async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> Non
     item["status"]["componentStatus"][0].update(deployment)
     template = {"metadata": {"name": "train"}, **deployment}
     item["spec"]["components"] = [{"template": template}]
-    bench = Bench(
+    bench = Gathering(
         item, obstacle="", unserved=("ray.io/RayJob",), lists=[NO, [listed(9)], [listed(9)]]
     )
     bench.served.more = (RAY_CLUSTERS,)

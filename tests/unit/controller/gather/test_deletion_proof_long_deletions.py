@@ -16,7 +16,7 @@ from tests.support.builders.gathering import (
     NOT_FOUND,
     NOW,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     job,
@@ -61,7 +61,7 @@ def gone_pod(name: str, **spec: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("began", "looked"), [(PATIENCE - SECOND, False), (PATIENCE, True)])
 async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: bool) -> None:
-    bench = Bench(
+    bench = Gathering(
         deleting(began), known=facts(), get=[going(), going()], lists=[[listed(9)], [listed(9)]]
     )
     snapshot = (await bench.observe()).snapshot
@@ -73,25 +73,25 @@ async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: b
 async def test_a_pod_that_is_killed_at_the_end_of_the_usual_grace_period_is_not_reported() -> None:
     """`sh` as a container's first process ignores SIGTERM; nothing holds such a deletion up."""
     killed_and_told_of = timedelta(seconds=30 + 10)
-    bench = Bench(deleting(killed_and_told_of), known=facts(), pods=RUNNING_PODS)
+    bench = Gathering(deleting(killed_and_told_of), known=facts(), pods=RUNNING_PODS)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers, bench.methods()) == (False, (), [])
 
 
 async def test_a_stale_cache_entry_delays_nothing() -> None:
     """The watch of a Kind may have ended with it: its DELETED never came."""
-    bench = Bench(deleting(PATIENCE), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
+    bench = Gathering(deleting(PATIENCE), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
 
 
 async def test_an_object_that_a_delete_did_not_find_is_read_at_once() -> None:
-    bench = Bench(deleting(SECOND), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
+    bench = Gathering(deleting(SECOND), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
     bench.deletions.find_absent("u1", "j1")
     assert (await bench.observe()).snapshot.gone
 
 
 async def test_a_delete_that_finds_nothing_is_no_proof() -> None:
-    bench = Bench(deleting(SECOND), known=facts(), get=[job()], lists=[[listed(9)]])
+    bench = Gathering(deleting(SECOND), known=facts(), get=[job()], lists=[[listed(9)]])
     bench.deletions.find_absent("u1", "j1")
     observation = await bench.observe()
     assert not observation.snapshot.gone
@@ -102,7 +102,7 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
     None
 ):
     held = going(finalizers=["foregroundDeletion", "example.com/hold"])
-    bench = Bench(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
+    bench = Gathering(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
     told = ("Job train has the finalizer example.com/hold",)
     for elapsed, reads in ((0 * SECOND, 4), (LOOK_INTO - SECOND, 4), (LOOK_INTO, 8)):
         observation = await bench.gatherer.gather(KEY, NOW + elapsed)
@@ -113,7 +113,7 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
 
 async def test_after_a_clock_was_set_back_it_is_looked_into_again_at_once() -> None:
     item = deleting(PATIENCE + SECOND)
-    bench = Bench(item, known=facts(), get=[going()] * 4, lists=[[listed(9)]] * 4)
+    bench = Gathering(item, known=facts(), get=[going()] * 4, lists=[[listed(9)]] * 4)
     for elapsed, reads in ((0 * SECOND, 4), (-SECOND, 8)):
         await bench.gatherer.gather(KEY, NOW + elapsed)
         assert len(bench.methods()) == reads
@@ -130,7 +130,7 @@ async def test_pods_to_force_are_searched_after_the_grace_period(
     items = [gone_pod("a", nodeName="n7")] * pods
     answers = [going(), *([NotFound(404, "NotFound", "no")] * pods), going()]
     lists = [[listed(9, *items)], *([] if pods else [[listed(9)]])]
-    bench = Bench(deleting(PATIENCE, grace=grace), known=facts(), get=answers, lists=lists)
+    bench = Gathering(deleting(PATIENCE, grace=grace), known=facts(), get=answers, lists=lists)
     observation = await bench.observe()
     assert observation.empty == (
         (Deployed(JOBS, "train", "j1", True, attempt="1"),) if empty else ()
@@ -145,7 +145,7 @@ async def test_forced_pods_are_reported_while_one_exists() -> None:
     answers = [going(), NotFound(404, "NotFound", "no"), going()]
     lists = [[listed(9, gone_pod("a", nodeName="n7"))]]
     item = deleting(PATIENCE, grace="30s")
-    bench = Bench(item, known=facts(), pods=RUNNING_PODS, get=answers, lists=lists)
+    bench = Gathering(item, known=facts(), pods=RUNNING_PODS, get=answers, lists=lists)
     said = ("Pod a on node n7, which no longer exists",)
     for _ in range(2):
         assert (await bench.observe()).snapshot.forced_off == said
@@ -155,7 +155,7 @@ async def test_forced_pods_are_reported_while_one_exists() -> None:
 
 async def test_a_refused_delete_is_named_with_its_message() -> None:
     lists = [[listed(9, raw_pod("a", "Running"))]]
-    bench = Bench(deleting(PATIENCE), known=facts(), get=[job(), job()], lists=lists)
+    bench = Gathering(deleting(PATIENCE), known=facts(), get=[job(), job()], lists=lists)
     bench.deletions.refuse("u1", "j1", 'admission webhook "keep" denied the request')
     bench.deletions.refuse("u1", "a", "no")
     assert (await bench.observe()).snapshot.blockers == (
@@ -167,7 +167,7 @@ async def test_a_refused_delete_is_named_with_its_message() -> None:
 async def test_pods_of_other_owners_are_no_obstacle() -> None:
     foreign = raw_pod("b", "Running")
     foreign["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u2"
-    bench = Bench(
+    bench = Gathering(
         deleting(PATIENCE), known=facts(), get=[going(), going()],
         lists=[[listed(9, foreign)], [listed(9)]],
     )  # fmt: skip
@@ -177,12 +177,12 @@ async def test_pods_of_other_owners_are_no_obstacle() -> None:
 
 
 async def test_an_object_of_the_same_name_and_another_owner_is_no_obstacle() -> None:
-    bench = Bench(deleting(PATIENCE), known=facts(), get=[job(owner="u2")], lists=[[listed(9)]])
+    bench = Gathering(deleting(PATIENCE), known=facts(), get=[job(owner="u2")], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
 
 
 async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() -> None:
-    bench = Bench(deleting(PATIENCE), unserved=("batch/Job",), lists=[[listed(9)]])
+    bench = Gathering(deleting(PATIENCE), unserved=("batch/Job",), lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (
         False,
@@ -192,7 +192,7 @@ async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() 
 
 async def test_once_none_can_exist_it_is_gone() -> None:
     item = deleting(SECOND)
-    bench = Bench(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle="")
+    bench = Gathering(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle="")
     assert (await bench.observe()).snapshot.gone
 
 
@@ -204,13 +204,13 @@ async def test_objects_of_a_kind_that_is_not_served_must_be_proved_gone(
     item = deleting(SECOND)
     announced = [{"type": "ResourcesDeployed", "status": "Unknown"}]
     item["status"]["componentStatus"][0]["conditions"] = announced
-    bench = Bench(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle=obstacle)
+    bench = Gathering(item, unserved=("batch/Job",), lists=[[listed(9)]], obstacle=obstacle)
     assert (await bench.observe()).snapshot.gone is gone
 
 
 async def test_an_answer_that_is_no_list_is_no_proof() -> None:
     page = replace(listed(9), resource_version="")
-    bench = Bench(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[page]])
+    bench = Gathering(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[page]])
     with pytest.raises(Exception, match="no list"):
         await bench.observe()
 
@@ -222,20 +222,20 @@ async def test_a_read_that_fails_is_neither_a_proof_nor_an_explanation(call: int
     lists: list[Any] = [[listed(9)], [listed(9)]]
     target, index = ((get, 0), (lists, 0), (get, 1), (lists, 1))[call]
     target[index] = away
-    bench = Bench(deleting(PATIENCE), known=facts(), get=get, lists=lists)
+    bench = Gathering(deleting(PATIENCE), known=facts(), get=get, lists=lists)
     with pytest.raises(Unreachable):
         await bench.observe()
 
 
 async def test_the_memory_of_a_deletion_ends_with_the_proof() -> None:
-    bench = Bench(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[listed(9)]])
+    bench = Gathering(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[listed(9)]])
     bench.deletions.refuse("u1", "j1", "no")
     assert (await bench.observe()).snapshot.gone
     assert bench.deletions.refusal("u1", "j1") == ""
 
 
 async def test_pods_are_deployed_as_pods() -> None:
-    bench = Bench(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
+    bench = Gathering(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
     observation = await bench.observe()
     leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
     assert observation.pods == (Deployed(PODS, "a", "a", True, attempt="1", leaves=leaves),)

@@ -12,7 +12,7 @@ from tests.support.builders.gathering import (
     NOT_FOUND,
     NOW,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     of_kind,
@@ -31,10 +31,10 @@ def interrupted(*ready: str, **recorded: Any) -> dict[str, Any]:
     return item
 
 
-def gone_for(item: dict[str, Any], looks: int, *pods: Any, **known: Any) -> Bench:
+def gone_for(item: dict[str, Any], looks: int, *pods: Any, **known: Any) -> Gathering:
     """Every look finds nothing, save that the lists have these pods, in order."""
     lists = [[listed(9, *found)] for found in pods] or [[listed(9)]] * looks
-    return Bench(item, get=[NOT_FOUND] * 2 * looks, lists=lists, **known)
+    return Gathering(item, get=[NOT_FOUND] * 2 * looks, lists=lists, **known)
 
 
 async def test_after_an_interrupted_create_absence_must_last() -> None:
@@ -89,7 +89,7 @@ async def test_a_clock_that_is_set_to_the_past_prolongs_the_wait_once() -> None:
     ids=["its pods ran", "a pod makes no pods", "without pods", "never created"],
 )
 async def test_without_pods_no_wait_is_needed(item: dict[str, Any]) -> None:
-    bench = Bench(item, get=[NOT_FOUND] * 2, lists=[[listed(9)]], obstacle="")
+    bench = Gathering(item, get=[NOT_FOUND] * 2, lists=[[listed(9)]], obstacle="")
     assert (await bench.observe()).snapshot.gone
 
 
@@ -117,11 +117,11 @@ async def test_a_failed_status_write_does_not_restart_the_wait(
 # All pods of a Deployment were ready once. What becomes of it is for others to say.
 
 
-def gone_deployment(*lists: Any, deleting: bool | None, attempt: str = "1") -> Bench:
+def gone_deployment(*lists: Any, deleting: bool | None, attempt: str = "1") -> Gathering:
     """No look finds it, or pods. A watch saw it last `deleting` or not, or (None) never."""
     item = of_kind(interrupted("PodsReady"), apiVersion="apps/v1", kind="Deployment")
     looks = [each for found in lists for each in ([listed(9, *found)], [listed(9)])]
-    bench = Bench(item, get=[NOT_FOUND] * len(lists), lists=looks)
+    bench = Gathering(item, get=[NOT_FOUND] * len(lists), lists=looks)
     bench.served.more = bench.watches.more = (DEPLOYMENTS,)
     if deleting is not None:
         last = replace(facts(attempt=attempt), deleting=deleting)
@@ -129,7 +129,7 @@ def gone_deployment(*lists: Any, deleting: bool | None, attempt: str = "1") -> B
     return bench
 
 
-async def waits(bench: Bench, elapsed: float) -> timedelta | None:
+async def waits(bench: Gathering, elapsed: float) -> timedelta | None:
     """For how long it goes on doubting; None where all is proved to be gone."""
     observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
     assert observation is not None
@@ -162,7 +162,7 @@ async def test_after_an_observed_deletion_no_wait_is_needed(
 
 
 async def test_a_job_holds_its_pods_until_it_knows() -> None:
-    bench = Bench(interrupted("PodsReady"), get=[NOT_FOUND], lists=[[listed(9)]])
+    bench = Gathering(interrupted("PodsReady"), get=[NOT_FOUND], lists=[[listed(9)]])
     bench.memory.of("u1").deleted["batch/Job", "train"] = facts()
     assert await waits(bench, 0) is None
 

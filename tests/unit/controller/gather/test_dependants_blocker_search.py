@@ -20,7 +20,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import NotFound
-from tests.support.builders.gathering import NOW, Served, Unserved, appwrapper
+from tests.support.builders.gathering import NOW, FakeDiscovery, Unserved, appwrapper
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
@@ -44,7 +44,7 @@ def going(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def search(client: Any) -> BlockerSearch:
-    served: Any = Served()
+    served: Any = FakeDiscovery()
     return BlockerSearch(client, served, Unserved(client, FakeClock(), ""), Memory().deletions)
 
 

@@ -21,7 +21,7 @@ from shared.kube.client import (
     Unauthorized,
     Unreachable,
 )
-from tests.support.builders.gathering import Served, Unserved, facts
+from tests.support.builders.gathering import FakeDiscovery, Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -47,11 +47,11 @@ def maker(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "uid": f"uid-{name}", **metadata}, "spec": spec}
 
 
-class Bench:
+class MakersBench:
     def __init__(self, *lists: Any, obstacle: str = "") -> None:
         self.kube = FakeKube(lists=list(lists))
         kube: Any = self.kube
-        self.served = Served()
+        self.served = FakeDiscovery()
         self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
         served: Any = self.served
         self.makers = LeftMakers(kube, served, Unserved(kube, FakeClock(), obstacle))
@@ -101,7 +101,7 @@ RAY_JOB = ("ray.io/v1", "RayJob")
 async def test_makers_are_searched_among_these_kinds(
     kind: tuple[str, str], asked: list[Any]
 ) -> None:
-    bench = Bench(*[[listed(9)]] * len(asked))
+    bench = MakersBench(*[[listed(9)]] * len(asked))
     assert await bench.find(kind) == ()
     assert bench.asked() == asked
 
@@ -109,7 +109,7 @@ async def test_makers_are_searched_among_these_kinds(
 async def test_those_that_make_our_pods_and_no_others() -> None:
     mine, other = maker("a", template("u1")), maker("b", template("u2"))
     going = maker("c", template("u1"), deletionTimestamp="now")
-    bench = Bench([listed(9, mine, other), listed(9, going, maker("d", {}))])
+    bench = MakersBench([listed(9, mine, other), listed(9, going, maker("d", {}))])
     assert await bench.find(DEPLOYMENT) == (
         Deployed(REPLICA_SETS, "a", "uid-a", False),
         Deployed(REPLICA_SETS, "c", "uid-c", True),
@@ -119,7 +119,7 @@ async def test_those_that_make_our_pods_and_no_others() -> None:
 async def test_they_are_of_the_attempt_of_the_pods_that_they_create() -> None:
     pods = template("u1")
     pods["template"]["metadata"]["labels"]["workload.codeflare.dev/attempt"] = "2"
-    bench = Bench([listed(9, maker("a", pods))])
+    bench = MakersBench([listed(9, maker("a", pods))])
     assert await bench.find(DEPLOYMENT) == (
         Deployed(REPLICA_SETS, "a", "uid-a", False, attempt="2"),
     )
@@ -128,19 +128,19 @@ async def test_they_are_of_the_attempt_of_the_pods_that_they_create() -> None:
 async def test_a_ray_cluster_makes_pods_of_several_templates() -> None:
     head = maker("a", {"headGroupSpec": template("u1")})
     workers = maker("b", {"headGroupSpec": template("u2"), "workerGroupSpecs": [template("u1")]})
-    bench = Bench([listed(9, head, workers)], [listed(9)])
+    bench = MakersBench([listed(9, head, workers)], [listed(9)])
     assert [each.name for each in await bench.find(RAY_JOB)] == ["a", "b"]
 
 
 async def test_each_once() -> None:
     found = [listed(9, maker("a", template("u1")))]
-    assert len(await Bench(found, found).find(DEPLOYMENT, DEPLOYMENT)) == 1
+    assert len(await MakersBench(found, found).find(DEPLOYMENT, DEPLOYMENT)) == 1
 
 
 async def test_existing_or_unnamed_components_have_no_orphaned_makers() -> None:
-    assert await Bench().find(DEPLOYMENT, facts=facts()) == ()
+    assert await MakersBench().find(DEPLOYMENT, facts=facts()) == ()
     nameless = Component(name="", kind="?", presence=Presence.PLANNED)
-    assert await Bench().find(DEPLOYMENT, component=nameless) == ()
+    assert await MakersBench().find(DEPLOYMENT, component=nameless) == ()
 
 
 NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
@@ -153,14 +153,14 @@ NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
 async def test_makers_of_an_unserved_kind_are_gone_only_if_there_can_be_none(
     obstacle: str, unproved: tuple[str, ...]
 ) -> None:
-    bench = Bench([listed(9)], obstacle=obstacle)
+    bench = MakersBench([listed(9)], obstacle=obstacle)
     bench.served.hidden = {"ray.io/RayCluster"}
     assert await bench.look(RAY_JOB) == ((), unproved)
 
 
 async def test_makers_are_listed_in_the_version_that_is_served() -> None:
     older = Resource("ray.io", "v1alpha1", "rayclusters", "RayCluster")
-    bench = Bench([listed(9, maker("a", {"headGroupSpec": template("u1")}))], [listed(9)])
+    bench = MakersBench([listed(9, maker("a", {"headGroupSpec": template("u1")}))], [listed(9)])
     bench.served.more = (older,)
     assert await bench.find(RAY_JOB) == (Deployed(older, "a", "uid-a", False),)
 
@@ -176,7 +176,7 @@ async def test_makers_are_listed_in_the_version_that_is_served() -> None:
 )
 async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) -> None:
     with pytest.raises((Unreachable, ApiError)):
-        await Bench(answer, obstacle="it is changing").find(DEPLOYMENT)
+        await MakersBench(answer, obstacle="it is changing").find(DEPLOYMENT)
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,11 @@ async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) ->
     ],
 )
 async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None:
-    bench = Bench(answer, obstacle="it is changing")
+    bench = MakersBench(answer, obstacle="it is changing")
     assert await bench.look(DEPLOYMENT) == ((), (f"replicasets cannot be listed: {why}",))
     assert bench.served.forgotten == ([REPLICA_SETS.gvk] if answer is NOT_SERVED else [])
 
 
 async def test_makers_of_an_unreadable_component_are_not_searched() -> None:
     hidden = Component(name="train", kind="?", presence=Presence.UNKNOWN, unreadable="403")
-    assert await Bench().find(DEPLOYMENT, component=hidden) == ()
+    assert await MakersBench().find(DEPLOYMENT, component=hidden) == ()

@@ -31,7 +31,7 @@ def appwrapper(attempt: int = 2, **metadata: str) -> AppWrapper:
     return AppWrapper({"metadata": named, "spec": {}, "status": {"attempt": attempt}})
 
 
-class Bench:
+class StoresBench:
     """A store on this machine, with everything around it."""
 
     def __init__(self, root: Path, **config: Any) -> None:
@@ -93,7 +93,7 @@ class Held:
 
 
 async def test_the_records_of_the_attempt_are_read_once(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     bench.put("error-w-0.pb", encode(RECORD))
     bench.put("error.pb", encode(replace(RECORD, worker="")))
     bench.put("error-w-0.pb", encode(replace(RECORD, code="old")), attempt=1)
@@ -113,7 +113,7 @@ async def test_the_records_of_the_attempt_are_read_once(tmp_path: Path) -> None:
 
 
 async def test_the_records_of_the_next_attempt_are_read_again(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     bench.put("error-w-0.pb", encode(RECORD))
     stores = bench.stores()
     await bench.read(stores)
@@ -121,7 +121,7 @@ async def test_the_records_of_the_next_attempt_are_read_again(tmp_path: Path) ->
 
 
 async def test_forgotten_records_are_read_again(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     stores = bench.stores()
     assert await bench.read(stores) == StoreRead()
     stores.forget("u1", KEY)
@@ -133,7 +133,7 @@ async def test_forgotten_records_are_read_again(tmp_path: Path) -> None:
 async def test_bad_files_are_skipped_and_the_next_one_counts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path, max_file_bytes=1000)
+    bench = StoresBench(tmp_path, max_file_bytes=1000)
     content = encode(RECORD)
     bench.put("error-0.pb", b"")
     bench.put("error-1.pb", content[:-1])
@@ -169,7 +169,7 @@ async def test_bad_files_are_skipped_and_the_next_one_counts(
 
 async def test_a_file_of_just_the_largest_size_counts(tmp_path: Path) -> None:
     content = encode(RECORD)
-    bench = Bench(tmp_path, max_file_bytes=len(content))
+    bench = StoresBench(tmp_path, max_file_bytes=len(content))
     bench.put("error-0.pb", content)
     bench.put("error-1.pb", content + b"\0")
     read = await bench.read(bench.stores())
@@ -177,7 +177,7 @@ async def test_a_file_of_just_the_largest_size_counts(tmp_path: Path) -> None:
 
 
 async def test_no_more_files_are_read_than_configured(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, max_files=2)
+    bench = StoresBench(tmp_path, max_files=2)
     for number in range(7):
         bench.put(f"error-{number}.pb", b"")
     bench.put("error-1.pb", encode(RECORD))
@@ -189,7 +189,7 @@ async def test_no_more_files_are_read_than_configured(tmp_path: Path) -> None:
 
 
 async def test_an_event_names_some_of_many(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     for number in range(7):
         bench.put(f"error-{number}{'x' * 100}.pb", b"")
     await bench.read(bench.stores())
@@ -199,7 +199,7 @@ async def test_an_event_names_some_of_many(tmp_path: Path) -> None:
 
 
 async def test_long_texts_are_shortened(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     long = replace(
         RECORD, message="a" * 1024 + "b" * 9000 + "c" * 3072, code="d" * 999, worker="w" * 999
     )
@@ -212,7 +212,7 @@ async def test_long_texts_are_shortened(tmp_path: Path) -> None:
 async def test_a_store_without_an_answer_is_given_up_in_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path, read_timeout=timedelta(milliseconds=10))
+    bench = StoresBench(tmp_path, read_timeout=timedelta(milliseconds=10))
     held = Held()
     stores = bench.stores(lambda _: held)
     with caplog.at_level(logging.WARNING):
@@ -231,7 +231,7 @@ async def test_a_store_without_an_answer_is_given_up_in_time(
 async def test_a_store_that_fails_is_a_problem_and_no_secret_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     words = "403 for https://key:secret@host/b?X-Amz-Signature=abc\nsee <Error>" + "x" * 9999
     held = Held(PermissionError(words))
     held.answers.set()
@@ -248,7 +248,7 @@ async def test_a_store_that_fails_is_a_problem_and_no_secret_is_logged(
 
 
 async def test_a_volume_that_is_not_mounted_is_a_problem(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "elsewhere")
+    bench = StoresBench(tmp_path / "elsewhere")
     read = await bench.read(bench.stores())
     assert read.problem == "error store team cannot be read (FileNotFoundError)"
 
@@ -258,7 +258,7 @@ async def test_a_volume_that_is_not_mounted_is_a_problem(tmp_path: Path) -> None
 )
 async def test_no_name_leads_elsewhere(tmp_path: Path, metadata: dict[str, str]) -> None:
     """The API server refuses such names; nothing relies on it."""
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     stores = bench.stores(lambda _: Held(AssertionError("it was searched")))
     item = appwrapper(2, **metadata)
     assert stores.look(item, "team") is None
@@ -270,7 +270,7 @@ async def test_no_name_leads_elsewhere(tmp_path: Path, metadata: dict[str, str])
 async def test_one_store_that_hangs_holds_up_no_loop_and_ends_with_its_appwrapper(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path)
+    bench = StoresBench(tmp_path)
     held = Held()
     stores = bench.stores(lambda _: held)
     assert stores.look(appwrapper(), "team") is None

@@ -12,7 +12,14 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.names import ANNOTATION_PREFIX
 from shared.config.configuration import AppWrapperConfig
 from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
-from tests.support.builders.gathering import KEY, NOW, RUNNING_PODS, Bench, appwrapper, facts
+from tests.support.builders.gathering import (
+    KEY,
+    NOW,
+    RUNNING_PODS,
+    Gathering,
+    appwrapper,
+    facts,
+)
 from tests.support.builders.remembered_pods import pod
 from worker.record import ErrorRecord
 
@@ -56,8 +63,8 @@ def waiting(item: Any) -> Any:
     return item
 
 
-def bench(item: Any, stores: Stores, pods: tuple[Pod, ...] = RUNNING_PODS) -> Bench:
-    return Bench(item, known=facts(), pods=pods, behaviour=CONFIG, stores=stores)
+def bench(item: Any, stores: Stores, pods: tuple[Pod, ...] = RUNNING_PODS) -> Gathering:
+    return Gathering(item, known=facts(), pods=pods, behaviour=CONFIG, stores=stores)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.builders.gathering import (
     NOT_FOUND,
     NOW,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     of_kind,
@@ -51,12 +51,14 @@ def owner_of(uid: str, *above: dict[str, Any]) -> dict[str, Any]:
 THEIRS = reference(PYTORCH_JOBS, "theirs", "p9")
 
 
-def bench(*pods: dict[str, Any], phase: str = "Running", kind: str = "", **scripted: Any) -> Bench:
+def bench(
+    *pods: dict[str, Any], phase: str = "Running", kind: str = "", **scripted: Any
+) -> Gathering:
     item = appwrapper(phase, "QuotaReserved", "ResourcesDeployed")
     if kind:
         item = of_kind(item, kind=kind, apiVersion="jobset.x-k8s.io/v1alpha2")
     extra: tuple[Pod, ...] = tuple(map(project_pod, pods))
-    found = Bench(item, known=facts(), pods=(*RUNNING_PODS, *extra), **scripted)
+    found = Gathering(item, known=facts(), pods=(*RUNNING_PODS, *extra), **scripted)
     found.served.more = found.watches.more = (PYTORCH_JOBS, JOB_SETS)
     return found
 
@@ -92,7 +94,7 @@ async def test_a_succeeded_pod_of_another_owners_job_is_not_counted_after_its_de
     page = listed(9, raw_pod("a", "Running"))
     scripted: dict[str, Any] = {"get": [owner_of("p9")], "lists": [[page]]}
     item = appwrapper("Running", "QuotaReserved", "ResourcesDeployed")
-    one = Bench(item, known=facts(), pods=RUNNING_PODS[:1], **scripted)
+    one = Gathering(item, known=facts(), pods=RUNNING_PODS[:1], **scripted)
     one.served.more = (PYTORCH_JOBS,)
     one.memory.sightings.see_success(project_pod(copied("theirs-0", THEIRS, "Succeeded")))
     for live in (False, True):
@@ -180,7 +182,7 @@ async def test_chains_that_go_round_prove_nothing() -> None:
 async def test_the_proof_takes_every_labelled_pod_and_deletes_only_its_own() -> None:
     theirs = copied("theirs-0", THEIRS, "Running")
     item = appwrapper("Suspending", "QuotaReserved", "ResourcesDeployed", "DeletingResources")
-    one = Bench(
+    one = Gathering(
         item,
         get=[NOT_FOUND, owner_of("p9")],
         lists=[[listed(9, theirs, raw_pod("a", "Running"))]],

@@ -8,7 +8,7 @@ import pytest
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.times import format_time, parse_time
-from tests.support.builders.gathering import NOW, Bench, appwrapper
+from tests.support.builders.gathering import NOW, Gathering, appwrapper
 
 QUEUE = {"labels": {"kueue.x-k8s.io/queue-name": "q"}}
 NOTHING = Queueing(workload=False)
@@ -54,7 +54,7 @@ def waiting(reason: str = "Suspended", **changes: Any) -> Any:
 @pytest.mark.parametrize("found", [None, WAITS_LONG])
 async def test_the_watch_reports_the_waiting_reason(reason: str, found: Queueing | None) -> None:
     queues = Queues(found)
-    bench = Bench(waiting(reason), queues=queues)
+    bench = Gathering(waiting(reason), queues=queues)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.queueing, snapshot.waits_since) == (found, parse_time(SINCE))
     assert queues.asked == [("train", "some queue is missing" * (reason == "QueueUnusable"))]
@@ -69,7 +69,7 @@ async def test_kueues_configuration_is_read_once_a_workload_is_missing(
     timers: Any, why: str | None, certain: bool
 ) -> None:
     queues = Queues(NOTHING, why)
-    snapshot = (await Bench(waiting(timers=timers), queues=queues).observe()).snapshot
+    snapshot = (await Gathering(waiting(timers=timers), queues=queues).observe()).snapshot
     assert snapshot.queueing == replace(NOTHING, unmanaged=why, certain=certain)
     assert queues.asked == [("train", ""), "team1"]
 
@@ -77,7 +77,7 @@ async def test_kueues_configuration_is_read_once_a_workload_is_missing(
 async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:
     queues = Queues(NOTHING)
     item = appwrapper("Suspended", metadata=QUEUE, spec={"suspend": False})
-    snapshot = (await Bench(item, queues=queues).observe()).snapshot
+    snapshot = (await Gathering(item, queues=queues).observe()).snapshot
     assert snapshot.queueing == replace(NOTHING, unmanaged="it is not selected", certain=True)
 
 
@@ -90,5 +90,5 @@ async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:
 )
 async def test_an_appwrapper_without_queue_is_not_read(item: Any) -> None:
     queues = Queues(NOTHING)
-    snapshot = (await Bench(item, queues=queues).observe()).snapshot
+    snapshot = (await Gathering(item, queues=queues).observe()).snapshot
     assert (snapshot.queueing, queues.asked) == (None, [])

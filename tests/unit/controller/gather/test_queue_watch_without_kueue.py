@@ -7,7 +7,7 @@ import pytest
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.objects import GroupVersionKind
-from tests.support.builders.gathering import TEMPLATE, Bench, appwrapper
+from tests.support.builders.gathering import TEMPLATE, Gathering, appwrapper
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
 
@@ -20,7 +20,7 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
     obstacle: str, queued: bool
 ) -> None:
     item = appwrapper("Suspended", metadata={"labels": QUEUE, "finalizers": []})
-    bench = Bench(item, obstacle=obstacle)
+    bench = Gathering(item, obstacle=obstacle)
     assert (await bench.observe()).snapshot == Snapshot(phase=Phase.SUSPENDED, queued=queued)
     assert bench.unserved.asked == [GroupVersionKind("kueue.x-k8s.io", "v1beta2", "Workload")]
 
@@ -37,6 +37,6 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
 async def test_kueue_is_searched_only_if_its_absence_matters(
     phase: str, labels: dict[str, str], spec: dict[str, Any]
 ) -> None:
-    bench = Bench(appwrapper(phase, metadata={"labels": labels}, spec=spec), obstacle="")
+    bench = Gathering(appwrapper(phase, metadata={"labels": labels}, spec=spec), obstacle="")
     assert (await bench.observe()).snapshot.queued == bool(labels)
     assert bench.unserved.asked == []

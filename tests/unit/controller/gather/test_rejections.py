@@ -10,7 +10,7 @@ from shared.api.conditions import Terminal
 from shared.api.objects import EVENTS
 from shared.kinds.ray import RAY_CLUSTERS
 from shared.kube.client import Forbidden
-from tests.support.builders.gathering import Bench, appwrapper, job, of_kind
+from tests.support.builders.gathering import Gathering, appwrapper, job, of_kind
 from tests.support.fakes.fake_kube import listed
 
 INVALID = "The RayCluster spec is invalid team1/train: headGroupSpec should have a container"
@@ -22,17 +22,17 @@ def event(
     return {"type": kind, "reason": reason, "message": message}
 
 
-def running(*lists: Any, began: str = "2025-12-31T23:59:55Z", **status: Any) -> Bench:
+def running(*lists: Any, began: str = "2025-12-31T23:59:55Z", **status: Any) -> Gathering:
     admission = {"began": began, "phase": "Running", "attempt": 1, "resettingCount": 0}
     timers = {"admission": admission, "warmup": admission}
     item = of_kind(appwrapper("Running", timers=timers), kind="RayCluster", apiVersion="ray.io/v1")
     known = project_component("ray.io/RayCluster", job(**status))
-    bench = Bench(item, known=known, lists=list(lists))
+    bench = Gathering(item, known=known, lists=list(lists))
     bench.served.more = bench.watches.more = (RAY_CLUSTERS,)
     return bench
 
 
-async def seen(bench: Bench) -> Component:
+async def seen(bench: Gathering) -> Component:
     return (await bench.observe()).snapshot.components[0]
 
 

@@ -34,7 +34,7 @@ from tests.support.builders.gathering import (
     NOW,
     RUNNING_PODS,
     TEMPLATE,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     job,
@@ -48,7 +48,7 @@ from tests.support.fakes.fake_kube import listed
     "item", [None, appwrapper("Running", spec={"managedBy": "kueue.x-k8s.io/multikueue"})]
 )
 async def test_no_component_and_no_pod_exists(item: Any) -> None:
-    bench = Bench(item)
+    bench = Gathering(item)
     assert await bench.gatherer.gather(KEY, NOW) is None
     assert bench.methods() == []
 
@@ -59,7 +59,7 @@ async def test_a_waiting_appwrapper_costs_nothing() -> None:
         spec={"suspend": True},
         metadata={"labels": {"kueue.x-k8s.io/queue-name": "q"}, "finalizers": []},
     )
-    bench = Bench(item)
+    bench = Gathering(item)
     assert (await bench.observe()).snapshot == Snapshot(
         phase=Phase.SUSPENDED, suspend=True, queued=True
     )
@@ -67,7 +67,7 @@ async def test_a_waiting_appwrapper_costs_nothing() -> None:
 
 
 async def test_everything_from_caches() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", "QuotaReserved", resettingCount=1), known=facts(), pods=RUNNING_PODS
     )
     observation = await bench.observe()
@@ -98,15 +98,15 @@ async def test_everything_from_caches() -> None:
 
 
 async def test_an_unwatched_component_is_read_again() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
     assert (await bench.observe()).look_again is None
     bench.watches.watched = False
     assert (await bench.observe()).look_again == timedelta(seconds=30)
     stripped = job()
     stripped["metadata"]["labels"].pop("workload.codeflare.dev/appwrapper")
-    unlabelled = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[stripped])
+    unlabelled = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[stripped])
     assert (await unlabelled.observe()).look_again == timedelta(seconds=30)
-    kept_for_its_logs = Bench(appwrapper("Succeeded", "ResourcesDeployed"), known=facts())
+    kept_for_its_logs = Gathering(appwrapper("Succeeded", "ResourcesDeployed"), known=facts())
     kept_for_its_logs.watches.watched = False
     assert (await kept_for_its_logs.observe()).look_again is None
 
@@ -121,14 +121,14 @@ async def test_an_unwatched_component_is_read_again() -> None:
 )
 async def test_pod_set_infos(infos: Any, expected: PodSetInfos) -> None:
     components = [{"template": TEMPLATE, "podSetInfos": infos}]
-    bench = Bench(appwrapper("Suspended", spec={"components": components}))
+    bench = Gathering(appwrapper("Suspended", spec={"components": components}))
     assert (await bench.observe()).snapshot.pod_set_infos is expected
 
 
 async def test_who_asks_for_live_pods_gets_them() -> None:
     failed = tuple(replace(pod, phase="Failed") for pod in RUNNING_PODS)
     live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
-    bench = Bench(appwrapper("Running"), known=facts(), pods=failed, lists=[[live]])
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=failed, lists=[[live]])
     assert (await bench.observe()).snapshot.pods.failed == 2
     observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
     assert observation is not None
@@ -139,7 +139,7 @@ async def test_by_when_a_component_should_have_gone() -> None:
     item = job()
     item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:05Z"
     leaving = project_component("batch/Job", item)
-    observation = await Bench(appwrapper("Running"), known=leaving, pods=RUNNING_PODS).observe()
+    observation = await Gathering(appwrapper("Running"), known=leaving, pods=RUNNING_PODS).observe()
     (component,) = observation.snapshot.components
     assert (component.presence, component.leaves) == (
         Presence.DELETING,
@@ -148,7 +148,7 @@ async def test_by_when_a_component_should_have_gone() -> None:
 
 
 async def test_absence_from_a_cache_is_no_proof() -> None:
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[job()])
+    bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[job()])
     assert await bench.presence() is Presence.PRESENT
     assert bench.watches.observed == [job()]
 
@@ -156,21 +156,21 @@ async def test_absence_from_a_cache_is_no_proof() -> None:
 @pytest.mark.parametrize("answer", [NOT_FOUND, job(owner="u2")], ids=["404", "another's"])
 async def test_a_live_read_is(answer: Any) -> None:
     namespace = {"metadata": {"name": "team1"}}
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[answer, namespace])
+    bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[answer, namespace])
     assert await bench.presence() is Presence.GONE
 
 
 async def test_an_error_is_never_absence() -> None:
-    bench = Bench(appwrapper("Running"), get=[Unreachable("timed out")])
+    bench = Gathering(appwrapper("Running"), get=[Unreachable("timed out")])
     with pytest.raises(Unreachable):
         await bench.observe()
 
 
 async def test_a_component_created_by_this_process_is_missed_before_status_records_it() -> None:
     item = appwrapper("Resuming", created=False)
-    assert await Bench(item).presence() is Presence.PLANNED
+    assert await Gathering(item).presence() is Presence.PLANNED
     namespace = {"metadata": {"name": "team1"}}
-    bench = Bench(item, created=True, get=[NOT_FOUND, namespace])
+    bench = Gathering(item, created=True, get=[NOT_FOUND, namespace])
     assert await bench.presence() is Presence.GONE
 
 
@@ -180,12 +180,12 @@ async def test_a_component_created_by_this_process_is_missed_before_status_recor
     ids=["of this attempt", "made by the Go operator", "of another attempt"],
 )
 async def test_attempts(attempt: str, expected: Presence) -> None:
-    bench = Bench(appwrapper("Resuming", created=False), known=facts(attempt=attempt))
+    bench = Gathering(appwrapper("Resuming", created=False), known=facts(attempt=attempt))
     assert await bench.presence() is expected
 
 
 async def test_how_it_ended_is_read_from_its_last_state() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"),
         last=facts(**COMPLETE),
         pods=RUNNING_PODS,
@@ -201,7 +201,7 @@ async def test_how_it_ended_is_read_from_the_record() -> None:
     ended = {"type": "Succeeded", "status": "True"}
     item["status"]["componentStatus"][0]["conditions"] = [CREATED, ended]
     gone = [NOT_FOUND, {"metadata": {}}]
-    bench = Bench(item, pods=RUNNING_PODS, get=gone, lists=[[listed(9)]])
+    bench = Gathering(item, pods=RUNNING_PODS, get=gone, lists=[[listed(9)]])
     component = (await bench.observe()).snapshot.components[0]
     assert (component.terminal, component.end_recorded) == (Terminal.SUCCEEDED, True)
 
@@ -214,13 +214,13 @@ async def test_how_it_ended_is_read_from_the_record() -> None:
     ],
 )
 async def test_the_end_of_a_namespace(answer: Any, ending: bool) -> None:
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, answer])
+    bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, answer])
     assert (await bench.observe()).snapshot.namespace_ending is ending
 
 
 async def test_whether_a_namespace_ends_is_never_guessed() -> None:
     no = Forbidden(403, "Forbidden", "no")
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, no])
+    bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, no])
     with pytest.raises(Forbidden):
         await bench.observe()
 
@@ -228,7 +228,7 @@ async def test_whether_a_namespace_ends_is_never_guessed() -> None:
 async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
     """The pod watch may lag behind the Job's; the quota must not go back meanwhile."""
     live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
     )
     assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
@@ -250,7 +250,7 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
     failed["status"]["containerStatuses"] = [{"state": {"terminated": {"exitCode": 42}}}]
     codes = "42" if listed_codes == "terminalExitCodes" else "1"
     annotations = {f"workload.codeflare.dev.appwrapper/{listed_codes}": codes}
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", metadata={"annotations": annotations}),
         known=facts(**FAILED),
         pods=RUNNING_PODS,
@@ -270,7 +270,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     """Its pods may be deleted before the AppWrapper is."""
     ending = {"metadata": {"deletionTimestamp": "now"}}
     live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"),
         known=facts(**FAILED),
         pods=RUNNING_PODS,
@@ -288,7 +288,7 @@ async def test_a_pod_with_a_copied_name_label_is_not_counted() -> None:
     foreign["metadata"]["ownerReferences"][0]["uid"] = "their-job"
     pods = (*ENDED_PODS, project_pod(foreign))
     live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Succeeded"), foreign)
-    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=pods, lists=[[live]])
+    bench = Gathering(appwrapper("Running"), known=facts(**COMPLETE), pods=pods, lists=[[live]])
     observation = await bench.observe()
     assert has_succeeded(observation.snapshot)
     assert [pod.name for pod in observation.pods] == ["a", "b"]
@@ -302,13 +302,14 @@ async def test_under_the_go_operator_pods_of_a_replica_set_count() -> None:
         item["metadata"]["ownerReferences"][0]["uid"] = "replica-set"
         pods.append(project_pod(item))
     for attempt, known in ((0, facts(attempt="")), (1, facts(attempt=""))):
-        bench = Bench(appwrapper("Running", attempt=attempt), known=known, pods=tuple(pods))
+        bench = Gathering(appwrapper("Running", attempt=attempt), known=known, pods=tuple(pods))
         assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=2)
 
 
 async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
-    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[live]])
+    known = facts(**COMPLETE)
+    bench = Gathering(appwrapper("Running"), known=known, pods=RUNNING_PODS, lists=[[live]])
     observation = await bench.observe()
     assert observation.stragglers == (Deployed(PODS, "b", "b", False, attempt="1"),)
     assert observation.outlived == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
@@ -318,7 +319,7 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
 async def test_helpers_are_marked_by_their_annotation() -> None:
     annotations = {"workload.codeflare.dev.appwrapper/helper": "true"}
     components = [{"template": TEMPLATE, "annotations": annotations}]
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", spec={"components": components}), known=facts(), pods=RUNNING_PODS
     )
     observation = await bench.observe()
@@ -337,17 +338,17 @@ async def test_timers_of_another_moment_are_missing() -> None:
         }
     }
     item = appwrapper("Running", timers=stored)
-    bench = Bench(item, known=facts(), pods=RUNNING_PODS)
+    bench = Gathering(item, known=facts(), pods=RUNNING_PODS)
     began = NOW - timedelta(minutes=1)
     assert (await bench.observe()).snapshot.timers == Timers(failure=began)
-    other = Bench(appwrapper("Failed", timers=stored), known=facts(), pods=RUNNING_PODS)
+    other = Gathering(appwrapper("Failed", timers=stored), known=facts(), pods=RUNNING_PODS)
     assert (await other.observe()).snapshot.timers == Timers()
 
 
 async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
     item = appwrapper("Succeeded")
     item["status"]["conditions"] = [{**CREATED, "lastTransitionTime": "2025-12-31T00:00:00Z"}]
-    bench = Bench(item, known=facts(**COMPLETE))
+    bench = Gathering(item, known=facts(**COMPLETE))
     snapshot = (await bench.observe()).snapshot
     assert snapshot.timers == Timers(success=NOW - timedelta(days=1))
     assert not snapshot.gone
@@ -358,7 +359,7 @@ async def test_an_unknown_phase_deletes_everything(
 ) -> None:
     began = {"began": "2025-12-31T23:59:31Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
     item = appwrapper("Zombie", "ResourcesDeployed", timers={"forcefulDeletion": began})
-    snapshot = (await Bench(item, known=facts(), pods=RUNNING_PODS).observe()).snapshot
+    snapshot = (await Gathering(item, known=facts(), pods=RUNNING_PODS).observe()).snapshot
     assert (snapshot.phase, snapshot.gone) == (Phase.SUSPENDING, False)
     assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(seconds=29))
     (record,) = caplog.records
@@ -383,13 +384,13 @@ async def test_no_status_keeps_the_controller_from_looking(
     status: dict[str, Any], planned: bool
 ) -> None:
     item = appwrapper("Resuming", **status)
-    bench = Bench(item, known=facts(), pods=RUNNING_PODS)
+    bench = Gathering(item, known=facts(), pods=RUNNING_PODS)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.phase, snapshot.planned) == (Phase.RESUMING, planned)
 
 
 async def test_the_end_of_an_earlier_attempt_is_ignored() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"),
         last=facts(attempt="7", **COMPLETE),
         pods=RUNNING_PODS,

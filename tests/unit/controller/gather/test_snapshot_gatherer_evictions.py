@@ -7,7 +7,7 @@ import pytest
 from controller.phases.snapshot import PodsReadyEviction
 from shared.kube.client import Forbidden, Unreachable
 from shared.waits.workload import WORKLOADS
-from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, raw_pod
+from tests.support.builders.gathering import NOT_FOUND, Gathering, appwrapper, raw_pod
 from tests.support.fakes.fake_kube import listed
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "q"}}
@@ -16,9 +16,9 @@ EVICTED = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout"}
 WORKLOAD = {"metadata": {"name": "w"}, "status": {"conditions": [EVICTED]}}
 
 
-def suspending(lists: list[Any], metadata: dict[str, Any] = QUEUED) -> Bench:
+def suspending(lists: list[Any], metadata: dict[str, Any] = QUEUED) -> Gathering:
     item = appwrapper("Suspending", *DELETING, created=False, metadata=metadata)
-    return Bench(item, get=[NOT_FOUND], lists=lists)
+    return Gathering(item, get=[NOT_FOUND], lists=lists)
 
 
 async def test_it_is_read_from_the_workload_that_kueue_made_of_it() -> None:

@@ -11,7 +11,7 @@ from shared.api.objects import PODS
 from tests.support.builders.gathering import (
     NOT_FOUND,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     raw_pod,
@@ -26,9 +26,9 @@ def ghost(asked: str = LONG_AGO, name: str = "old", **spec: Any) -> Any:
     return project_pod({**item, "spec": spec})
 
 
-def running(*pods: Any, phase: str = "Running", get: list[Any] | None = None) -> Bench:
+def running(*pods: Any, phase: str = "Running", get: list[Any] | None = None) -> Gathering:
     item = appwrapper(phase, "QuotaReserved")
-    return Bench(item, known=facts(), pods=(*RUNNING_PODS, *pods), get=get or [])
+    return Gathering(item, known=facts(), pods=(*RUNNING_PODS, *pods), get=get or [])
 
 
 def decided(snapshot: Snapshot) -> Actions:

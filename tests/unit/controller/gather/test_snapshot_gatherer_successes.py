@@ -10,7 +10,7 @@ from tests.support.builders.gathering import (
     KEY,
     NOW,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     raw_pod,
@@ -22,7 +22,7 @@ ENDED_LIVE = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Succeeded"))
 
 
 async def test_success_is_concluded_from_one_live_list() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"), known=facts(**COMPLETE), pods=ENDED_PODS, lists=[[ENDED_LIVE]]
     )
     assert has_succeeded((await bench.observe()).snapshot)
@@ -31,7 +31,9 @@ async def test_success_is_concluded_from_one_live_list() -> None:
 
 async def test_a_pod_before_its_watch_event_prevents_success() -> None:
     late = listed(9, *ENDED_LIVE.items, raw_pod("c", "Running"))
-    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=ENDED_PODS, lists=[[late]])
+    bench = Gathering(
+        appwrapper("Running"), known=facts(**COMPLETE), pods=ENDED_PODS, lists=[[late]]
+    )
     snapshot = (await bench.observe()).snapshot
     assert not has_succeeded(snapshot)
     assert snapshot.pods.stragglers == 1
@@ -40,7 +42,7 @@ async def test_a_pod_before_its_watch_event_prevents_success() -> None:
 async def test_a_success_that_only_the_cache_still_has_counts_beside_a_live_list() -> None:
     pods = (ENDED_PODS[0], replace(RUNNING_PODS[1], phase="Failed"))
     live = listed(9, raw_pod("b", "Failed"))
-    bench = Bench(appwrapper("Running"), known=facts(), pods=pods, lists=[[live]])
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=pods, lists=[[live]])
     observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
     assert observation is not None
     assert observation.snapshot.pods == PodCounts(
@@ -50,14 +52,14 @@ async def test_a_success_that_only_the_cache_still_has_counts_beside_a_live_list
 
 
 async def test_a_success_that_is_gone_counts_as_long_as_the_attempt_lasts() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS[1:])
+    bench = Gathering(appwrapper("Running"), known=facts(), pods=RUNNING_PODS[1:])
     bench.memory.sightings.see_success(ENDED_PODS[0])
     assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)
-    later = Bench(appwrapper("Running", attempt=2), known=facts(attempt="2"))
+    later = Gathering(appwrapper("Running", attempt=2), known=facts(attempt="2"))
     later.memory.sightings.see_success(ENDED_PODS[0])
     assert (await later.observe()).snapshot.pods == PodCounts(expected=2)
 
 
 async def test_after_a_restart_a_component_reports_its_success() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(succeeded=1), pods=RUNNING_PODS[1:])
+    bench = Gathering(appwrapper("Running"), known=facts(succeeded=1), pods=RUNNING_PODS[1:])
     assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)

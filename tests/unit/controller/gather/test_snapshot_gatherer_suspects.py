@@ -1,7 +1,13 @@
 """The pod that failed first is found although the watch of pods lags behind."""
 
 from controller.phases.snapshot import Suspect
-from tests.support.builders.gathering import RUNNING_PODS, Bench, appwrapper, facts, raw_pod
+from tests.support.builders.gathering import (
+    RUNNING_PODS,
+    Gathering,
+    appwrapper,
+    facts,
+    raw_pod,
+)
 from tests.support.fakes.fake_kube import listed
 
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
@@ -13,7 +19,7 @@ async def test_a_failed_pod_before_its_watch_event_is_read() -> None:
     failed["spec"] = {"nodeName": "n1"}
     failed["status"]["startTime"] = "2026-01-01T10:00:00Z"
     live = listed(9, failed, raw_pod("b", "Running"))
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"),
         known=facts(**FAILED),
         pods=RUNNING_PODS,

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from controller.facts.pods import Pod, project_pod
-from tests.support.builders.gathering import Bench, appwrapper, facts, raw_pod
+from tests.support.builders.gathering import Gathering, appwrapper, facts, raw_pod
 
 GPUS = "nvidia.com/gpu"
 
@@ -26,7 +26,7 @@ def rejected(name: str, gpus: int, uid: str = "u1") -> Pod:
 
 async def said(*pods: Pod) -> str:
     item = appwrapper("Running", "QuotaReserved", "ResourcesDeployed")
-    bench = Bench(item, known=facts(), pods=pods, largest={GPUS: Decimal(8)})
+    bench = Gathering(item, known=facts(), pods=pods, largest={GPUS: Decimal(8)})
     return (await bench.observe()).snapshot.pods.too_large
 
 

@@ -7,7 +7,14 @@ import pytest
 from controller.facts.pods import project_pod
 from controller.phases.snapshot import PodCounts
 from shared.api.times import format_time
-from tests.support.builders.gathering import COMPLETE, NOW, Bench, appwrapper, facts, raw_pod
+from tests.support.builders.gathering import (
+    COMPLETE,
+    NOW,
+    Gathering,
+    appwrapper,
+    facts,
+    raw_pod,
+)
 from tests.support.fakes.fake_kube import listed
 
 ONE_RUNS = tuple(
@@ -33,7 +40,7 @@ async def test_who_waits_for_stragglers_lists_nothing(seconds: int | None, lists
             "attempt": 1,
             "resettingCount": 0,
         }
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", timers=timers),
         known=facts(**COMPLETE),
         pods=ONE_RUNS,
@@ -51,7 +58,7 @@ async def test_an_ended_pod_is_accounted_for_by_the_watch() -> None:
         "attempt": 1,
         "resettingCount": 0,
     }
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running", timers={"stragglers": began}),
         known=facts(**COMPLETE),
         pods=ONE_RUNS[:1],

@@ -15,7 +15,7 @@ from shared.kube.client import NotFound
 from tests.support.builders.gathering import (
     COMPLETE,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     raw_pod,
@@ -44,14 +44,14 @@ def named(objects: tuple[Deployed, ...]) -> list[tuple[str, str]]:
 
 
 async def test_a_suspended_appwrapper_without_objects_asks_nothing() -> None:
-    bench = Bench(suspended())
+    bench = Gathering(suspended())
     observation = await bench.observe()
     assert (observation.unexpected, observation.look_again) == ((), None)
     assert bench.kube.calls == []
 
 
 async def test_a_pod_and_a_component_of_a_suspended_appwrapper_are_found_in_the_caches() -> None:
-    bench = Bench(suspended(), pods=(late_pod(component=1),))
+    bench = Gathering(suspended(), pods=(late_pod(component=1),))
     bench.watches.others.append(late_job())
     observation = await bench.observe()
     assert named(observation.unexpected) == [("Job", "late"), ("Pod", "late")]
@@ -64,7 +64,7 @@ async def test_a_pod_and_a_component_of_a_suspended_appwrapper_are_found_in_the_
 
 
 async def test_an_appwrapper_that_never_started_has_no_unexpected_objects() -> None:
-    bench = Bench(suspended(attempt=0), pods=(late_pod(),))
+    bench = Gathering(suspended(attempt=0), pods=(late_pod(),))
     assert (await bench.observe()).unexpected == ()
 
 
@@ -72,7 +72,7 @@ async def test_a_pod_of_an_earlier_attempt_stands_in_the_way_of_success() -> Non
     live = listed(9, *[raw_pod(pod.name, "Succeeded", "2") for pod in ENDED])
     item = appwrapper("Running", CONDITION_QUOTA_RESERVED, attempt=2)
     known = facts(attempt="2", **COMPLETE)
-    bench = Bench(item, known=known, pods=(*ENDED, late_pod()), lists=[[live]])
+    bench = Gathering(item, known=known, pods=(*ENDED, late_pod()), lists=[[live]])
     observation = await bench.observe()
     assert not has_succeeded(observation.snapshot)
     assert named(observation.unexpected) == [("Pod", "late")]
@@ -86,14 +86,14 @@ async def test_a_pod_of_an_earlier_attempt_that_only_the_live_list_shows_prevent
     late["metadata"]["ownerReferences"] = []
     live = listed(9, *[raw_pod(pod.name, "Succeeded", "2") for pod in ENDED], late)
     known = facts(attempt="2", **COMPLETE)
-    bench = Bench(appwrapper("Running", attempt=2), known=known, pods=ENDED, lists=[[live]])
+    bench = Gathering(appwrapper("Running", attempt=2), known=known, pods=ENDED, lists=[[live]])
     observation = await bench.observe()
     assert not has_succeeded(observation.snapshot)
     assert named(observation.unexpected) == [("Pod", "late")]
 
 
 async def test_a_component_of_an_earlier_attempt_delays_the_proof_of_a_deletion() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Suspending", attempt=2), lists=[[listed(9)]], get=[NotFound(404, "", "")]
     )
     bench.watches.others.append(late_job())
@@ -105,13 +105,13 @@ async def test_a_component_of_an_earlier_attempt_delays_the_proof_of_a_deletion(
 async def test_objects_that_were_proved_gone_are_not_unexpected_while_a_cache_shows_them() -> None:
     pod = late_pod()
     gone = [NotFound(404, "", "")]
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Suspending", created=False), pods=(pod,), lists=[[listed(9)]], get=gone
     )
     bench.deletions.see_complete("u1", 1)
     assert (await bench.observe()).snapshot.gone
     assert bench.deletions.absent("u1") == {pod.uid}
-    later = Bench(suspended(), pods=(pod,))
+    later = Gathering(suspended(), pods=(pod,))
     later.deletions.see_complete("u1", 1)
     later.deletions.end("u1", [pod.uid])
     assert (await later.observe()).unexpected == ()
@@ -119,7 +119,7 @@ async def test_objects_that_were_proved_gone_are_not_unexpected_while_a_cache_sh
 
 @pytest.mark.parametrize("attempt", ["2", "3"])
 async def test_the_pods_of_this_and_of_a_later_attempt_are_expected(attempt: str) -> None:
-    bench = Bench(appwrapper("Running", attempt=2), known=facts(attempt="2"))
+    bench = Gathering(appwrapper("Running", attempt=2), known=facts(attempt="2"))
     bench.cached_pods.value = (late_pod(attempt),)
     assert (await bench.observe()).unexpected == ()
 
@@ -128,5 +128,5 @@ async def test_pods_of_another_owner_that_carry_the_labels_are_spared() -> None:
     foreign = replace(
         RUNNING_PODS[0], owner_uid="other", owner_name="other", owner_version="batch/v1"
     )
-    bench = Bench(suspended(), pods=(foreign,), get=[{"metadata": {"uid": "other"}}])
+    bench = Gathering(suspended(), pods=(foreign,), get=[{"metadata": {"uid": "other"}}])
     assert (await bench.observe()).unexpected == ()

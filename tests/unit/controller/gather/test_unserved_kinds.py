@@ -13,7 +13,7 @@ from tests.support.builders.gathering import (
     COMPLETE,
     NOT_FOUND,
     RUNNING_PODS,
-    Bench,
+    Gathering,
     appwrapper,
     facts,
     job,
@@ -33,7 +33,7 @@ async def test_a_kind_that_is_not_served_proves_nothing_about_its_objects(
 ) -> None:
     """Its CRD may be changing; only what was never made is certainly not there."""
     item = appwrapper("Running", created=created)
-    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
+    bench = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     observation = await bench.observe()
     (component,) = observation.snapshot.components
     assert (component.presence, component.reports) == (expected, True)
@@ -49,7 +49,7 @@ async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_miss
 ) -> None:
     """The object may have lost its label. How it ended counts all the same."""
     ending: list[Any] = [] if obstacle else [{"metadata": {}}]
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"), unserved=("batch/Job",), obstacle=obstacle, get=ending,
         last=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[listed(9)]],
     )  # fmt: skip
@@ -65,7 +65,7 @@ async def test_the_record_of_the_kind_shows_whether_dependants_outlive_it(
 ) -> None:
     version, name = kind
     item = of_kind(appwrapper("Running"), apiVersion=version, kind=name)
-    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
+    bench = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     (component,) = (await bench.observe()).snapshot.components
     assert (component.kind, component.outlived) == (name, outlived)
 
@@ -81,13 +81,13 @@ async def test_the_record_of_the_kind_shows_whether_dependants_outlive_it(
 async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
     not_served: NotFound,
 ) -> None:
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[not_served])
+    bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[not_served])
     assert await bench.presence() is Presence.UNKNOWN
     assert bench.served.forgotten == [JOBS.gvk]
 
 
 async def test_a_component_of_an_undefined_kind_was_deleted_by_another_client() -> None:
-    bench = Bench(
+    bench = Gathering(
         appwrapper("Running"), unserved=("batch/Job",), obstacle="",
         pods=RUNNING_PODS, get=[{"metadata": {}}],
     )  # fmt: skip
@@ -98,7 +98,7 @@ async def test_a_component_of_an_undefined_kind_was_deleted_by_another_client() 
 @pytest.mark.parametrize("phase", ["Running", "Terminating"])
 async def test_a_component_of_a_version_that_is_not_served_is_read_in_another(phase: str) -> None:
     item = of_kind(appwrapper(phase), apiVersion="batch/v9")
-    bench = Bench(item, get=[job(), job()], lists=[[listed(9)]] * 2)
+    bench = Gathering(item, get=[job(), job()], lists=[[listed(9)]] * 2)
     bench.watches.watched = False
     observation = await bench.observe()
     assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
@@ -112,7 +112,7 @@ async def test_a_component_of_a_version_that_is_not_served_is_gone_once_another_
 ):
     deleting = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
     item = of_kind(appwrapper("Terminating", *deleting), apiVersion="batch/v9")
-    bench = Bench(item, get=[NOT_FOUND], lists=[[listed(9)]])
+    bench = Gathering(item, get=[NOT_FOUND], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
     assert bench.methods() == ["get", "pages"]
     assert bench.unserved.asked == []
@@ -121,7 +121,7 @@ async def test_a_component_of_a_version_that_is_not_served_is_gone_once_another_
 async def test_a_kind_without_namespaces_has_no_component() -> None:
     """It is never created, and the object of that name is somebody else's."""
     item = of_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")
-    bench = Bench(item)
+    bench = Gathering(item)
     assert await bench.presence() is Presence.PLANNED
     assert bench.methods() == []
 
@@ -129,10 +129,10 @@ async def test_a_kind_without_namespaces_has_no_component() -> None:
 async def test_served_kinds_are_read_again_before_an_attempt_is_recorded() -> None:
     """What it deployed carries the number. Elsewhere nothing ends by a remembered "no"."""
     item = appwrapper("Running")
-    bench = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
+    bench = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     await bench.observe()
     assert bench.served.asked_anew == []
     del item["status"]["attempt"]
-    lost = Bench(item, unserved=("batch/Job",), pods=RUNNING_PODS)
+    lost = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     await lost.observe()
     assert lost.served.asked_anew == [JOBS.gvk]

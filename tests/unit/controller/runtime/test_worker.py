@@ -38,7 +38,7 @@ class Passes:
         self.repairs += 1
 
 
-class Bench:
+class WorkBench:
     """Workers around a scripted reconcile."""
 
     def __init__(self, reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> None:
@@ -57,13 +57,16 @@ class Bench:
         )
 
 
-@pytest.fixture
-def bench_of() -> Iterator[Callable[..., Bench]]:
-    """Makes benches; their queues are shut down at the end, alarms with them."""
-    made: list[Bench] = []
+Benches = Callable[..., WorkBench]
 
-    def make(reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> Bench:
-        made.append(Bench(reconcile, count))
+
+@pytest.fixture
+def bench_of() -> Iterator[Benches]:
+    """Makes benches; their queues are shut down at the end, alarms with them."""
+    made: list[WorkBench] = []
+
+    def make(reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> WorkBench:
+        made.append(WorkBench(reconcile, count))
         return made[-1]
 
     yield make
@@ -98,7 +101,7 @@ def scripted(*outcomes: Result | BaseException) -> Callable[[str], Awaitable[Res
     ],
 )
 async def test_each_outcome_has_its_requeue(
-    bench_of: Callable[..., Bench],
+    bench_of: Benches,
     outcome: Result | BaseException,
     result: str,
     comes_back_in: float | None,
@@ -131,7 +134,7 @@ AT_ONCE = RequeueAfter(timedelta(0))
     ],
 )
 async def test_at_the_end_what_goes_on_at_once_is_still_done(
-    bench_of: Callable[..., Bench], outcomes: list[Result | BaseException], passes: int
+    bench_of: Benches, outcomes: list[Result | BaseException], passes: int
 ) -> None:
     """What a pass created is recorded by the next: nobody else may make it again."""
     done = 0
@@ -160,7 +163,7 @@ async def test_at_the_end_what_goes_on_at_once_is_still_done(
     ],
 )
 async def test_each_outcome_has_its_log_line(
-    bench_of: Callable[..., Bench],
+    bench_of: Benches,
     outcome: Result | BaseException,
     logged: list[tuple[str, str]],
     caplog: pytest.LogCaptureFixture,
@@ -179,7 +182,7 @@ class TestResync:
     EARLIEST, LATEST = (RESYNC.total_seconds() * each for each in RESYNC_JITTER)
 
     async def test_an_unfinished_key_is_reconciled_after_ten_minutes(
-        self, bench_of: Callable[..., Bench]
+        self, bench_of: Benches
     ) -> None:
         bench = bench_of(scripted(RequeueAfter()))
         await bench.workers.work_on(TAKEN)
@@ -190,7 +193,7 @@ class TestResync:
         assert bench.passes.results == [("success", 0.0)]
 
     async def test_keys_that_were_added_together_resync_at_different_times(
-        self, bench_of: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+        self, bench_of: Benches, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         bench = bench_of(scripted(*[RequeueAfter()] * 5))
         asked: list[float] = []
@@ -212,7 +215,7 @@ class TestResync:
     )
     async def test_repairs_are_counted(
         self,
-        bench_of: Callable[..., Bench],
+        bench_of: Benches,
         outcomes: list[Result | BaseException],
         added_after: float | None,
         repairs: int,
@@ -235,7 +238,7 @@ class TestResync:
         await running
 
     async def test_a_deadline_that_comes_before_the_resync_is_no_repair(
-        self, bench_of: Callable[..., Bench]
+        self, bench_of: Benches
     ) -> None:
         nine_minutes = RequeueAfter(timedelta(minutes=9) - timedelta(seconds=1), acted=True)
         bench = bench_of(scripted(nine_minutes, RequeueAfter(acted=True), Done()))
@@ -248,7 +251,7 @@ class TestResync:
         await running
 
 
-async def test_a_failing_key_is_worked_on_again(bench_of: Callable[..., Bench]) -> None:
+async def test_a_failing_key_is_worked_on_again(bench_of: Benches) -> None:
     bench = bench_of(scripted(RuntimeError("bug"), CONFLICT, Done()))
     bench.queue.add("a")
     running = asyncio.create_task(bench.workers.run())
@@ -262,7 +265,7 @@ async def test_a_failing_key_is_worked_on_again(bench_of: Callable[..., Bench]) 
     await running
 
 
-async def test_several_keys_at_once_but_never_one_twice(bench_of: Callable[..., Bench]) -> None:
+async def test_several_keys_at_once_but_never_one_twice(bench_of: Benches) -> None:
     at_once: list[str] = []
     most = 0
     gate = asyncio.Event()
@@ -292,7 +295,7 @@ async def test_several_keys_at_once_but_never_one_twice(bench_of: Callable[..., 
     await running
 
 
-async def test_shut_down_lets_work_finish(bench_of: Callable[..., Bench]) -> None:
+async def test_shut_down_lets_work_finish(bench_of: Benches) -> None:
     gate = asyncio.Event()
     finished = []
 
@@ -314,7 +317,7 @@ async def test_shut_down_lets_work_finish(bench_of: Callable[..., Bench]) -> Non
     assert finished == ["a"]
 
 
-async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench]) -> None:
+async def test_a_cancelled_pass_gives_its_key_back(bench_of: Benches) -> None:
     async def reconcile(key: str) -> Result:
         await asyncio.Event().wait()
         return Done()
@@ -331,7 +334,7 @@ async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench
 
 
 async def test_a_cancellation_from_within_does_not_end_the_worker(
-    bench_of: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+    bench_of: Benches, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = bench_of(scripted(asyncio.CancelledError(), Done()))
     bench.queue.add("a")
@@ -343,9 +346,7 @@ async def test_a_cancellation_from_within_does_not_end_the_worker(
     await running
 
 
-async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(
-    bench_of: Callable[..., Bench],
-) -> None:
+async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(bench_of: Benches) -> None:
     """One worker, so that nothing but order and back-off can help the others."""
     order: list[str] = []
 
@@ -367,9 +368,7 @@ async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(
     await running
 
 
-async def test_failures_alone_are_tried_again_ever_more_rarely(
-    bench_of: Callable[..., Bench],
-) -> None:
+async def test_failures_alone_are_tried_again_ever_more_rarely(bench_of: Benches) -> None:
     moments: list[float] = []
 
     async def reconcile(key: str) -> Result:
@@ -385,7 +384,7 @@ async def test_failures_alone_are_tried_again_ever_more_rarely(
     await running
 
 
-async def test_a_key_rests_as_long_as_its_pass_asks_for(bench_of: Callable[..., Bench]) -> None:
+async def test_a_key_rests_as_long_as_its_pass_asks_for(bench_of: Benches) -> None:
     async def reconcile(key: str) -> Result:
         bench.queue.add(key)  # it changes all the time
         return RequeueAfter(rest=timedelta(seconds=2))

@@ -30,7 +30,7 @@ esac
 """
 
 
-class Bench:
+class BuildBench:
     """A component, a toolchain that notes its calls, and an empty cache."""
 
     def __init__(self, folder: Path) -> None:
@@ -69,11 +69,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> BuildBench:
+    return BuildBench(tmp_path)
 
 
-async def test_builds_once_and_names_the_programs(bench: Bench) -> None:
+async def test_builds_once_and_names_the_programs(bench: BuildBench) -> None:
     expected = {"tool": bench.home / "tool", "other": bench.home / "other"}
     assert await bench.cache.ensure([bench.component]) == expected
     assert await bench.new_cache().ensure([bench.component]) == expected
@@ -82,7 +82,9 @@ async def test_builds_once_and_names_the_programs(bench: Bench) -> None:
     assert [each.name for each in (bench.folder / "cache" / "bin").iterdir()] == [bench.home.name]
 
 
-async def test_two_runs_at_once_build_once_and_the_second_reports_the_wait(bench: Bench) -> None:
+async def test_two_runs_at_once_build_once_and_the_second_reports_the_wait(
+    bench: BuildBench,
+) -> None:
     caches = (bench.cache, bench.new_cache())
     await asyncio.gather(*(cache.ensure([bench.component]) for cache in caches))
     assert bench.calls == ["build"]
@@ -91,7 +93,7 @@ async def test_two_runs_at_once_build_once_and_the_second_reports_the_wait(bench
     assert steps == ["build tool v1.0.0", waiting]
 
 
-async def test_modules_of_the_next_component_are_fetched_during_a_build(bench: Bench) -> None:
+async def test_modules_of_the_next_component_are_fetched_during_a_build(bench: BuildBench) -> None:
     # The first build ends only once the second one's modules are asked for.
     bench.set_script(
         f'if [ "$1" = build ]; then until grep -q list {bench.calls_file}; do sleep 0.01; done; fi'
@@ -101,7 +103,7 @@ async def test_modules_of_the_next_component_are_fetched_during_a_build(bench: B
     assert sorted(bench.calls) == ["build", "build", "list"]
 
 
-async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Bench) -> None:
+async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: BuildBench) -> None:
     bench.set_script('i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo "line $i"; done; exit 2')
     with pytest.raises(BuildFailed) as caught:
         await bench.cache.ensure([bench.component])
@@ -115,7 +117,7 @@ async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Bench
     assert list((bench.folder / "cache" / "bin").iterdir()) == []
 
 
-async def test_full_disk_during_a_build_leaves_nothing(bench: Bench) -> None:
+async def test_full_disk_during_a_build_leaves_nothing(bench: BuildBench) -> None:
     bench.set_script("echo 'write /x: no space left on device'; exit 1")
     with pytest.raises(DiskFull) as caught:
         await bench.cache.ensure([bench.component])
@@ -124,21 +126,21 @@ async def test_full_disk_during_a_build_leaves_nothing(bench: Bench) -> None:
     assert list((bench.folder / "cache" / "logs").iterdir()) == []
 
 
-async def test_component_larger_than_the_disk_is_refused_before_building(bench: Bench) -> None:
+async def test_component_larger_than_the_disk_is_refused_before_building(bench: BuildBench) -> None:
     huge = dataclasses.replace(bench.component, megabytes=10**9)
     with pytest.raises(DiskFull, match=r"^Keeping the programs \(tool\) needs about 1000000000 MB"):
         await bench.cache.ensure([huge])
     assert bench.calls == []
 
 
-async def test_remains_of_a_killed_build_are_deleted_by_the_next(bench: Bench) -> None:
+async def test_remains_of_a_killed_build_are_deleted_by_the_next(bench: BuildBench) -> None:
     leftover = bench.folder / "cache" / "bin" / ".building-older-0123" / "tmp"
     leftover.mkdir(parents=True)
     await bench.cache.ensure([bench.component])
     assert [each.name for each in (bench.folder / "cache" / "bin").iterdir()] == [bench.home.name]
 
 
-async def test_module_folder_is_asked_once_and_again_when_it_is_gone(bench: Bench) -> None:
+async def test_module_folder_is_asked_once_and_again_when_it_is_gone(bench: BuildBench) -> None:
     assert await bench.cache.module_folder(bench.component) == bench.module
     assert await bench.new_cache().module_folder(bench.component) == bench.module
     assert bench.calls == ["list"]
@@ -147,7 +149,7 @@ async def test_module_folder_is_asked_once_and_again_when_it_is_gone(bench: Benc
     assert bench.calls == ["list", "list"]
 
 
-async def test_module_that_cannot_be_had_names_the_command(bench: Bench) -> None:
+async def test_module_that_cannot_be_had_names_the_command(bench: BuildBench) -> None:
     bench.set_script("echo 'dial tcp: no route to host'; exit 1")
     with pytest.raises(BuildFailed) as caught:
         await bench.cache.module_folder(bench.component)
@@ -158,19 +160,19 @@ async def test_module_that_cannot_be_had_names_the_command(bench: Bench) -> None
 
 
 @pytest.mark.parametrize("file", ["go.mod", "go.sum", "tools.go"])
-def test_hash_changes_with_every_file(bench: Bench, file: str) -> None:
+def test_hash_changes_with_every_file(bench: BuildBench, file: str) -> None:
     before = content_hash(bench.component, "go1.26.0")
     (bench.component.folder / file).write_text("require example.com/tool v2.0.0\n")
     assert content_hash(bench.component, "go1.26.0") != before
 
 
-def test_hash_changes_with_a_program_that_is_written_here(bench: Bench) -> None:
+def test_hash_changes_with_a_program_that_is_written_here(bench: BuildBench) -> None:
     before = content_hash(bench.component, "go1.26.0")
     (bench.component.folder / "main.go").write_text("package main")
     assert content_hash(bench.component, "go1.26.0") != before
 
 
-async def test_a_program_that_is_written_here_lies_in_its_own_folder(bench: Bench) -> None:
+async def test_a_program_that_is_written_here_lies_in_its_own_folder(bench: BuildBench) -> None:
     component = dataclasses.replace(bench.component, module="")
     assert await bench.cache.module_folder(component) == component.folder
     await bench.cache.ensure([component])
@@ -179,7 +181,7 @@ async def test_a_program_that_is_written_here_lies_in_its_own_folder(bench: Benc
     assert bench.calls == ["build"]
 
 
-def test_hash_changes_with_toolchain_and_packages(bench: Bench) -> None:
+def test_hash_changes_with_toolchain_and_packages(bench: BuildBench) -> None:
     before = content_hash(bench.component, "go1.26.0")
     other = dataclasses.replace(bench.component, programs={"tool": "example.com/tool/else"})
     assert content_hash(bench.component, "go1.26.1") != before

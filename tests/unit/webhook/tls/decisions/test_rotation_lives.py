@@ -1,6 +1,6 @@
 """Whole lives of certificates in virtual time, with several replicas.
 
-`World` checks after every step that no API server refuses what any replica serves.
+`RotationWorld` checks after every step that no API server refuses what any replica serves.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.fakes.tls import PLAN, START, authority
-from tests.support.fakes.tls_world import MUTATING, VALIDATING, Secret, World
+from tests.support.fakes.tls_world import MUTATING, VALIDATING, RotationWorld, Secret
 from webhook.tls.decisions.certificates import certificates_in, due_at, pem
 from webhook.tls.decisions.steps import (
     AddNext,
@@ -33,21 +33,21 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-def installed(replicas: int = 2, seed: int = 0) -> World:
+def installed(replicas: int = 2, seed: int = 0) -> RotationWorld:
     """A world a month after its installation."""
-    world = World(replicas, seed=seed)
+    world = RotationWorld(replicas, seed=seed)
     world.pass_time(30 * DAY)
     world.done.clear()
     return world
 
 
-def until_the_ca_is_due(world: World) -> None:
+def until_the_ca_is_due(world: RotationWorld) -> None:
     """To the moment at which the next CA has just been made."""
     world.pass_time(due_at(world.contents.trusted[0]) - world.now)
     assert world.contents.next is not None
 
 
-def assert_at_rest(world: World) -> None:
+def assert_at_rest(world: RotationWorld) -> None:
     """All serve the leaf of the Secret, and both caBundles are what the Secret says."""
     leaf = world.contents.leaf
     assert leaf is not None
@@ -62,7 +62,7 @@ def assert_at_rest(world: World) -> None:
 def test_in_whatever_order_two_replicas_race_both_serve_the_same(
     later_turns: tuple[int, ...],
 ) -> None:
-    world = World(replicas=2)
+    world = RotationWorld(replicas=2)
     for turn in (0, *later_turns):
         world.replicas[turn].step()
         world.check()
@@ -73,14 +73,14 @@ def test_in_whatever_order_two_replicas_race_both_serve_the_same(
 
 
 def test_some_races_between_replicas_are_lost() -> None:
-    world = World(replicas=2)
+    world = RotationWorld(replicas=2)
     for turn in (0, 1, 0, 1):
         world.replicas[turn].step()
     assert world.conflicts == 1
 
 
 def test_the_life_of_a_ca() -> None:
-    world = World(replicas=2)
+    world = RotationWorld(replicas=2)
     world.pass_time(12 * 365 * DAY)
     assert_at_rest(world)
     assert world.actions(Generate) == [START]
@@ -261,7 +261,7 @@ def test_a_replica_that_returns_after_its_ca_was_dropped_uses_the_new_one_at_onc
 QUICK = replace(PLAN, leaf_life=16 * HOUR, ca_life=72 * HOUR)
 LEAF_LIFE = QUICK.leaf_life
 
-TROUBLES: dict[str, Callable[[World], None]] = {
+TROUBLES: dict[str, Callable[[RotationWorld], None]] = {
     "a first start": lambda _: None,
     "a leaf that is asked for": lambda world: world.touch(request=Request.LEAF),
     "a CA that is asked for": lambda world: world.touch(request=Request.CA),
@@ -276,7 +276,7 @@ TROUBLES: dict[str, Callable[[World], None]] = {
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_killed_after_any_write_it_is_continued(trouble: str, others: int) -> None:
     for writes in range(40):
-        world = World(1 + others, plan=QUICK)
+        world = RotationWorld(1 + others, plan=QUICK)
         if trouble != "a first start":
             world.pass_time(5 * MINUTE)
             TROUBLES[trouble](world)
@@ -294,7 +294,7 @@ def test_killed_after_any_write_it_is_continued(trouble: str, others: int) -> No
     pytest.fail("it never ends")
 
 
-def writes_on(world: World, number: int, end: datetime) -> bool:
+def writes_on(world: RotationWorld, number: int, end: datetime) -> bool:
     """The first replica alone, up to the write of that number; False if there is none until `end`.
 
     Time goes on whenever it waits.
@@ -315,7 +315,7 @@ EVENTS = st.sampled_from(
 )
 
 
-def happen(world: World, event: str, number: int) -> None:
+def happen(world: RotationWorld, event: str, number: int) -> None:
     """One thing that somebody does; what makes no sense now is left out."""
     match event:
         case "leaf" | "ca" if world.secret is not None:
@@ -344,7 +344,7 @@ def happen(world: World, event: str, number: int) -> None:
 def test_whatever_happens_nothing_that_is_served_is_refused(
     seed: int, story: list[tuple[str, timedelta, int]]
 ) -> None:
-    world = World(2, plan=QUICK, seed=seed)
+    world = RotationWorld(2, plan=QUICK, seed=seed)
     world.pass_time(5 * MINUTE)
     for number, (event, duration, steps) in enumerate(story):
         happen(world, event, number)
