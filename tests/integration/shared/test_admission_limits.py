@@ -14,7 +14,7 @@ from tests.support.builders.admission import component, review
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.unchanged import assert_same
-from tests.support.cluster.waiting_case import NAME, WAITING, manifest, refusal, stored, waiting
+from tests.support.cluster.waiting_case import NAME, WAITING, manifest, stored, waiting
 from tests.support.cluster.webhook_process import client, webhook_process, write_pair
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -96,66 +96,10 @@ async def test_applying_the_same_file_changes_nothing(
     assert_same(await stored(cluster), before)
 
 
-async def test_an_update_is_warned_of_what_is_above_the_limit_and_keeps_it(
-    cluster: RunningCluster, kubectl: Kubectl
-) -> None:
-    await waiting(cluster, kubectl, manifest())
-    done = await annotate(kubectl, failureGracePeriodDuration="2d")
-    assert (done.code, done.err) == (
-        0,
-        f"Warning: {PREFIX}failureGracePeriodDuration: 2d is more than the operator allows, "
-        "so 24h applies\n",
-    )
-    assert await ours(cluster) == {"failureGracePeriodDuration": "2d"}
-    quiet = await annotate(kubectl, retryLimit="5")  # of what is stored nobody speaks again
-    assert (quiet.code, quiet.err) == (0, "")
-
-
 # Values
 
 
-async def test_a_value_that_means_nothing_is_refused(
-    cluster: RunningCluster, kubectl: Kubectl
-) -> None:
-    """At creation and at a change; every annotation is tried by the unit tests."""
-    error = (
-        f'metadata.annotations[{PREFIX}retryLimit]: Invalid value: "many": '
-        "must be a whole number from 0 to 2147483647, such as 5"
-    )
-    assert await refused(kubectl, annotated(retryLimit="many")) == refusal(error)
-    await kubectl("create", "-f", "-", stdin=manifest())
-    done = await annotate(kubectl, retryLimit="many")
-    assert (done.code, done.err) == refusal(error)
-
-
-async def test_annotations_of_components(kubectl: Kubectl) -> None:
-    kept = component(WAITING, annotations=prefixed(keep="true", helper="yes"))
-    path = "spec.components[0].annotations"
-    assert await refused(kubectl, manifest(kept)) == (
-        1,
-        f'The AppWrapper "{NAME}" is invalid: \n'
-        f'* {path}[{PREFIX}helper]: Invalid value: "yes": must be "true" or "false"\n'
-        f"* {path}[{PREFIX}keep]: Forbidden: only a component without pods can be kept: its pods "
-        "would run without quota\n",
-    )
-
-
 # Names
-
-
-async def test_names_that_kueue_cannot_hold(kubectl: Kubectl) -> None:
-    dots = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without dots"
-    assert await refused(kubectl, manifest(name="limits.v2")) == (
-        1,
-        'The AppWrapper "limits.v2" is invalid: '
-        f'metadata.name: Invalid value: "limits.v2": {dots}\n',
-    )
-    long = "a" * 62
-    assert await refused(kubectl, manifest(name=long)) == (
-        1,
-        f'The AppWrapper "{long}" is invalid: metadata.name: Too long: may have at most 61 '
-        "characters, but has 62: Kueue names a pod set NAME-0, in at most 63\n",
-    )
 
 
 async def test_the_longest_name_is_queued(cluster: RunningCluster, kubectl: Kubectl) -> None:
@@ -177,18 +121,6 @@ async def test_the_longest_name_is_queued(cluster: RunningCluster, kubectl: Kube
         await comes_to(pod_sets, [f"{name}-0"])
     finally:
         await kubectl("delete", "appwrapper", name, "-n", NAMESPACE)
-
-
-async def test_a_generated_name_is_there_at_validation(kubectl: Kubectl) -> None:
-    long = "a" * 57
-    done = await kubectl.run("create", "-f", "-", stdin=manifest(generateName=long))
-    assert done.code == 1
-    assert re.fullmatch(
-        rf'The AppWrapper "{long}[a-z0-9]{{5}}" is invalid: metadata\.generateName: Too long: may '
-        r"have at most 56 characters, but has 57: the API server appends 5 characters, and Kueue "
-        r"names a pod set NAME-0, in at most 63\n",
-        done.err,
-    )
 
 
 # Size
@@ -220,14 +152,6 @@ async def test_a_large_appwrapper_is_warned_of_and_a_larger_one_refused(kubectl:
 
 
 # Quota
-
-
-async def test_fields_of_kueue_cannot_be_forged(kubectl: Kubectl) -> None:
-    forged = component(WAITING, podSetInfos=[{"nodeSelector": {"a": "b"}}])
-    assert await refused(kubectl, manifest(forged)) == refusal(
-        "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "
-        "AppWrapper; leave them out"
-    )
 
 
 # Under another configuration

@@ -6,6 +6,7 @@ All of it is a dry run, which the API server, Kueue and our webhook judge like a
 import copy
 import json
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,38 +21,14 @@ from shared.api.objects import JsonObject
 from tests.support.builders.foreign_manifests import copies_of, foreign_manifests, is_wrapped
 from tests.support.cluster.another_team import another_team, member_of, team_documents
 from tests.support.cluster.answers import created
+from tests.support.cluster.dry_runs import at_once, wide_rights
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.manifests import document
 from tests.support.team import own
 from tests.support.whole_chain import OVERLAYS, admitted, is_for
 
 TEAM = own("foreign")
-RBAC = "rbac.authorization.k8s.io"
-MEMBERS = {"apiGroup": RBAC, "kind": "Group", "name": f"{TEAM}-edit-group"}
-# Beside the shipped role: `edit`, without which nobody may wrap a Job where
-# `userRBACAdmissionCheck` is on, and what operators' own manifests would give to `edit`.
-GROUPS = ("jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "kubeflow.org", "ray.io")
-ROLE: JsonObject = {
-    "apiVersion": f"{RBAC}/v1",
-    "kind": "Role",
-    "metadata": {"name": "operated", "namespace": TEAM},
-    "rules": [
-        {"apiGroups": [*GROUPS, "scheduling.x-k8s.io"], "resources": ["*"], "verbs": ["create"]}
-    ],
-}
-
-
-def bound(kind: str, name: str) -> JsonObject:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": f"as-{name}", "namespace": TEAM},
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-        "subjects": [MEMBERS],
-    }
-
-
-DOCUMENTS = [*team_documents(TEAM), ROLE, bound("ClusterRole", "edit"), bound("Role", "operated")]
+DOCUMENTS = [*team_documents(TEAM), *wide_rights(TEAM, f"{TEAM}-edit-group")]
 FOREIGN = {
     title: made | {"metadata": {**made["metadata"], "namespace": TEAM}}
     for title, made in foreign_manifests().items()
@@ -83,13 +60,12 @@ async def answers_to(
     who: Kubectl, manifests: Mapping[str, JsonObject]
 ) -> tuple[dict[str, JsonObject], dict[str, str]]:
     """What would be stored of each, and why the others are refused."""
-    stored, refused = {}, {}
-    for title, made in manifests.items():
-        said = await created(who, made, TEAM, dry_run=True)
-        if said.code == 201:
-            stored[title] = said.object
-        else:
-            refused[title] = said.message
+    said = await at_once(
+        partial(created, who, made, TEAM, dry_run=True) for made in manifests.values()
+    )
+    answers = dict(zip(manifests, said, strict=True))
+    stored = {title: each.object for title, each in answers.items() if each.code == 201}
+    refused = {title: each.message for title, each in answers.items() if each.code != 201}
     return stored, refused
 
 

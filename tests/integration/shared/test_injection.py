@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.appwrapper import component_digest
-from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
+from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import NODES, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
-from tests.support.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
+from tests.support.builders.autopilot import HEALTH
 from tests.support.builders.wrapped_kinds import (
     LEADER_WORKER_SET,
     NAME,
@@ -29,8 +28,6 @@ from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
-SCHEDULER = "scheduler-plugins-scheduler"
-
 
 @pytest.fixture
 async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
@@ -40,53 +37,6 @@ async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
 
 
 # What is stored
-
-
-async def test_gpu_pods_get_label_scheduler_and_affinity_and_other_pods_no_affinity(
-    team: Team,
-) -> None:
-    job = pytorch_job(Master=template(8), Worker=template())
-    component = (await team.queued_nowhere(job))["spec"]["components"][0]
-    roles = component["template"]["spec"]["pytorchReplicaSpecs"]
-    master, worker = (roles[role]["template"] for role in ("Master", "Worker"))
-    for each in (master, worker):
-        assert each["metadata"]["labels"] == {LABEL_APPWRAPPER: NAME}
-        assert each["spec"]["schedulerName"] == SCHEDULER
-    assert master["spec"]["affinity"] == BY_DEFAULT
-    assert "affinity" not in worker["spec"]
-    assert component["annotations"] == {
-        ANNOTATION_SUBMITTED_DIGEST: component_digest({"template": job})
-    }
-
-
-@pytest.mark.parametrize("gpus", [0, 8])
-async def test_master_and_worker_alike(team: Team, gpus: int) -> None:
-    job = pytorch_job(Master=template(gpus), Worker=template(gpus))
-    stored = await team.queued_nowhere(job)
-    roles = stored["spec"]["components"][0]["template"]["spec"]["pytorchReplicaSpecs"]
-    found = [roles[role]["template"]["spec"].get("affinity") for role in ("Master", "Worker")]
-    assert found == [BY_DEFAULT if gpus else None] * 2
-
-
-async def test_the_users_own_scheduler_and_terms_stay(team: Team) -> None:
-    zone = {"key": "zone", "operator": "In", "values": ["a"]}
-    here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    terms = [{"matchExpressions": [zone]}, here, {}]
-    own = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    job = pytorch_job(Master=template(8, schedulerName="mine", affinity=own))
-    stored = await team.queued_nowhere(job)
-    roles = stored["spec"]["components"][0]["template"]["spec"]["pytorchReplicaSpecs"]
-    assert roles["Master"]["template"]["spec"]["schedulerName"] == "mine"
-    assert roles["Master"]["template"]["spec"]["affinity"]["nodeAffinity"] == {
-        REQUIRED: {
-            "nodeSelectorTerms": [
-                {"matchExpressions": [zone, BAD]},
-                {**here, "matchExpressions": [BAD]},
-                {},  # matches no node, and must not begin to
-            ]
-        },
-        PREFERRED: [WORSE],
-    }
 
 
 async def test_while_the_name_is_to_be_generated_pods_get_it_from_the_controller(

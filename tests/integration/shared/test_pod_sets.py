@@ -1,23 +1,18 @@
 """Which pods Kueue reserves quota for, and which pod sets are refused, on the real API server."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject
-from tests.support.builders.autopilot import BY_DEFAULT, REQUIRED
 from tests.support.builders.wrapped_kinds import (
     DEPLOYMENT,
     GROUP,
     JOB_SET,
     LEADER_WORKER_SET,
-    MPI_ROLES,
     NAME,
-    SERVICE,
     kind,
     mpi_job,
     pod,
@@ -30,8 +25,6 @@ from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
 pytestmark = pytest.mark.kueue
-
-SCHEDULER = "scheduler-plugins-scheduler"
 
 
 @pytest.fixture
@@ -92,38 +85,6 @@ async def test_kueue_reserves_quota_for_the_pods_of_each_kind(
     assert await team.counts() == pods
 
 
-@pytest.mark.parametrize(
-    ("wrapped", "pod_sets"),
-    [
-        pytest.param(
-            LEADER_WORKER_SET,
-            [
-                {"path": f"{GROUP}.leaderTemplate", "replicas": 2},
-                {"path": f"{GROUP}.workerTemplate", "replicas": 4},
-            ],
-            id="LeaderWorkerSet",
-        ),
-        pytest.param(
-            mpi_job("v2beta1"),
-            [
-                {"path": f"{MPI_ROLES}.Launcher.template", "replicas": 1},
-                {"path": f"{MPI_ROLES}.Worker.template", "replicas": 4},
-            ],
-            id="MPIJob",
-        ),
-    ],
-)
-async def test_pod_sets_that_kueue_cannot_infer_are_declared_and_injected(
-    team: Team, wrapped: JsonObject, pod_sets: list[JsonObject]
-) -> None:
-    component = (await team.queued_nowhere(wrapped))["spec"]["components"][0]
-    assert component["podSets"] == pod_sets
-    text = json.dumps(component["template"])
-    assert text.count(json.dumps({LABEL_APPWRAPPER: NAME})) == 2
-    assert text.count(f'"schedulerName": "{SCHEDULER}"') == 2
-    assert text.count(json.dumps(BY_DEFAULT["nodeAffinity"][REQUIRED])) == 1
-
-
 async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None:
     declared = [{"path": f"{GROUP}.workerTemplate", "replicas": 6}]
     said = await team.submit(
@@ -144,49 +105,6 @@ async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None
 
 def declared(*pod_sets: Any, of: JsonObject = LEADER_WORKER_SET) -> JsonObject:
     return {"template": of, "podSets": list(pod_sets)}
-
-
-@pytest.mark.parametrize(
-    ("component", "error"),
-    [
-        pytest.param(
-            SERVICE,
-            "spec.components: Required value: at least one component must have pods, but none does "
-            "(Service)",
-            id="no pods",
-        ),
-        pytest.param(
-            declared({"path": f"{GROUP}.headTemplate"}),
-            f'spec.components[0].podSets[0].path: Invalid value: "{GROUP}.headTemplate": '
-            f"does not lead to a pod template: {GROUP} has no field 'headTemplate'",
-            id="no such path",
-        ),
-        pytest.param(
-            declared({"path": "template.spec.template", "replicas": 3}, of=DEPLOYMENT),
-            "spec.components[0].podSets: Invalid value: Kueue infers other pod sets for a "
-            "Deployment: template.spec.template x 2; leave podSets out",
-            id="other replicas",
-        ),
-        pytest.param(
-            declared({"path": f"{GROUP}.workerTemplate", "replicas": 3}),
-            "spec.components[0].podSets: Invalid value: the LeaderWorkerSet makes more pods "
-            f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4), and the pods that are not "
-            "declared would run without quota; declare these, or leave podSets out",
-            id="fewer with GPUs",
-        ),
-    ],
-)
-async def test_pod_sets_that_kueue_could_not_follow_are_refused(
-    team: Team, component: JsonObject, error: str
-) -> None:
-    """The whole table of them needs no cluster: it is with the unit tests."""
-    assert await team.errors_of(component) == [error]
-
-
-async def test_an_appwrapper_without_components_is_refused(team: Team) -> None:
-    assert await team.errors_of() == [
-        "spec.components: Required value: an AppWrapper must contain at least one component"
-    ]
 
 
 async def test_eight_pod_sets_are_accepted_and_nine_refused(team: Team) -> None:

@@ -5,23 +5,17 @@ decoder can, and create nothing. What it decodes it may still refuse, in other w
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
-
-import pytest
 
 from localcluster.access.running import RunningCluster
 from scripts.pod_schema import SHIPPED, text_of
 from shared.kube.client import ApiError, Forbidden, Invalid
 from shared.pod_schema.definitions import definitions_of
 from shared.pod_schema.pod_schema import LIST_OF, MAP_OF, POD
-from tests.support.builders.admission import POD as A_POD
-from tests.support.builders.admission import SERVICE, component
-from tests.support.builders.appwrappers import manifest
-from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import DEFINITIONS, POD_SCHEMA
-from tests.support.cluster.answers import Said, created
-from tests.support.cluster.people import admin
+from tests.support.cluster.dry_runs import at_once
 from tests.support.team import NAMESPACE
 
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
@@ -135,20 +129,18 @@ async def decodes(cluster: RunningCluster, manifest: dict[str, Any]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("what", DECODABLE)
-async def test_we_accept_what_the_api_server_decodes(cluster: RunningCluster, what: str) -> None:
-    manifest = DECODABLE[what]
-    assert await decodes(cluster, manifest)
-    assert list(POD_SCHEMA.pod_mistakes(manifest)) == []
+async def test_we_accept_what_the_api_server_decodes(cluster: RunningCluster) -> None:
+    decoded = await at_once(partial(decodes, cluster, each) for each in DECODABLE.values())
+    assert dict(zip(DECODABLE, decoded, strict=True)) == dict.fromkeys(DECODABLE, True)
+    mistakes = {what: list(POD_SCHEMA.pod_mistakes(each)) for what, each in DECODABLE.items()}
+    assert mistakes == {what: [] for what in DECODABLE}
 
 
-@pytest.mark.parametrize("what", UNDECODABLE)
-async def test_we_refuse_what_the_api_server_does_not_decode(
-    cluster: RunningCluster, what: str
-) -> None:
-    manifest = UNDECODABLE[what]
-    assert not await decodes(cluster, manifest)
-    assert len(list(POD_SCHEMA.pod_mistakes(manifest))) == 1
+async def test_we_refuse_what_the_api_server_does_not_decode(cluster: RunningCluster) -> None:
+    decoded = await at_once(partial(decodes, cluster, each) for each in UNDECODABLE.values())
+    assert dict(zip(UNDECODABLE, decoded, strict=True)) == dict.fromkeys(UNDECODABLE, False)
+    counts = {what: len(list(POD_SCHEMA.pod_mistakes(each))) for what, each in UNDECODABLE.items()}
+    assert counts == dict.fromkeys(UNDECODABLE, 1)
 
 
 # Every field of the schema, in one Pod.
@@ -207,137 +199,15 @@ async def test_we_agree_on_each_value_of_another_type_and_each_unknown_field(
     cluster: RunningCluster,
 ) -> None:
     """Some 2,000 Pods: both decode it, or both do not."""
-    differ, refused, accepted = [], 0, 0
-    for path, wrong in variants(whole_pod()):
-        if path in ("", "['apiVersion']", "['kind']"):
-            continue  # these say what is to be decoded
-        ours = not list(POD_SCHEMA.pod_mistakes(wrong))
-        if await decodes(cluster, wrong) != ours:
-            differ.append(path)
-        accepted += ours
-        refused += not ours
-    assert (differ, accepted > 20, refused > 1000) == ([], True, True), (accepted, refused)
-
-
-# Through the API server and our webhook.
-
-GOOD: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
-TYPO: dict[str, Any] = {"spec": {"containers": [{"name": "c", "imagee": "i"}]}}
-ILL_TYPED: dict[str, Any] = {"spec": {"containers": [{"name": "c", "tty": "true"}]}}
-A_TYPO = '.containers[0].imagee: Invalid value: unknown field; did you mean "image"?'
-AN_ILL_TYPE = (
-    ".containers[0].tty: Invalid value: must be true or false, but is a string; "
-    "write it without quotes"
-)
-
-
-def job(pod_template: Any) -> dict[str, Any]:
-    return component(bare_job(pod_template))
-
-
-def pytorch_job(**templates: Any) -> dict[str, Any]:
-    return component(bare_pytorch_job(**templates))
-
-
-def declared(pod_template: Any) -> dict[str, Any]:
-    """A Kind of which nobody knows that it has pods, and says where they are."""
-    return component({**SERVICE, "pods": pod_template}, podSets=[{"path": "template.pods"}])
-
-
-async def submitted(cluster: RunningCluster, *components: Any) -> Said:
-    made = manifest(*components, name="job", namespace=NAMESPACE)
-    return await created(admin(cluster), made, NAMESPACE, dry_run=True)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "path"),
-    [
-        (job, "template.spec.template.spec"),
-        (
-            lambda wrong: pytorch_job(Master=GOOD, Worker=wrong),
-            "template.spec.pytorchReplicaSpecs.Worker.template.spec",
-        ),
-        (declared, "template.pods.spec"),
-        (lambda wrong: component({**A_POD, **wrong}), "template.spec"),
-    ],
-)
-@pytest.mark.parametrize(("template", "told"), [(TYPO, A_TYPO), (ILL_TYPED, AN_ILL_TYPE)])
-async def test_an_unknown_and_an_ill_typed_field_are_refused(
-    cluster: RunningCluster, wrong: Callable[[Any], Any], path: str, template: Any, told: str
-) -> None:
-    refused = await submitted(cluster, wrong(template))
-    assert (refused.code, refused.errors) == (422, [f"spec.components[0].{path}{told}"])
-
-
-async def test_all_mistakes_of_all_components_come_at_once(cluster: RunningCluster) -> None:
-    refused = await submitted(cluster, job(TYPO), A_POD, pytorch_job(Worker=ILL_TYPED))
-    worker = "template.spec.pytorchReplicaSpecs.Worker.template.spec"
-    assert (refused.code, refused.errors) == (
-        422,
-        [
-            f"spec.components[0].template.spec.template.spec{A_TYPO}",
-            f"spec.components[2].{worker}{AN_ILL_TYPE}",
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        (
-            job("x"),
-            "spec.components[0].template: Invalid value: the Job needs spec.template: "
-            "template.spec.template is a string, not a pod template",
-        ),
-        (
-            job([GOOD]),
-            "spec.components[0].template: Invalid value: the Job needs spec.template: "
-            "template.spec.template is an array, not a pod template",
-        ),
-        (
-            job({"spec": [GOOD]}),
-            "spec.components[0].template: Invalid value: the Job needs spec.template: "
-            "template.spec.template has no spec object, so it is not a pod template",
-        ),
-        (
-            component({**A_POD, "spec": []}),
-            "spec.components[0].template: Invalid value: the Pod needs spec: "
-            "template has no spec object, so it is not a pod template",
-        ),
-        # The CRD's schema, which comes after mutation and before validation.
-        (
-            component("x"),
-            'spec.components[0].template: Invalid value: "string": spec.components[0].template in '
-            'body must be of type object: "string"',
-        ),
-        (
-            component([A_POD]),
-            'spec.components[0].template: Invalid value: "array": spec.components[0].template in '
-            'body must be of type object: "array"',
-        ),
-    ],
-)
-async def test_a_template_that_is_none_is_refused(
-    cluster: RunningCluster, wrong: Any, told: str
-) -> None:
-    refused = await submitted(cluster, wrong)
-    assert (refused.code, refused.errors) == (422, [told])
-
-
-@pytest.mark.parametrize(
-    "pod_template",
-    [
-        {"metadata": None, "spec": {"containers": [{"name": "c", "env": None, "tty": None}]}},
-        {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}},
-        {"spec": {"restartPolicy": "Perhaps", "containers": [{"name": "c"}]}},
-        {"spec": {}},
-        # Of Kubernetes 1.36: newer than any list of ours would be.
-        {"spec": {"schedulingGroup": {"podGroupName": "g"}, "containers": [{"name": "c"}]}},
-    ],
-)
-@pytest.mark.parametrize("wrap", [job, declared])
-async def test_errors_that_the_api_server_finds_at_creation_are_admitted(
-    cluster: RunningCluster, wrap: Callable[[Any], Any], pod_template: Any
-) -> None:
-    accepted = await submitted(cluster, wrap(pod_template))
-    assert (accepted.code, accepted.warnings) == (201, ())
+    tried = [
+        (path, wrong)
+        for path, wrong in variants(whole_pod())
+        if path not in ("", "['apiVersion']", "['kind']")  # these say what is to be decoded
+    ]
+    theirs = await at_once(partial(decodes, cluster, wrong) for _, wrong in tried)
+    ours = [not list(POD_SCHEMA.pod_mistakes(wrong)) for _, wrong in tried]
+    paths = [path for path, _ in tried]
+    assert [
+        path for path, our, their in zip(paths, ours, theirs, strict=True) if our != their
+    ] == []
+    assert (ours.count(True) > 20, ours.count(False) > 1000) == (True, True)

@@ -16,7 +16,6 @@ from tests.support.cluster.another_team import member_of
 from tests.support.cluster.answers import Said, created
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
-from tests.support.cluster.tries import json_patch
 from tests.support.cluster.unchanged import assert_same
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -24,13 +23,10 @@ from tests.support.team import NAMESPACE
 pytestmark = pytest.mark.kueue
 
 NAME = "submitter"
-ON_IT = ("appwrapper", NAME, "-n", NAMESPACE)
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
 BY = "workload.codeflare.dev/submitted-by"
 # As an identity provider names people: what tells them apart comes last.
-ISSUER = "https://login.example.com/realms/research-and-development/users#"
-SPLIT = "split it into several AppWrappers"
 
 
 def training(**metadata: Any) -> JsonObject:
@@ -63,22 +59,6 @@ async def submitted(cluster: RunningCluster, alice: Kubectl, body: JsonObject) -
     return done.err
 
 
-async def test_two_whose_long_names_begin_alike_are_two(cluster: RunningCluster) -> None:
-    labels, names = set(), set()
-    for user in (f"{ISSUER}alice", f"{ISSUER}bob"):
-        said = await created(
-            member_of(cluster, NAMESPACE, user), training(), NAMESPACE, dry_run=True
-        )
-        metadata = said.object["metadata"]
-        labels.add(metadata["labels"][USER])
-        names.add(metadata["annotations"][BY])
-    assert names == {f"{ISSUER}alice", f"{ISSUER}bob"}
-    assert labels == {
-        "https___login.example.com_realms_research-and-developm-1d878458",
-        "https___login.example.com_realms_research-and-developm-c538efd9",
-    }
-
-
 async def test_a_file_that_names_its_user_can_be_applied_again(
     cluster: RunningCluster, alice: Kubectl
 ) -> None:
@@ -106,19 +86,6 @@ async def test_a_file_that_names_its_user_can_be_applied_again(
         assert_same(await stored(cluster), before)
 
 
-async def test_the_user_of_an_appwrapper_cannot_change(
-    cluster: RunningCluster, alice: Kubectl
-) -> None:
-    await submitted(cluster, alice, training())
-    before = await stored(cluster)
-    bob = member_of(cluster, NAMESPACE, "bob")
-    for who in (alice, bob):
-        await who("annotate", *ON_IT, "--overwrite", f"{BY}=bob")
-        await who("annotate", *ON_IT, f"{BY}-")
-        await who("label", *ON_IT, "--overwrite", f"{USER}=bob")
-        assert_same(await stored(cluster), before)
-
-
 def config_map(number: int) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"part-{number}"}}
 
@@ -133,46 +100,6 @@ def of(components: int) -> JsonObject:
 def too_many(said: Said) -> list[str]:
     assert said.code == 422, said
     return said.errors
-
-
-async def test_more_than_a_hundred_components_are_refused_before_anything_else(
-    cluster: RunningCluster, alice: Kubectl
-) -> None:
-    """20,000 kept the API server's own checks busy for half a minute: those come after ours."""
-    tiny = training()
-    tiny["spec"]["components"] = [{"template": {}}] * 20_000
-    for count, body in ((101, of(101)), (20_000, tiny)):
-        assert too_many(await created(alice, body, NAMESPACE)) == [
-            f"spec.components: Too many: {count}: must have at most 100 items: {SPLIT}"
-        ]
-    declared = of(3)
-    declared["spec"]["components"][1]["podSets"] = [{"path": "template"}] * 101
-    assert too_many(await created(alice, declared, NAMESPACE)) == [
-        "spec.components[1].podSets: Too many: 101: all components together may have at most 100: "
-        f"{SPLIT}"
-    ]
-    most = await created(alice, of(100), NAMESPACE, dry_run=True)
-    assert "Too many" not in json.dumps(most.object)
-
-
-async def test_the_number_of_components_cannot_grow(
-    cluster: RunningCluster, alice: Kubectl
-) -> None:
-    await submitted(cluster, alice, training())
-    before = await stored(cluster)
-    parts = [{"template": config_map(number)} for number in range(100)]
-    operation = {
-        "op": "replace",
-        "path": "/spec/components",
-        "value": [*before["spec"]["components"], *parts],
-    }
-    done = await alice.run("patch", *ON_IT, *json_patch(operation))
-    assert (done.code, done.err) == (
-        1,
-        f'The AppWrapper "{NAME}" is invalid: spec.components: Too many: 101: must have at most '
-        f"100 items: {SPLIT}\n",
-    )
-    assert_same(await stored(cluster), before)
 
 
 async def test_a_too_large_appwrapper_is_refused_with_the_next_step(

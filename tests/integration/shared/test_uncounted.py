@@ -30,25 +30,10 @@ from tests.support.team import own
 TEAM = own("uncounted")
 LABEL = "workload.codeflare.dev/appwrapper"
 ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
-CRITICAL = "system-node-critical"
 WITHOUT = "Forbidden: nvidia.com/gpu would be used without quota"
-BEYOND = f"{WITHOUT}: workers beyond replicas; write maxReplicas equal to replicas"
 ROLE = (
     'Unsupported value: "worker": write "Worker" (replica types are case-sensitive; Kueue counts '
     "only Master and Worker)"
-)
-SIDECAR = (
-    f"{WITHOUT}: Kueue counts this sidecar as an init container that ends before the pod's "
-    "containers start: make it one of spec.containers"
-)
-CLAIMS = (
-    "request devices in the containers' resources, or have an admin allow claims (configuration "
-    "resourceClaims)"
-)
-TAKEN = "its pods would count as pods of an AppWrapper: remove this label"
-SYSTEM = (
-    f'Invalid value: "{CRITICAL}": system- classes are for the platform\'s own pods: name another '
-    "class, or none"
 )
 
 
@@ -95,26 +80,6 @@ def gpus(container: str = "pytorch", amount: int = 1, **spec: Any) -> JsonObject
     return made
 
 
-def sidecars(amount: int) -> list[JsonObject]:
-    limits = {"nvidia.com/gpu": "1"} if amount else {"cpu": "1"}
-    return [
-        {
-            "name": f"side{index}",
-            "image": "none",
-            "restartPolicy": "Always",
-            "resources": {"limits": limits},
-        }
-        for index in range(2)
-    ]
-
-
-def training(**spec: Any) -> JsonObject:
-    """Its pods end with it."""
-    made = pytorch_job("mine", Master=gpus(**spec))
-    made["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
-    return made
-
-
 def elastic(gpu: int, *, metrics: bool = True) -> JsonObject:
     made = pytorch_job("mine", Master=gpus(amount=0), Worker=gpus(amount=gpu))
     resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
@@ -122,54 +87,6 @@ def elastic(gpu: int, *, metrics: bool = True) -> JsonObject:
     made["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 20, **measured}
     made["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
     return made
-
-
-def claiming() -> JsonObject:
-    claims = [{"name": "gpu", "resourceClaimName": "x"}]
-    return training(resourceClaims=claims)
-
-
-def prioritised() -> JsonObject:
-    made = training()
-    made["spec"]["runPolicy"]["schedulingPolicy"] = {"priorityClass": CRITICAL}
-    return made
-
-
-MASTER = "spec.pytorchReplicaSpecs.Master.template"
-TRIED = [
-    pytest.param(elastic(1), "spec.elasticPolicy.metrics", BEYOND, BEYOND, id="metrics"),
-    pytest.param(
-        claiming(),
-        f"{MASTER}.spec.resourceClaims",
-        f"Forbidden: Kueue does not see resource claims of an AppWrapper: {CLAIMS}",
-        f"Forbidden: not every Kueue counts resource claims: {CLAIMS}",
-        id="claims",
-    ),
-    pytest.param(
-        training(priorityClassName=CRITICAL),
-        f"{MASTER}.spec.priorityClassName",
-        SYSTEM,
-        SYSTEM,
-        id="priority of pods",
-    ),
-    pytest.param(
-        prioritised(),
-        "spec.runPolicy.schedulingPolicy.priorityClass",
-        SYSTEM,
-        SYSTEM,
-        id="priority of all",
-    ),
-]
-
-
-@pytest.mark.parametrize(("body", "path", "where_wrapped", "where_direct"), TRIED)
-async def test_wrapped_and_direct_objects_are_refused_alike(
-    alice: Kubectl, body: JsonObject, path: str, where_wrapped: str, where_direct: str
-) -> None:
-    said = await of_wrapped(alice, body)
-    assert said.errors == [f"spec.components[0].template.{path}: {where_wrapped}"]
-    said = await of_direct(alice, body)
-    assert (said.code, said.message) == denied("PyTorchJob.kubeflow.org", f"{path}: {where_direct}")
 
 
 async def test_a_role_that_kueue_does_not_know_is_refused(alice: Kubectl) -> None:
@@ -180,46 +97,6 @@ async def test_a_role_that_kueue_does_not_know_is_refused(alice: Kubectl) -> Non
     assert said.errors == [f"spec.components[0].template.{path}: {ROLE}"]
     said = await of_direct(alice, body)
     assert (said.code, 'Unsupported value: "worker"' in said.message) == (403, True)
-
-
-async def test_sidecars_with_gpus_are_refused_where_kueue_counts_a_copy(alice: Kubectl) -> None:
-    """Kueue's own integration counts them."""
-    body = training(initContainers=sidecars(1))
-    said = await of_wrapped(alice, body)
-    start = f"spec.components[0].template.{MASTER}.spec"
-    assert said.errors == [
-        f"{start}.initContainers[{index}].resources: {SIDECAR}" for index in range(2)
-    ]
-    said = await of_direct(alice, body)
-    assert (said.code, said.warnings) == (201, ())
-
-
-async def test_objects_with_cpu_alone_are_allowed(alice: Kubectl) -> None:
-    """Native sidecars are ordinary, and so is elasticity without an autoscaler."""
-    said = await of_wrapped(alice, training(amount=0, initContainers=sidecars(0)))
-    assert (said.code, len(said.warnings)) == (201, 2)
-    said = await of_direct(alice, elastic(0))
-    assert (said.code, said.warnings) == (
-        201,
-        (
-            "spec.elasticPolicy.metrics: not counted against the quota: workers beyond replicas; "
-            "write maxReplicas equal to replicas",
-        ),
-    )
-    for judged in (of_wrapped, of_direct):
-        said = await judged(alice, elastic(1, metrics=False))
-        assert (said.code, said.warnings) == (201, ())
-
-
-async def test_pods_of_what_is_not_wrapped_claim_no_appwrapper(alice: Kubectl) -> None:
-    body = training()
-    template = body["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
-    template["metadata"]["labels"] = {LABEL: "somebody-elses"}
-    said = await of_direct(alice, body)
-    path = f"{MASTER}.metadata.labels[{LABEL}]"
-    assert (said.code, said.message) == denied(
-        "PyTorchJob.kubeflow.org", f"{path}: Forbidden: {TAKEN}"
-    )
 
 
 async def test_pods_of_what_is_wrapped_are_its_own_whatever_they_claim(

@@ -7,7 +7,11 @@ import asyncio
 import io
 import json
 import re
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from ssl import SSLContext
 
 import aiohttp
 from multidict import CIMultiDict
@@ -65,31 +69,55 @@ async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bo
     return said
 
 
-async def answer(who: Kubectl, request: Request) -> Said:
-    """Returns the API server's answer to any request."""
-    credentials = await asyncio.to_thread(load_credentials, str(who.kubeconfig))
-    clock = SystemClock()
-    headers = CIMultiDict(request.headers)
-    if token := await RenewedAuthorization(credentials.authorization, clock).current():
-        headers["Authorization"] = token
-    named = [("User", who.user), ("Uid", who.uid), *(("Group", each) for each in who.groups)]
-    for header, value in named:
-        if value:
-            headers.add(f"Impersonate-{header}", value)
-    tls = await RenewedTls(credentials.tls, clock).current()
-    async with (
-        aiohttp.ClientSession() as session,
-        session.request(
+class Asker:
+    """Sends requests of any users over one pool of connections; make it with `asker`."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, server: str, tls: SSLContext | None, token: str | None
+    ) -> None:
+        self._session = session
+        self._server = server
+        self._tls = tls
+        self._token = token
+
+    async def answer(
+        self, request: Request, user: str = "", uid: str = "", groups: Iterable[str] = ()
+    ) -> Said:
+        """Returns the API server's answer to the request of this user; empty: the kubeconfig's."""
+        headers = CIMultiDict(request.headers)
+        if self._token:
+            headers["Authorization"] = self._token
+        named = [("User", user), ("Uid", uid), *(("Group", each) for each in groups)]
+        for header, value in named:
+            if value:
+                headers.add(f"Impersonate-{header}", value)
+        async with self._session.request(
             request.method,
-            credentials.server + request.target,
+            self._server + request.target,
             data=request.body and io.BytesIO(request.body),
             headers=headers,
-            ssl=tls or True,
-        ) as response,
-    ):
-        found = [_WARNING.fullmatch(each) for each in response.headers.getall("Warning", ())]
-        warnings = tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
-        return Said(response.status, json.loads(await response.read()), warnings)
+            ssl=self._tls or True,
+        ) as response:
+            found = [_WARNING.fullmatch(each) for each in response.headers.getall("Warning", ())]
+            warnings = tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
+            return Said(response.status, json.loads(await response.read()), warnings)
+
+
+@asynccontextmanager
+async def asker(kubeconfig: Path) -> AsyncGenerator[Asker, None]:
+    """Yields an Asker with this kubeconfig's credentials."""
+    credentials = await asyncio.to_thread(load_credentials, str(kubeconfig))
+    clock = SystemClock()
+    token = await RenewedAuthorization(credentials.authorization, clock).current()
+    tls = await RenewedTls(credentials.tls, clock).current()
+    async with aiohttp.ClientSession() as session:
+        yield Asker(session, credentials.server, tls, token)
+
+
+async def answer(who: Kubectl, request: Request) -> Said:
+    """Returns the API server's answer to any request."""
+    async with asker(who.kubeconfig) as one:
+        return await one.answer(request, who.user, who.uid, who.groups)
 
 
 async def is_admin(client: KubeClient, namespace: str, account: str) -> bool:

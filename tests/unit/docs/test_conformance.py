@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controller.phases.phase import EDGES, Reason
+from tests.support.admission_corpus.table import CASES
 from tests.support.manifests import ROOT
 from webhook import chain
 
@@ -34,6 +35,8 @@ WEBHOOK = Page("conformance.md")
 CONTROLLER = Page("conformance-controller.md")
 NAMED = re.compile(r"`((?:integration|simulation|unit)/[^`]*?)::([^`]*)`")
 
+CASE = re.compile("`corpus: ([^`]+)`")
+
 
 @cache
 def names_in(file: str) -> set[str]:
@@ -47,9 +50,11 @@ def names_in(file: str) -> set[str]:
 
 @pytest.mark.parametrize("row", [*WEBHOOK.rows, *CONTROLLER.rows])
 def test_every_row_names_tests_that_exist(row: str) -> None:
-    named = NAMED.findall(row.rpartition(" | ")[2])
-    assert named
+    last = row.rpartition(" | ")[2]
+    named, begun = NAMED.findall(last), CASE.findall(last)
+    assert named + begun
     assert [each for each in named if each[1] not in names_in(each[0])] == []
+    assert [each for each in begun if not any(case.name.startswith(each) for case in CASES)] == []
 
 
 def test_every_case_of_the_go_operator_has_its_row() -> None:

@@ -1,0 +1,18 @@
+"""Every case of admission, as a dry run on the real API server beside the real Kueue."""
+
+from functools import partial
+
+from localcluster.access.running import RunningCluster
+from tests.support.admission_corpus.case import Case, differences
+from tests.support.admission_corpus.table import CASES
+from tests.support.cluster.dry_runs import at_once, dry_runs
+
+
+async def test_every_case_of_admission_gets_its_whole_answer(cluster: RunningCluster) -> None:
+    async with dry_runs(cluster) as runner:
+
+        async def differs(case: Case) -> str:
+            return differences(case, await runner.answered(case))
+
+        found = await at_once(partial(differs, case) for case in CASES)
+    assert not any(found), "\n" + "\n".join(filter(None, found))
