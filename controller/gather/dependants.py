@@ -108,11 +108,6 @@ class Dependants:
     names: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
 
-    @property
-    def are_gone(self) -> bool:
-        """True if lists prove that there are none."""
-        return not self.names and not self.unproved
-
 
 class DependantSearch:
     """Lists the owned objects in the component's namespace: whole Jobs, all others by metadata."""

@@ -105,13 +105,18 @@ def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
 
 
 def staged(
-    sightings: Sightings, wanted: int, running: int, existing: int, began: datetime = T0
+    sightings: Sightings,
+    wanted: int,
+    running: int,
+    existing: int,
+    began: datetime = T0,
+    attempt: int = 1,
 ) -> bool:
     """Looks at an AppWrapper whose component wants so many of four pods; whether pods fell."""
     pods = PodCounts(
         expected=4, deferred=4 - wanted, staged=True, running=running, pending=existing - running
     )
-    raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": 1}}
+    raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": attempt}}
     snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, timers=Timers(admission=began))
     return sightings.look(
         Observation(AppWrapper(raw), snapshot, FaultTolerance())
@@ -130,6 +135,12 @@ def test_a_stage_that_begins_with_a_new_period_is_noticed() -> None:
     assert not staged(sightings, 1, 1, 1)
     assert staged(sightings, 2, 1, 2, began=T1)
     assert not staged(sightings, 2, 1, 2, began=T1 + timedelta(minutes=5))
+
+
+def test_another_attempt_that_wants_more_pods_begins_no_next_stage() -> None:
+    sightings = Memory().sightings
+    assert not staged(sightings, 1, 1, 1)
+    assert not staged(sightings, 2, 1, 2, began=T1, attempt=2)
 
 
 def test_after_a_restart_a_stage_gets_its_whole_period() -> None:

@@ -157,12 +157,17 @@ async def test_a_pod_that_went_is_remembered() -> None:
     await bench.end()
 
 
-async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
-    """Its finalizer goes by live reads; the watch may tell of its components later."""
+@pytest.mark.parametrize("forgotten", [True, False], ids=["it is gone", "it never was"])
+async def test_nothing_is_remembered_without_an_appwrapper(forgotten: bool) -> None:
+    """Its finalizer goes by live reads; the watch may tell of its components later.
+
+    Any client may create an object whose labels name an AppWrapper that never existed.
+    """
     bench = WatchingBench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     bench.alive.clear()
-    bench.memory.forget("u1", ("team1", "train"))
+    if forgotten:
+        bench.memory.forget("u1", ("team1", "train"))
     bench.feed.send("DELETED", complete(6))
     await until_idle()
     assert bench.known() is None

@@ -102,6 +102,7 @@ async def test_no_informer_outlives_the_part() -> None:
 async def test_a_bug_in_an_informer_ends_the_process() -> None:
     """Half a controller is worse than none."""
     bench = WatchingBench([listed(5)])
+    await until_idle()  # it waits already, for other informers
     await bench.watches.ensure(JOBS)
     nameless: Any = {"metadata": {"namespace": "team1", "uid": "u", "resourceVersion": "6"}}
     bench.feed.send("ADDED", nameless)

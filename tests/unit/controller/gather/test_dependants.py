@@ -42,7 +42,6 @@ async def test_dependants_are_listed_by_uid_on_every_page_for_every_kind() -> No
     bench = SearchBench(pods, [listed(9, {"metadata": {"name": "nobody's"}}, owned("rs", "u1"))])
     found = await bench.of(DEPLOYMENTS)
     assert found == Dependants(("Pod a", "Pod c", "ReplicaSet rs"))
-    assert not found.are_gone
     assert bench.asked() == ["pods", "replicasets"]
 
 
@@ -60,25 +59,24 @@ async def test_a_job_that_kueue_suspended_is_named_as_such() -> None:
 
 async def test_nothing_found_is_the_proof() -> None:
     bench = SearchBench([listed(9, owned("a", "u2"))])
-    assert (await bench.of(JOBS)).are_gone
+    assert await bench.of(JOBS) == Dependants()
 
 
 async def test_kinds_without_dependants_are_not_listed() -> None:
     bench = SearchBench()
-    assert (await bench.of(SERVICES)).are_gone
+    assert await bench.of(SERVICES) == Dependants()
     assert bench.asked() == []
 
 
 async def test_all_kinds_are_listed_for_an_unknown_kind() -> None:
     bench = SearchBench(*([[listed(9)]] * len(_ANYTHING)))
-    assert (await bench.of(OTHERS)).are_gone
+    assert await bench.of(OTHERS) == Dependants()
     assert bench.asked() == [kind.plural for kind in _ANYTHING]
 
 
 async def test_a_forbidden_list_proves_nothing() -> None:
     bench = SearchBench([listed(9)], Forbidden(403, "Forbidden", "no"))
     assert await bench.of(DEPLOYMENTS) == Dependants((), ("replicasets may not be listed",))
-    assert not Dependants((), ("x",)).are_gone
 
 
 @pytest.mark.parametrize(("obstacle", "gone"), [("", True), ("its CRD is changing", False)])
@@ -87,9 +85,8 @@ async def test_a_kind_that_is_not_served_has_none_only_if_there_can_be_none(
 ) -> None:
     bench = SearchBench([listed(9)], [listed(9)], obstacle=obstacle)
     bench.served.hidden = {"scheduling.x-k8s.io/PodGroup"}
-    found = await bench.of(PYTORCH_JOBS)
-    assert found.are_gone is gone
-    assert found.unproved == (() if gone else ("PodGroup: its CRD is changing",))
+    unproved = () if gone else ("PodGroup: its CRD is changing",)
+    assert await bench.of(PYTORCH_JOBS) == Dependants((), unproved)
 
 
 async def test_a_list_of_a_version_that_is_served_no_longer_is_no_proof() -> None:
@@ -98,7 +95,7 @@ async def test_a_list_of_a_version_that_is_served_no_longer_is_no_proof() -> Non
     unproved = ("pods cannot be listed: 404 Unknown: not a Status",)
     assert await bench.of(JOBS) == Dependants((), unproved)
     assert bench.served.forgotten == [PODS.gvk]
-    assert (await bench.of(JOBS)).are_gone
+    assert await bench.of(JOBS) == Dependants()
 
 
 async def test_owned_objects_are_listed_in_the_version_that_is_served() -> None:

@@ -19,7 +19,7 @@ from controller.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.kube.client import NotFound
+from shared.kube.client import Forbidden, NotFound
 from tests.support.builders.gathering import NOW, FakeDiscovery, Unserved, appwrapper
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
@@ -49,9 +49,14 @@ def search(client: Any) -> BlockerSearch:
 
 
 async def findings(
-    names: str, get: list[Any], pods: tuple[LeftPod, ...] = (), *, forcing: bool = True
+    names: str,
+    get: list[Any],
+    pods: tuple[LeftPod, ...] = (),
+    *,
+    forcing: bool = True,
+    owned: Any = None,
 ) -> tuple[Findings, FakeKube]:
-    kube = FakeKube(answers={"get": get}, lists=[[listed(9)]] * 9)
+    kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
     found = await search(kube).look(SCENE, (), [left(x) for x in names], pods, forcing=forcing)
     return found, kube
 
@@ -72,6 +77,27 @@ async def test_only_what_is_being_deleted_and_owns_nothing_is_empty(forcing: boo
         "Job a waits for the garbage collector",
         "Job b is not being deleted yet",
     )
+
+
+POD = {"metadata": {"name": "p", "ownerReferences": [{"uid": "uid-a"}]}}
+
+
+@pytest.mark.parametrize(
+    ("owned", "blocker"),
+    [
+        ([listed(9, POD)], "Job a waits for Pod p"),
+        (
+            Forbidden(403, "Forbidden", "no"),
+            "Job a may wait for objects that it owns: pods may not be listed",
+        ),
+    ],
+    ids=["owned", "not listed"],
+)
+async def test_a_component_that_owns_or_may_own_objects_is_not_empty(
+    owned: Any, blocker: str
+) -> None:
+    found, _ = await findings("a", [going("a")], owned=owned)
+    assert found == Findings(blockers=(blocker,))
 
 
 async def test_with_pods_about_nothing_is_empty() -> None:
