@@ -46,6 +46,23 @@ def test_each_answer_has_its_class(code: int, reason: str, expected: type[ApiErr
     assert error == expected(code, reason, "m")
 
 
+@pytest.mark.parametrize(
+    ("body", "of_resource"),
+    [
+        (status("NotFound", 'jobs.batch "a" not found'), False),
+        (status("NotFound", "the server could not find the requested resource"), True),
+        (b"404 page not found\n", True),
+    ],
+    ids=["object", "built-in group", "group of a CRD"],
+)
+def test_a_404_of_the_resource_is_no_answer_about_its_objects(
+    body: bytes, of_resource: bool
+) -> None:
+    error = responses.error_of(404, {}, body)
+    assert isinstance(error, NotFound)
+    assert error.of_resource is of_resource
+
+
 def test_the_delay_of_a_retry_is_read_from_the_header() -> None:
     error = responses.error_of(429, {"Retry-After": "3"}, status("TooManyRequests"))
     assert error == TooManyRequests(429, "TooManyRequests", "m", 3.0)
