@@ -46,6 +46,9 @@ def test_only_the_success_ttl_cannot_be_zero() -> None:
         SUCCESS_TTL.parse("0s", CONFIG)
     assert str(refused.value) == "must be longer than 0s"
     assert SUCCESS_TTL.parse("1us", CONFIG) == timedelta(microseconds=1)
+    # An AppWrapper of the Go operator may contain what this webhook refuses.
+    assert WARMUP_GRACE.read({WARMUP_GRACE.key: "0s"}, CONFIG) == timedelta(0)
+    assert SUCCESS_TTL.read({SUCCESS_TTL.key: "0s"}, CONFIG) == CONFIG.success_ttl
 
 
 @pytest.mark.parametrize(
