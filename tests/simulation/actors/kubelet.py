@@ -40,8 +40,10 @@ from tests.simulation.cluster import Cluster
 
 _SEE, _WAIT, _START, _END, _RESTART = "sees", "prepares", "starts", "ends", "restarts"
 _STOP, _KILL, _REMOVE = "stops", "kills", "removes"
-# A program may end at once on SIGTERM, end well on it, or ignore it until SIGKILL.
-_ENDS_ON_SIGTERM: Final = ("ends", "succeeds", "ignores it")
+# A program may end at once on SIGTERM, end well on it, ignore it until SIGKILL, or end as it would
+# have ended without it: by a handler, or because its end was only not reported yet.
+_ENDS_ON_SIGTERM: Final = ("ends", "succeeds", "ignores it", "ends with its own code")
+_SIGTERM_ODDS: Final = (0.8, 0.12, 0.03, 0.05)
 # A kubelet reports that a pod that it never started has failed; a simulated one just removes it.
 _REMOVES_UNSTARTED: Final = ("reports it", "removes it")
 
@@ -194,8 +196,9 @@ class Kubelet(Actor):
         if key.step != _STOP:
             return None
         place = f"{self.name}: SIGTERM to {title(pod)}"
-        reaction = self.cluster.choices.pick(place, _ENDS_ON_SIGTERM, lags.ODDS)
-        return {"ends": SIGTERM, "succeeds": 0}.get(reaction)
+        reaction = self.cluster.choices.pick(place, _ENDS_ON_SIGTERM, _SIGTERM_ODDS)
+        codes = {"ends": SIGTERM, "succeeds": 0, "ends with its own code": fate.exit_code}
+        return codes.get(reaction)
 
     def _reports(self, pod: JsonObject) -> bool:
         place = f"{self.name} has not started {title(pod)}"

@@ -90,6 +90,14 @@ def test_a_deleted_pod_may_succeed_on_sigterm() -> None:
     assert story(cluster) == ["Pending", "Running", "Succeeded", "gone"]
 
 
+def test_a_deleted_pod_may_end_with_its_own_code() -> None:
+    cluster = kubelets(bound_pod("p", exit_code="3", run_for="1m"), 5, reaction=3)
+    cluster.store.delete(PODS, TEAM, "p")
+    cluster.advance(1)
+    last = next(each.item for each in cluster.writes[::-1] if each.type == "MODIFIED")
+    assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
 def test_a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over() -> None:
     cluster = kubelets(bound_pod("p", hang="running"), 5, reaction=2)
     cluster.store.delete(PODS, TEAM, "p")
