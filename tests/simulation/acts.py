@@ -6,8 +6,8 @@ An act names an AppWrapper. It does nothing if there is nothing left to act on.
 from collections.abc import Callable
 from typing import Final
 
-from shared.api.names import LABEL_UID
-from shared.api.objects import APPWRAPPERS, NODES, PODS, label
+from shared.api.names import LABEL_COMPONENT, LABEL_UID
+from shared.api.objects import APPWRAPPERS, NODES, PODS, JsonObject, label
 from tests.simulation.actors.kueue.kueue import Kueue
 from tests.simulation.actors.nodes import Nodes
 from tests.simulation.actors.user import User
@@ -31,6 +31,8 @@ class Acts:
             "evict": lambda _name, uid, _seconds: kueue.preempt(uid),
             "deactivate": self._deactivate,
             "hold": self._hold,
+            "annotate": lambda name, _uid, _seconds: self.user.annotate(name, "team/note", "seen"),
+            "suspend": lambda name, _uid, _seconds: self.user.suspend(name),
             "delete": lambda name, _uid, _seconds: self.user.delete(name),
             "delete component": lambda name, _uid, _seconds: self._delete_component(name),
             "delete pod": lambda name, _uid, _seconds: self.user.delete_pod(name),
@@ -46,6 +48,22 @@ class Acts:
         item = self._cluster.store.get(APPWRAPPERS, NAMESPACE, name)
         if item is not None:
             self._acts[what](name, item["metadata"]["uid"], seconds)
+
+    def do_after(self, what: str, written: JsonObject) -> None:
+        """Perform an act on the AppWrapper that a written object is, or belongs to, if any.
+
+        A component that was just created is the one that is deleted.
+        """
+        uid = label(written, LABEL_UID) or written["metadata"]["uid"]
+        index = label(written, LABEL_COMPONENT)
+        for each in self._cluster.store.items(APPWRAPPERS, NAMESPACE):
+            if each["metadata"]["uid"] != uid:
+                continue
+            name = each["metadata"]["name"]
+            if what == "delete component" and index is not None:
+                self.user.delete_component(name, int(index))
+            else:
+                self.do(what, name)
 
     def _later(self, seconds: float, act: Callable[..., object], *args: object) -> None:
         self._cluster.loop.outside(seconds, act, *args)

@@ -1,12 +1,13 @@
 """Exhaust a small world: `make certify`.
 
-Four searches, in worker processes:
+Five searches, in worker processes:
 
 - the pure machine: every state of real facts, `decide` and its plan in a tiny environment;
 - single faults: every fault at every write that `make test` leaves out, failed reads, broken
   watches and late events, of every scenario;
 - crashes: in the small worlds, a grave fault at every write after a crash at every write; each
   state after a crash once;
+- other clients: in the small worlds and some scenarios, another client acts right after a write;
 - pairs: in the small worlds, two deviations of any kind that are near each other.
 
 It prints states, transitions, violations and seconds, with a hash of the code that they stand for.
@@ -33,7 +34,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.simulation.abstract import START, State, is_goal, steps_from
 from tests.simulation.choices import Recorded
 from tests.simulation.explore import AT_WRITES, CRASHES, Report, Space, Trial, next_trials, run
-from tests.simulation.faults import WRITE_FAULTS
+from tests.simulation.faults import OTHER_CLIENTS, WRITE_FAULTS
 from tests.simulation.graph import explore, traps
 from tests.simulation.scenarios import FAILS_ONCE, SCENARIOS, Act, Scenario
 from tests.simulation.script import regression, script
@@ -43,12 +44,14 @@ from tests.simulation.workloads import config_map, job, wrapped
 from tests.simulation.world import World
 
 OTHER_FAULTS: Final[Space] = {
-    "write": frozenset(WRITE_FAULTS[1:]) - AT_WRITES["write"],
+    "write": frozenset(WRITE_FAULTS[1:]) - AT_WRITES["write"] - OTHER_CLIENTS,
     "read": frozenset({"lost answer", "500"}),
     "watch": frozenset({"cut 3", "silent", "410"}),
     "event": frozenset({6.0, 40.0}),
 }
 """Single faults that `make test` does not run."""
+OTHERS: Final[Space] = {"write": OTHER_CLIENTS}
+"""Another client acts once, right after one of our writes."""
 CRASH: Final[Space] = {"write": CRASHES}
 AFTER_A_CRASH: Final[Space] = {"write": CRASHES | {"lost answer", "late 6", "ghost 6"}}
 PAIRS: Final[Space] = {
@@ -72,6 +75,15 @@ _WORLDS: Final = (
     _small("small: delete", Act(4.5, "delete", "a")),
 )
 SMALL: Final[Mapping[str, Scenario]] = {each.name: each for each in _WORLDS}
+# Scenarios whose writes another client follows: each has phases that the small worlds lack.
+MEDDLED: Final = (
+    "early held",
+    "evacuation",
+    "kept component",
+    "deletion on failure grace",
+    "PyTorchJob, retry",
+    "RayCluster",
+)
 # Bounds of the pure machine: each is one search.
 BOUNDS: Final[Mapping[str, State]] = {
     "two failures": replace(START, evictions=0, deletions=0),
@@ -154,10 +166,10 @@ class Certificate:
             search.wrong += each.wrong
             self._progress.advance(task)
 
-    def singles(self, scenarios: Iterable[Scenario], space: Space) -> None:
+    def singles(self, name: str, scenarios: Iterable[Scenario], space: Space) -> None:
         """Run every single deviation of the scenarios."""
         trials = [trial for base in bases(scenarios) for trial in next_trials(base, space)]
-        self._run("single faults", trials, lambda _report: ())
+        self._run(name, trials, lambda _report: ())
 
     def crashes(self, scenarios: Iterable[Scenario]) -> None:
         """Run every fault at every write after every crash, each state after a crash once."""
@@ -250,7 +262,12 @@ def certify(workers: int, only: str) -> Mapping[str, Search]:
         certificate = Certificate(pool, progress, workers)
         searches: dict[str, Callable[[], None]] = {
             "machine": certificate.machine,
-            "singles": lambda: certificate.singles(SCENARIOS.values(), OTHER_FAULTS),
+            "singles": lambda: certificate.singles(
+                "single faults", SCENARIOS.values(), OTHER_FAULTS
+            ),
+            "others": lambda: certificate.singles(
+                "other clients", [*SMALL.values(), *map(SCENARIOS.__getitem__, MEDDLED)], OTHERS
+            ),
             "crashes": lambda: certificate.crashes(SMALL.values()),
             "pairs": lambda: certificate.pairs(SMALL.values()),
         }
@@ -264,7 +281,7 @@ def main() -> int:
     """Return the exit code: 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.certify", description=__doc__)
     parser.add_argument("--workers", type=int, default=2, help="worker processes")
-    parser.add_argument("--only", default="", help="machine, singles, crashes or pairs")
+    parser.add_argument("--only", default="", help="machine, singles, others, crashes or pairs")
     options = parser.parse_args()
     began = time.monotonic()
     searches = certify(options.workers, options.only)

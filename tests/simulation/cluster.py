@@ -17,9 +17,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Causes:
-    """What was injected that may explain a retry or a failure, by the AppWrapper's UID."""
+    """What was injected that may explain a retry or a failure, by the AppWrapper's UID.
+
+    `deleted`: the UIDs of the components and pods that a user deleted.
+    """
 
     by_uid: dict[str, list[str]] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
 
     def add(self, uid: str, why: str) -> None:
         self.by_uid.setdefault(uid, []).append(why)

@@ -28,10 +28,17 @@ WRITE_FAULTS: Final = (
     "ghost 40",
     "freeze 20",
     "freeze 90",
+    "then annotate",
+    "then suspend",
+    "then delete pod",
+    "then delete component",
+    "then delete",
 )
 """Late: the sender crashes, and its write takes effect seconds later. Ghost: the sender gets a
-timeout, and the write takes effect later. Freeze: the sender stops and continues later.
+timeout, and the write takes effect later. Freeze: the sender stops and continues later. Then: the
+write takes effect, and another client acts on the same AppWrapper at once (`Acts.do_after`).
 """
+OTHER_CLIENTS: Final = frozenset(each for each in WRITE_FAULTS if each.startswith("then "))
 READ_FAULTS: Final = ("none", "crash before", "lost answer", "429", "500", "freeze 20")
 WATCH_FAULTS: Final = ("none", "cut 3", "cut 20", "silent", "410", "500")
 """Silent: the connection is dead, but only its overdue end shows that."""
@@ -54,10 +61,14 @@ _CODES: Final = ("409", "410", "429", "500")
 def odds(family: str, rate: float, **weights: float) -> tuple[float, ...]:
     """Return odds in which any fault of a family has the probability `rate` together.
 
-    `weights` of single faults, by name with `_` for a space, are relative to the others' 1.
+    `weights` of single faults, by name with `_` for a space, are relative to the others' 1. Other
+    clients act only if they are named.
     """
     faults = FAMILIES[family][1:]
-    relative = [weights.get(str(each).replace(" ", "_"), 1.0) for each in faults]
+    relative = [
+        weights.get(str(each).replace(" ", "_"), float(each not in OTHER_CLIENTS))
+        for each in faults
+    ]
     return (1.0 - rate, *(rate * each / sum(relative) for each in relative))
 
 
@@ -66,6 +77,7 @@ class Faults:
 
     `families` limits what may happen. In random runs `odds` are the weights by family; without any,
     a family does nothing. `crash` and `freeze` act on a process by name; `Processes` sets them.
+    `other_client` acts on the AppWrapper that the written object belongs to; `World` sets it.
     `over_at`: when the effect of the last fault ends, as far as its name says how long it lasts.
     `is_landing`: True while a write takes effect whose sender crashed, or gave up, before.
     """
@@ -84,6 +96,7 @@ class Faults:
         self.is_landing = False
         self.crash: Callable[[str, str], None] = _no_processes
         self.freeze: Callable[[str, float], None] = _no_processes
+        self.other_client: Callable[[str, Any], None] = lambda what, written: None
         self._cluster = cluster
         self._families = frozenset(families)
         self._odds = {**_NEVER, **(odds or {})}
@@ -132,7 +145,12 @@ class Faults:
         if fault == "none":
             return attempt.result()
         self._cluster.tell(f"fault {fault}: {process} {place}")
-        return self._with_fault(fault, process, attempt)
+        if fault not in OTHER_CLIENTS:
+            return self._with_fault(fault, process, attempt)
+        result = attempt.result()
+        if not isinstance(result, KubeError):
+            self.other_client(fault.removeprefix("then "), result)
+        return result
 
     def land(self, act: Callable[[], T]) -> T:
         """Carry out a request whose sender no longer waits for it."""

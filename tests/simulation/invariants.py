@@ -69,6 +69,8 @@ class Invariants:
         self._told: set[tuple[str, str]] = set()
         self._said: dict[str, _Said] = {}
         self._phases: dict[str, str] = {}
+        # By UID: the last attempt, and how many causes there were when it began.
+        self._begun: dict[str, tuple[int, int]] = {}
         cluster.store.listeners.append(self._see)
 
     def violate(self, kind: str, text: str) -> None:
@@ -88,6 +90,10 @@ class Invariants:
             self._judge_write(write, write.item["metadata"]["uid"])
             self._see_appwrapper(write)
         elif uid:
+            by_others = write.item["metadata"]["uid"] in self._cluster.causes.deleted
+            if write.type == "DELETED" and by_others and self._phases.get(uid) == "Resuming":
+                # Nothing shows a controller that starts again that this component was made.
+                self._judge.forget(uid, write.item["metadata"]["uid"])
             self._strays.see(write, uid)
             self._judge_write(write, uid)
             self._see_owned(write, uid)
@@ -116,6 +122,9 @@ class Invariants:
 
     def _see_appwrapper(self, write: Write) -> None:
         uid, status = write.item["metadata"]["uid"], write.item.get("status") or {}
+        causes, attempt = len(self._cluster.causes.of(uid)), status.get("attempt") or 0
+        if self._begun.get(uid, (0, 0))[0] != attempt:
+            self._begun[uid] = attempt, causes
         before = self._phases.get(uid, "")
         after = "gone" if write.type == "DELETED" else str(status.get("phase") or "")
         if before == after:
@@ -123,8 +132,8 @@ class Invariants:
         self._phases[uid] = after
         if after == "Succeeded":
             self._see_success(write.item, uid)
-        if after == "Resetting":
-            self._see_retry(write.item, uid)
+        if after in ("Resetting", "Failed"):
+            self._see_bad_end(write.item, uid, after)
         if after in WITHOUT or after == "Resuming":
             self._strays.check_later(self._look_for_strays, uid)
 
@@ -143,13 +152,16 @@ class Invariants:
                 name = item["metadata"]["name"]
                 self.violate("success", f"{name} Succeeded, but {kind} {key} did not: {done} pods")
 
-    def _see_retry(self, item: JsonObject, uid: str) -> None:
+    def _see_bad_end(self, item: JsonObject, uid: str, phase: str) -> None:
+        """Check that something injected explains why this attempt ends without success."""
+        attempt, before = self._begun.get(uid, (0, 0))
         causes = self._cluster.causes.of(uid)
-        count = item["status"].get("resettingCount", 0)
-        if count > len(causes):
+        if len(causes) <= before:
             words = [each.get("message") for each in item["status"].get("conditions") or ()]
             name = item["metadata"]["name"]
-            self.violate("cause", f"{name}: {count} retries, causes {causes}: {words}")
+            self.violate(
+                "cause", f"{name}: {phase} after attempt {attempt}, causes {causes}: {words}"
+            )
 
     # Components and pods
 

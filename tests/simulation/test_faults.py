@@ -9,7 +9,7 @@ from shared.kube.client import ApiError, KubeError, Unreachable
 from tests.simulation.api.client import SimulatedClient
 from tests.simulation.choices import Recorded
 from tests.simulation.cluster import Cluster
-from tests.simulation.faults import WRITE_FAULTS, Faults
+from tests.simulation.faults import OTHER_CLIENTS, WRITE_FAULTS, Faults
 from tests.simulation.processes import Processes
 
 # The fault, what the sender learns ("" for nothing: it died), and the second of the effect.
@@ -27,6 +27,7 @@ CASES = [
     ("ghost 40", "Unreachable", 40.0),
     ("freeze 20", "200", 0.0),
     ("freeze 90", "200", 0.0),
+    *((each, "200", 0.0) for each in sorted(OTHER_CLIENTS)),
     ("429", "200", 1.0),  # the client waits as requested, and sends again
 ]
 

@@ -13,9 +13,12 @@ from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.config.configuration import Configuration
 from shared.process.sources import Sources
+from shared.waits.workload import EVICTED
 from tests.simulation import programs
 from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
-from tests.simulation.acts import Acts
+from tests.simulation.actors.kueue.workloads import is_active, reason
+from tests.simulation.actors.objects import owner_uid
+from tests.simulation.acts import QUEUE, Acts
 from tests.simulation.api.client import SimulatedClient
 from tests.simulation.api.store import Write, key_of
 from tests.simulation.choices import Choices
@@ -64,6 +67,7 @@ class World:
         self.programs = programs.start(cluster, scenario)
         self.programs.kueue.on_release(self._released)
         self.acts = Acts(cluster, self.programs.kueue, self.programs.nodes)
+        self.faults.other_client = self.acts.do_after
         cluster.store.listeners.append(self._tell)
 
     def run(self) -> Outcome:
@@ -157,6 +161,7 @@ class World:
         self.ends |= {each["metadata"]["name"]: phase(each) for each in self._appwrappers()}
         for text in self._unfinished():
             self.invariants.violate("liveness", text)
+        self._check_quota()
         await self._delete_all()
         for name, error in self.processes.ended:
             self.invariants.violate("died", f"{name}: {error!r}")
@@ -181,12 +186,25 @@ class World:
         await self._wait(lambda: not self._appwrappers(), self.cluster.loop.now + _LONGEST)
         for each in self._appwrappers():
             self.invariants.violate("liveness", f"{key_of(each)[1]} was deleted, and stays")
+        await self._wait(lambda: not self._counted(), self.cluster.loop.now + _SETTLES)
+        self._check_quota()
         # A process that sleeps has not heard of the deletion yet.
         await self._wait(lambda: not self._asleep(), self.cluster.loop.now + _LONGEST)
         await asyncio.sleep(_STEP)
         for name in self.processes.running:
             for uid in self.controllers[name]._memory._known:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
+
+    def _check_quota(self) -> None:
+        """Check that Kueue no longer counts the quota of an AppWrapper that ended 60 s ago."""
+        for name in self._counted():
+            self.invariants.violate("quota", f"{name} has ended, and Kueue counts its quota")
+
+    def _counted(self) -> list[str]:
+        """Return the Workloads that hold quota for an AppWrapper that has ended or is gone."""
+        busy = {each["metadata"]["uid"] for each in self._appwrappers() if _unfinished(each)}
+        holders = self.programs.kueue.quota.holders(QUEUE)
+        return [key_of(each)[1] for each in holders if owner_uid(each) not in busy]
 
     def _asleep(self) -> list[str]:
         return [name for name in self.processes.running if self.cluster.loop.is_frozen(name)]
@@ -195,7 +213,18 @@ class World:
         return self.cluster.store.items(APPWRAPPERS)
 
     def _unfinished(self) -> list[str]:
-        return [text for each in self._appwrappers() if (text := _unfinished(each))]
+        return [
+            text
+            for each in self._appwrappers()
+            if (text := _unfinished(each)) and not self._is_given_up(each)
+        ]
+
+    def _is_given_up(self, item: JsonObject) -> bool:
+        """True if Kueue deactivated the AppWrapper: it rests until a user activates it."""
+        workload = self.programs.kueue.workload_of(item["metadata"]["uid"])
+        if phase(item) != "Suspended" or workload is None or is_active(workload):
+            return False
+        return reason(workload, EVICTED).startswith("DeactivatedDueTo")
 
 
 def _run_at_once(call: Callable[[], None], name: str) -> None:

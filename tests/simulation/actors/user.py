@@ -60,6 +60,11 @@ class User:
             lambda item: item["metadata"].setdefault("annotations", {}).update({key: value}),
         )
 
+    def suspend(self, name: str) -> None:
+        """Set spec.suspend. Kueue unsuspends an AppWrapper that it has admitted."""
+        self._tell(f"suspends {name}")
+        self._change(APPWRAPPERS, name, lambda item: item["spec"].update(suspend=True))
+
     def delete(self, name: str, propagation: str = "Background") -> None:
         """Delete an AppWrapper."""
         self._tell(f"deletes {name} ({propagation})")
@@ -122,6 +127,7 @@ class User:
         name = item["metadata"]["name"]
         self._tell(f"deletes {resource.plural}/{name} {options}")
         self.cluster.causes.add_for(item, f"the user deleted {resource.plural}/{name}")
+        self.cluster.causes.deleted.add(item["metadata"]["uid"])
         Key.of(resource, item).delete(self.store, **options)
 
     def _uid(self, name: str) -> str:

@@ -3,9 +3,13 @@
 `python -m tests.simulation.shrink SEED` and `make certify` print a test in this form.
 """
 
+from dataclasses import replace
+
+import pytest
+
 from tests.simulation.choices import Recorded
 from tests.simulation.faults import WRITE_FAULTS
-from tests.simulation.scenarios import SCENARIOS
+from tests.simulation.scenarios import SCENARIOS, Act
 from tests.simulation.world import World
 
 
@@ -19,3 +23,14 @@ def test_pods_get_their_warm_up_if_the_controller_slept_before_it_created_them()
     choices = Recorded({("write PATCH appwrappers/a", 1): WRITE_FAULTS.index("freeze 20")})
     outcome = World(choices, SCENARIOS["warm-up"]).run()
     assert outcome.violations == ()  # was: 21.025 cause: a: 1 retries, causes []
+
+
+@pytest.mark.parametrize("component", ["configmaps/c", "jobs/j-#####"])
+def test_a_component_that_a_user_deletes_while_its_maker_restarts_is_made_again(
+    component: str,
+) -> None:
+    choices = Recorded({(f"write POST {component}", 1): WRITE_FAULTS.index("crash after")})
+    scenario = SCENARIOS["success"]
+    outcome = World(choices, replace(scenario, acts=(Act(1.5, "delete component", "a"),))).run()
+    assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
+    # was: judge: a: attempt 1 made component 0 2 times: ['configmaps/c', 'configmaps/c']

@@ -115,6 +115,11 @@ class Judge:
         life = self._lives.get(uid)
         return dict(_standing(life)) if life is not None and life.known else {}
 
+    def forget(self, uid: str, component: str) -> None:
+        """Permit that a component of an AppWrapper is made again: another client deleted it."""
+        for made in self._lives[uid].made.values():
+            made.pop(component, None)
+
     def changes_of(self, namespace: str, name: str) -> int:
         """Returns the number of writes of that AppWrapper: its watch events. 0: never seen."""
         life = self._latest.get((namespace, name))

@@ -12,7 +12,7 @@ from controller.phases.phase import Phase
 from tests.support.observer import edges
 from tests.support.observer.change import Change
 from tests.support.observer.edges import EDGES, is_drawn
-from tests.support.observer.judge import Judge
+from tests.support.observer.judge import UID_LABEL, Judge
 
 OUR_PACKAGES = frozenset(
     {"webhook", "controller", "shared", "localcluster", "bench", "scripts", "tests", "worker"}
@@ -246,6 +246,15 @@ def test_an_attempt_makes_each_component_once() -> None:
     assert judged(*RUNNING, *once, gone(component(0, "j1"), 8), component(9, "j9")) == [
         (9, "attempt 1 made component 0 2 times: ['jobs/job-j1', 'jobs/job-j9']")
     ]
+
+
+def test_an_attempt_may_make_a_component_again_that_is_forgotten() -> None:
+    judge = Judge()
+    first = [*RUNNING, component(5, "j1"), gone(component(0, "j1"), 8)]
+    assert [broken for each in first for broken in judge.see(each)] == []
+    judge.forget(first[-1].labels[UID_LABEL], "j1")
+    assert judge.see(component(9, "j9")) == []
+    assert len(judge.see(component(10, "j10"))) == 1
 
 
 AT_ONCE = (

@@ -1,0 +1,48 @@
+"""The judge of a simulated run notices worlds that are broken on purpose."""
+
+from collections.abc import Callable
+
+import pytest
+
+from shared.api.objects import APPWRAPPERS, JsonObject
+from tests.simulation.actors.kueue import workloads
+from tests.simulation.choices import Recorded
+from tests.simulation.outcome import Violation
+from tests.simulation.scenarios import SCENARIOS
+from tests.simulation.workloads import NAMESPACE
+from tests.simulation.world import World
+
+
+def fails(item: JsonObject) -> None:
+    item["status"]["phase"] = "Failed"
+
+
+def broken(name: str, at: float, change: Callable[[JsonObject], None]) -> list[Violation]:
+    """Return what a scenario breaks if its AppWrapper's object changes so at a moment."""
+    world = World(Recorded(), SCENARIOS[name])
+    store = world.cluster.store
+    world.cluster.loop.outside(at, store.change, APPWRAPPERS, NAMESPACE, "a", change)
+    return list(world.run().violations)
+
+
+def test_a_failure_that_nothing_explains_is_a_violation() -> None:
+    found = broken("success", 4.5, fails)
+    assert ("cause", 4.5) in [(each.kind, each.at) for each in found]
+
+
+def test_a_failure_after_the_cause_of_an_earlier_attempt_only_is_a_violation() -> None:
+    found = broken("retry", 13.0, fails)
+    assert [each.text.partition(":")[2][:26] for each in found if each.kind == "cause"] == [
+        " Failed after attempt 2, c"
+    ]
+
+
+@pytest.mark.parametrize("name", ["success", "delete"])
+def test_quota_that_kueue_counts_after_the_end_is_a_violation(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kueue neither finishes a Workload, nor lets the garbage collector remove it."""
+    monkeypatch.setattr(workloads, "finish", lambda *_: None)
+    monkeypatch.setattr(workloads, "without_finalizer", lambda _: None)
+    kinds = [each.kind for each in World(Recorded(), SCENARIOS[name]).run().violations]
+    assert "quota" in kinds
