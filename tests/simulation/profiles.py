@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from shared.api.objects import JsonObject
 from tests.simulation import workloads
-from tests.simulation.actors.kueue.settings import OLDEST, WITH_JOBS, Settings
+from tests.simulation.actors.kueue.settings import IMPATIENT, OLDEST, WITH_JOBS, Settings
 from tests.simulation.choices import Choices
 from tests.simulation.faults import odds
 from tests.simulation.scenarios import Act, Scenario
@@ -27,6 +27,7 @@ class Profile:
 
     `kinds`: the weights of the Kinds of components. `pods_fail`: pods may end in other ways than
     their templates say. `pods_vanish`: how probable it is that an ended pod is removed.
+    `kueue`: the configurations of Kueue, each with its weight.
     """
 
     lives: int = 4
@@ -37,6 +38,7 @@ class Profile:
     pods_fail: bool = False
     pods_vanish: float = 0.0
     skews: tuple[float, ...] = (0.0,)
+    kueue: Sequence[tuple[Settings, float]] = ((Settings(), 0.4), (WITH_JOBS, 0.4), (OLDEST, 0.2))
 
 
 _USERS: Final = {
@@ -51,6 +53,13 @@ _USERS: Final = {
 }
 _NODES: Final = {"evacuate": 3.0, "silence": 2.0, "evict": 1.0, "delete pod": 1.0}
 _LATENCY: Final = {"latency": (0.9, 0.08, 0.015, 0.005), "event": (0.9, 0.06, 0.03, 0.01)}
+# Another client acts right after a write.
+_OTHERS: Final = {
+    "then_annotate": 1.0,
+    **dict.fromkeys(
+        ("then_suspend", "then_delete_pod", "then_delete_component", "then_delete"), 0.3
+    ),
+}
 _API: Final[Odds] = {
     **_LATENCY,
     "write": odds(
@@ -63,17 +72,18 @@ _API: Final[Odds] = {
         late_15=0,
         freeze_20=0,
         freeze_90=0,
+        **_OTHERS,
     ),
     "read": odds("read", 0.04, crash_before=0, freeze_20=0),
     "watch": odds("watch", 0.2),
 }
-_CRASHES: Final[Odds] = {
+_FEW: Final = {"429": 0.3, "500": 0.3, "409": 0.3, "freeze_20": 0.0, "freeze_90": 0.0}
+_QUIET_CRASHES: Final[Odds] = {
     **_LATENCY,
-    "write": odds(
-        "write", 0.06, **{"429": 0.3, "500": 0.3, "409": 0.3, "freeze_20": 0, "freeze_90": 0}
-    ),
+    "write": odds("write", 0.06, **_FEW),
     "read": odds("read", 0.02, freeze_20=0),
 }
+_CRASHES: Final[Odds] = {**_QUIET_CRASHES, "write": odds("write", 0.06, **_FEW, **_OTHERS)}
 _FREEZES: Final[Odds] = {
     **_LATENCY,
     "write": odds("write", 0.04, **{"429": 0, "500": 0, "409": 0, "freeze_20": 6, "freeze_90": 6}),
@@ -92,7 +102,7 @@ PROFILES: Final[dict[str, Profile]] = {
     "events": Profile(acts=6, what=_USERS, pods_fail=True),
     "faults": Profile(acts=6, what={**_USERS, "outage": 1.0}, odds=_API, pods_fail=True),
     "crashes": Profile(acts=8, what={**_USERS, "crash": 3.0}, odds=_CRASHES, pods_fail=True),
-    "quiet crashes": Profile(acts=4, what={"crash": 1.0}, odds=_CRASHES),
+    "quiet crashes": Profile(acts=4, what={"crash": 1.0}, odds=_QUIET_CRASHES),
     "nodes": Profile(acts=6, what=_NODES, odds=_LATENCY, pods_fail=True, pods_vanish=0.2),
     "dual": Profile(acts=6, what=_USERS, odds=_LATENCY, pods_fail=True, skews=(0.0, 45.0)),
     "operators": Profile(
@@ -100,6 +110,9 @@ PROFILES: Final[dict[str, Profile]] = {
     ),
     "operators crash": Profile(
         acts=8, what={**_USERS, "crash": 3.0}, odds=_CRASHES, kinds=_OPERATED, pods_fail=True
+    ),
+    "impatient Kueue": Profile(
+        acts=4, what=_USERS, odds=_LATENCY, pods_fail=True, kueue=((IMPATIENT, 1.0),)
     ),
     "freeze": Profile(acts=6, what={**_USERS, "freeze": 3.0}, odds=_FREEZES, pods_fail=True),
 }
@@ -144,7 +157,7 @@ class _Drawing:
             pods_fail=profile.pods_fail,
             pods_vanish=profile.pods_vanish,
             skews=profile.skews,
-            kueue=self._pick("Kueue", (Settings(), WITH_JOBS, OLDEST), (0.4, 0.4, 0.2)),
+            kueue=self._pick("Kueue", *zip(*profile.kueue, strict=True)),
         )
 
     def _pick(self, place: str, options: Sequence[T], weights: Sequence[float] | None = None) -> T:

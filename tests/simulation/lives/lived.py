@@ -22,7 +22,7 @@ from tests.support.builders.appwrappers import phase, version_of
 from tests.support.life_record import phases
 
 NAME = "a"
-_CLASSES: Final = {"low-priority": 100, "high-priority": 1000}
+SETTINGS: Final = Settings(priorities={"low-priority": 100, "high-priority": 1000})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,18 @@ def live(
     prepare: Callable[[JsonObject], None] = lambda body: None,
     arrange: Callable[[World], None] = lambda world: None,
     breaks: frozenset[str] = frozenset(),
+    kueue: Settings = SETTINGS,
 ) -> Life:
     """Run AppWrapper `a` from its submission to its end. Fail if a promise was broken.
 
     `beside`: other AppWrappers, each with the second of its submission. `periods`: annotations
     without their prefix. `settings`: of the operator. `prepare` may change the AppWrapper before
     its submission, `arrange` the world before its run. `breaks`: the promises that it may break.
+    `kueue`: its configuration.
     """
     body = wrapped(NAME, *components, periods=periods)
     prepare(body)
     timed = tuple(each for each in acts if isinstance(each, Act))
-    kueue = Settings(priorities=_CLASSES)
     scenario = Scenario("life", ((1.0, body), *beside), timed, capacity=capacity, kueue=kueue)
     world = World(Recorded(), scenario, keep_trace=True, settings=settings)
     arrange(world)

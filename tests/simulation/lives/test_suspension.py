@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
+from tests.simulation.actors.kueue.settings import IMPATIENT
 from tests.simulation.lives.lived import NAME, Life, Once, live, record
 from tests.simulation.workloads import NAMESPACE, job, pod, wrapped
 from tests.simulation.world import World
@@ -174,3 +176,13 @@ def test_a_user_who_suspends_it_gets_everything_deleted_and_the_retries_kept() -
     assert true_conditions(away) == set()
     back = life.first(is_ready, after=version_of(away))
     assert (retries(back), back["status"]["attempt"]) == (1, 3)
+
+
+def test_one_with_slow_pods_is_evicted_after_growing_pauses_until_kueue_deactivates_it() -> None:
+    """waitForPodsReady allows 10 s and two requeues; the pods need 20 s."""
+    life = live(job(start_after="20s"), kueue=IMPATIENT)
+    assert life.phases()[-1] == "Suspended"
+    changes = pairwise((phase(each.object), life.at(each.object)) for each in life.events)
+    times = [(new, round(at)) for (old, _), (new, at) in changes if new != old]
+    assert [at for new, at in times if new == "Resuming"] == [1, 16, 36]  # waits 5 s, then 10 s
+    assert [at for new, at in times if new == "Suspending"] == [11, 26, 46]

@@ -41,3 +41,8 @@ OLDEST: Final = Settings(pods_ready=None, finishes_orphans=False)
 
 WITH_JOBS: Final = Settings(children=frozenset({JOBS}))
 """The integrations of the local cluster."""
+
+IMPATIENT: Final = Settings(
+    pods_ready=PodsReady(timeout=10.0, recovery=45.0, limit=2, first_backoff=5, longest_backoff=20)
+)
+"""It evicts an AppWrapper whose pods are slow, and deactivates it at the third time in a row."""
