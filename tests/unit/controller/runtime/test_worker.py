@@ -352,7 +352,7 @@ async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(bench_of: Ben
 
     async def reconcile(key: str) -> Result:
         order.append(key)
-        if key == "hot":
+        if key == "hot" and len(order) < 1000:  # no loop without an end if this test gets no turn
             bench.queue.add("hot")  # it also changes all the time
             raise RuntimeError("always")
         return Done()
@@ -364,6 +364,7 @@ async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(bench_of: Ben
         bench.queue.add(key)
     await settle()
     assert order[:7] == ["hot", "a", "b", "c", "hot", "hot", "hot"]
+    assert len(order) < 1000
     bench.queue.shut_down()
     await running
 

@@ -77,6 +77,8 @@ async def test_a_key_added_while_in_work_comes_again_after_it(queue: WorkQueue[s
     await settle()
     assert not taker.done()
     queue.done("a")
+    await settle()
+    assert taker.done()
     assert (await taker).key == "a"
 
 
@@ -87,6 +89,8 @@ async def test_a_taker_cancelled_after_it_was_woken_passes_its_key_on(
     await settle()
     queue.add("a")
     first.cancel()
+    await settle()
+    assert second.done()
     assert (await second).key == "a"
 
 
