@@ -58,7 +58,16 @@ def _read(process: Path) -> tuple[str, float, float]:
     # The second field is the program's name in parentheses and may contain spaces.
     before, _, after = _text(process / "stat").rpartition(")")
     times = [int(each) / _TICKS_PER_SECOND for each in after.split()[11:15]]
-    return before.partition("(")[2], sum(times[:2]), sum(times[2:])
+    name = before.partition("(")[2]
+    if name.startswith("python"):
+        name = _module(process) or name
+    return name, sum(times[:2]), sum(times[2:])
+
+
+def _module(process: Path) -> str:
+    """Return the module that Python runs, as in `python -m controller`; empty without one."""
+    _, _, after = _text(process / "cmdline").partition("\0-m\0")
+    return after.partition("\0")[0]
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -84,5 +84,17 @@ def test_programs_are_named_the_most_expensive_first(processes: Processes, clock
     assert clock.by_program() == "etcd 10 s, others 5 s, host (of it) 2 s"
 
 
+def test_a_python_program_is_named_by_its_module(
+    processes: Processes, clock: CpuClock, tmp_path: Path
+) -> None:
+    for pid, command in ((CLUSTER, "python3 -c pass"), (ETCD, "python -I -m controller -m x")):
+        stat = tmp_path / str(pid) / "stat"
+        processes.used(pid, 4.0 * pid)
+        stat.write_text(stat.read_text().replace(NAMES[pid], "python3"))
+        (tmp_path / str(pid) / "cmdline").write_text(command.replace(" ", "\0") + "\0")
+    clock.since_last()
+    assert clock.by_program() == "controller 12 s, python3 8 s"
+
+
 def test_this_process_has_used_some_time() -> None:
     assert CpuClock().since_last() > 0.0
