@@ -60,13 +60,20 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
         yield nodes
 
 
-@pytest_asyncio.fixture
-async def breaker(cluster: LocalCluster, nodes: GpuNodes) -> AsyncIterator[GpuNodes]:
-    """The controller has a breaker that two nodes open. All labels go before it has another."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def low_limits(cluster: LocalCluster) -> AsyncIterator[None]:
+    """Two nodes open the controller's breaker. One restart is for all tests of the breaker."""
     async with reconfigured(cluster, "controller", evacuationBreaker=LOW_LIMITS):
-        yield nodes
-        await nodes.put_back()
-        await nodes.shows("appwrapper_nodes_no_execute", 0, resource=GPU)
+        yield
+
+
+@pytest_asyncio.fixture
+async def breaker(low_limits: None, nodes: GpuNodes) -> AsyncIterator[GpuNodes]:
+    """Yields the nodes under these limits. The next test finds no label, and a closed breaker."""
+    yield nodes
+    await nodes.put_back()
+    await nodes.shows("appwrapper_nodes_no_execute", 0, resource=GPU)
+    await nodes.shows(OPEN, 0, resource=GPU)
 
 
 async def record(nodes: GpuNodes) -> Any:
