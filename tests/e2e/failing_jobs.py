@@ -85,12 +85,6 @@ def killed_for_memory(folder: Path) -> JsonObject:
     return appwrapper("memory", *pods, annotations=GRACE)
 
 
-def exits_10(folder: Path) -> JsonObject:
-    """One that ends with an exit code worth a retry, and one that ended as SIGTERM ends things."""
-    scripts = {"a": _AFTER + "exit 143", "b": _FIRST + "exit 10"}
-    return _of_pods("exits-10", scripts, folder, retryableExitCodes="10")
-
-
 def recoverable(folder: Path, name: str = "recoverable") -> JsonObject:
     """Of four, the third raises what is worth a retry; the others fail because of it, or after."""
     lost = _AFTER_IN_PYTHON + "raise ConnectionResetError(104, 'Connection reset by peer')\n"
@@ -125,12 +119,6 @@ def segmentation_fault(folder: Path) -> JsonObject:
     return _of_programs("segfault", {"a": program + "time.sleep(60)\n"}, folder, ranks=2)
 
 
-def exits_42(folder: Path) -> JsonObject:
-    """Of two ranks of one launcher, the second ends with an exit code that forbids a retry."""
-    program = "os.environ['RANK'] == '1' and sys.exit(42)\ntime.sleep(60)\n"
-    return _of_programs("exits-42", {"a": program}, folder, ranks=2, terminalExitCodes="42")
-
-
 def healthy(folder: Path) -> JsonObject:
     """Two ranks of one launcher that do their work."""
     program = "print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
@@ -140,11 +128,9 @@ def healthy(folder: Path) -> JsonObject:
 ALL: Final = {
     "unrecorded": unrecorded,
     "memory": killed_for_memory,
-    "exits-10": exits_10,
     "recoverable": recoverable,
     "non-recoverable": non_recoverable,
     "segfault": segmentation_fault,
-    "exits-42": exits_42,
     "healthy": healthy,
 }
 

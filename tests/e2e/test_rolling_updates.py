@@ -41,7 +41,7 @@ async def load(node_cluster: LocalCluster) -> AsyncIterator[Load]:
         yield found
 
 
-async def test_no_request_is_refused_during_two_rolling_updates_and_a_deletion(
+async def test_no_request_is_refused_during_a_rolling_update_and_a_deletion(
     node_cluster: LocalCluster, admin: Kubectl, load: Load
 ) -> None:
     await until_whole(node_cluster)
@@ -49,10 +49,9 @@ async def test_no_request_is_refused_during_two_rolling_updates_and_a_deletion(
     running = load.begin(enough)
     await load.more(20)
     replicas, answers = [identities(await pods_of(node_cluster, "webhook"))], [len(load.answers)]
-    for _ in range(2):
-        await roll(admin, "webhook", "controller")
-        replicas.append(identities(await pods_of(node_cluster, "webhook")))
-        answers.append(len(load.answers))
+    await roll(admin, "webhook", "controller")
+    replicas.append(identities(await pods_of(node_cluster, "webhook")))
+    answers.append(len(load.answers))
     first, _ = await pods_of(node_cluster, "webhook")
     await admin("delete", "pod", "-n", "appwrapper-system", first["metadata"]["name"])
     await until_whole(node_cluster)
@@ -69,10 +68,9 @@ async def test_no_request_is_refused_during_two_rolling_updates_and_a_deletion(
     # There was a load during each step. How many answers a second came is the machine's matter.
     during = [after - before for before, after in pairwise(answers)]
     assert min(during) > 0, (during, load.summary())
-    # What is claimed did happen: no replica of one round was there in the next, but one at the end.
-    before, between, after, last = replicas
-    assert not before & between
-    assert not between & after
+    # The update replaced both replicas, and the deletion one.
+    before, after, last = replicas
+    assert not before & after
     assert len(after & last) == 1
     # All that the controller was to run came to its end, whatever it was in the middle of.
     await asyncio.gather(

@@ -110,15 +110,6 @@ async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
     assert "; raise the container's memory limit, or let it use less; next was memory-a, " in event
 
 
-async def test_only_the_exit_code_of_the_root_cause_decides(lives: Lives) -> None:
-    """Case 15: 143, which follows, is none of those that are worth a retry."""
-    done = await lives["exits-10"].until_phase("Succeeded")
-    assert lives["exits-10"].phases()[-4:] == AGAIN
-    found = root_cause(done)
-    assert (found["pod"], found["exitCode"], found["decision"]) == ("exits-10-b", 10, "Retry")
-    assert found["runnerUp"]["pod"] == "exits-10-a"
-
-
 async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: ResearchTeam) -> None:
     """Cases 1, 5 and 8: whatever the others record later, be it that no retry helps."""
     life = lives["recoverable"]
@@ -188,21 +179,6 @@ async def test_a_segmentation_fault_of_a_rank_is_the_pods(lives: Lives) -> None:
         139,
         11,
         True,
-    )
-
-
-async def test_an_exit_code_of_a_rank_ends_the_job(lives: Lives) -> None:
-    """Case 14: terminalExitCodes, although the record alone would allow a retry."""
-    life = lives["exits-42"]
-    failed = await life.until_phase("Failed")
-    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
-    assert container_ends(life)["exits-42-a"]["exitCode"] == 42
-    found = root_cause(failed)
-    assert (found["rank"], found["exitCode"], found["recoverable"], found["decision"]) == (
-        1,
-        42,
-        True,
-        "Terminal",
     )
 
 
