@@ -56,7 +56,7 @@ def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     built = build("--with", components, *(("--real-node",) if node else ()), *image)
     if target == "test-long":
         return (built, build("--kueue", OLDEST_KUEUE, "--beside"))
-    return (LINT, built) if target == "test" else (built,)
+    return (built,)
 
 
 def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Part]:
@@ -81,7 +81,8 @@ def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Pa
         return (alone, side_by_side, nodes)
     # In one process: each worker would collect 5,500 tests first.
     without_cluster = (tests("simulation", SIMULATION), tests("unit", "tests/unit"))
-    return (alone, side_by_side, *on_the_node, nodes, *without_cluster)
+    # Lint, the shortest, fills the end. Before all others it would keep one core idle.
+    return (alone, side_by_side, *on_the_node, nodes, *without_cluster, LINT)
 
 
 def on_the_oldest_kueue() -> Part:

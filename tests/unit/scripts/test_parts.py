@@ -68,7 +68,7 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
 ) -> None:
     settles("")
     assert run_tests.run("test") == 0
-    assert ran["in turn"] == [("make", "lint"), build(*QUICK, "--real-node")]
+    assert ran["in turn"] == [build(*QUICK, "--real-node")]
     assert ran["beside"] == [
         (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
@@ -76,6 +76,7 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
         (*PYTEST, "tests/integration/nodes", "-m", "not long"),
         (*PYTEST, "tests/simulation"),
         (*PYTEST, "tests/unit"),
+        ("make", "lint"),
     ]
     assert capsys.readouterr().out == MEASURED
 
