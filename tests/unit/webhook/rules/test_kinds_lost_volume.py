@@ -8,16 +8,6 @@ from tests.support.builders.annotations import prefixed
 CLAIM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
 
 
-@pytest.mark.parametrize("annotations", [{}, {"keep": "false"}, {"helper": "true"}])
-def test_a_claim_that_resets_delete(annotations: dict[str, str]) -> None:
-    claim = component(CLAIM, annotations=prefixed(**annotations))
-    assert warnings_of(appwrapper(component(), claim)) == [
-        "spec.components[1]: every reset and suspension deletes this PersistentVolumeClaim with "
-        'its data: annotate the component workload.codeflare.dev.appwrapper/keep: "true", or '
-        "create it outside the AppWrapper"
-    ]
-
-
 @pytest.mark.parametrize(
     "other",
     [
