@@ -33,7 +33,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tests.simulation.abstract import START, State, is_goal, steps_from
 from tests.simulation.choices import Recorded
-from tests.simulation.explore import AT_WRITES, CRASHES, Report, Space, Trial, next_trials, run
+from tests.simulation.explore import (
+    AT_WRITES,
+    CRASHES,
+    OTHERS,
+    Report,
+    Space,
+    Trial,
+    next_trials,
+    run,
+)
 from tests.simulation.faults import OTHER_CLIENTS, WRITE_FAULTS
 from tests.simulation.graph import explore, traps
 from tests.simulation.scenarios import FAILS_ONCE, SCENARIOS, Act, Scenario
@@ -50,8 +59,6 @@ OTHER_FAULTS: Final[Space] = {
     "event": frozenset({6.0, 40.0}),
 }
 """Single faults that `make test` does not run."""
-OTHERS: Final[Space] = {"write": OTHER_CLIENTS}
-"""Another client acts once, right after one of our writes."""
 CRASH: Final[Space] = {"write": CRASHES}
 AFTER_A_CRASH: Final[Space] = {"write": CRASHES | {"lost answer", "late 6", "ghost 6"}}
 PAIRS: Final[Space] = {

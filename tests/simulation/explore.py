@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.simulation.choices import Pick, Recorded
-from tests.simulation.faults import EVENT_DELAYS, READ_FAULTS, WATCH_FAULTS, WRITE_FAULTS
+from tests.simulation.faults import (
+    EVENT_DELAYS,
+    OTHER_CLIENTS,
+    READ_FAULTS,
+    WATCH_FAULTS,
+    WRITE_FAULTS,
+)
 from tests.simulation.outcome import Outcome, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.state import state_of
@@ -35,6 +41,8 @@ Space = Mapping[str, frozenset[object]]
 AT_WRITES: Final[Space] = {"write": frozenset({"crash after", "lost answer", "late 6"})}
 """The gravest faults at writes: `make test` runs them for every scenario."""
 LATE_EVENTS: Final[Space] = {"event": frozenset({6.0})}
+OTHERS: Final[Space] = {"write": OTHER_CLIENTS}
+"""Another client acts once, between a write and its answer."""
 
 
 def family_of(place: str) -> str:

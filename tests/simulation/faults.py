@@ -36,7 +36,8 @@ WRITE_FAULTS: Final = (
 )
 """Late: the sender crashes, and its write takes effect seconds later. Ghost: the sender gets a
 timeout, and the write takes effect later. Freeze: the sender stops and continues later. Then: the
-write takes effect, and another client acts on the same AppWrapper at once (`Acts.do_after`).
+write takes effect, another client acts on the same AppWrapper at once (`Acts.do_after`), and the
+answer comes after the events of both.
 """
 OTHER_CLIENTS: Final = frozenset(each for each in WRITE_FAULTS if each.startswith("then "))
 READ_FAULTS: Final = ("none", "crash before", "lost answer", "429", "500", "freeze 20")
@@ -79,6 +80,7 @@ class Faults:
     a family does nothing. `crash` and `freeze` act on a process by name; `Processes` sets them.
     `other_client` acts on the AppWrapper that the written object belongs to; `World` sets it.
     `over_at`: when the effect of the last fault ends, as far as its name says how long it lasts.
+    `is_overtaken`: True after a request whose answer comes after another client's act.
     `is_landing`: True while a write takes effect whose sender crashed, or gave up, before.
     """
 
@@ -94,6 +96,7 @@ class Faults:
         self.injected: Counter[str] = Counter()
         self.over_at = 0.0
         self.is_landing = False
+        self.is_overtaken = False
         self.crash: Callable[[str, str], None] = _no_processes
         self.freeze: Callable[[str, float], None] = _no_processes
         self.other_client: Callable[[str, Any], None] = lambda what, written: None
@@ -135,6 +138,7 @@ class Faults:
         Return the answer or the error that its sender gets; None if it gets nothing. A request
         without a place has no fault and is not in the trace.
         """
+        self.is_overtaken = False
         try:
             self._check_reachable()
         except Unreachable as error:
@@ -147,6 +151,7 @@ class Faults:
         self._cluster.tell(f"fault {fault}: {process} {place}")
         if fault not in OTHER_CLIENTS:
             return self._with_fault(fault, process, attempt)
+        self.is_overtaken = True
         result = attempt.result()
         if not isinstance(result, KubeError):
             self.other_client(fault.removeprefix("then "), result)
@@ -163,6 +168,8 @@ class Faults:
     def count(self, fault: str) -> None:
         """Count an injected fault. The last word of its name may say how many seconds it lasts."""
         self.injected[fault] += 1
+        if fault.removeprefix("write ") in OTHER_CLIENTS:
+            return  # it excuses nothing
         lasts = fault.rpartition(" ")[2]
         seconds = 0.0 if lasts in _CODES or not lasts.replace(".", "").isdigit() else float(lasts)
         self.over_at = max(self.over_at, self._cluster.loop.now + seconds)

@@ -8,7 +8,7 @@ cannot have one. Nothing can prevent a stray, so it breaks a promise only if it 
 30 seconds without a fault (strays.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +29,7 @@ from shared.api.objects import (
     annotation,
     labels,
 )
+from tests.simulation.actors.objects import owner_uid
 from tests.simulation.api.store import Write
 from tests.simulation.cluster import Cluster
 from tests.simulation.faults import Faults
@@ -42,6 +43,7 @@ ENDED: Final = frozenset({"Succeeded", "Failed"})
 # The condition by which an object says that it succeeded. The other Kinds with pods report nothing:
 # their pods must succeed.
 REPORTS: Final = {"Job": "Complete", "PyTorchJob": "Succeeded", "JobSet": "Completed"}
+_NOTICES: Final = 2.0  # seconds until the controller has noticed a deletion
 WITHOUT: Final = frozenset({"", "Suspended", "gone"})  # phases that have no components
 
 
@@ -91,9 +93,8 @@ class Invariants:
             self._see_appwrapper(write)
         elif uid:
             by_others = write.item["metadata"]["uid"] in self._cluster.causes.deleted
-            if write.type == "DELETED" and by_others and self._phases.get(uid) == "Resuming":
-                # Nothing shows a controller that starts again that this component was made.
-                self._judge.forget(uid, write.item["metadata"]["uid"])
+            if write.type == "DELETED" and by_others and owner_uid(write.item) == uid:
+                self._see_deletion_by_others(write.item, uid)
             self._strays.see(write, uid)
             self._judge_write(write, uid)
             self._see_owned(write, uid)
@@ -138,6 +139,11 @@ class Invariants:
             self._strays.check_later(self._look_for_strays, uid)
 
     def _see_success(self, item: JsonObject, uid: str) -> None:
+        for text in self._unsuccessful(item, uid):
+            self.violate("success", f"{item['metadata']['name']} Succeeded, but {text}")
+
+    def _unsuccessful(self, item: JsonObject, uid: str) -> Iterator[str]:
+        """Yield the components that count and have not reported their success."""
         said = self._said.get(uid, _Said())
         attempt = str(item["status"].get("attempt"))
         listed = item["status"].get("componentStatus") or ()
@@ -149,8 +155,34 @@ class Invariants:
             key, kind = (attempt, str(index)), component["template"]["kind"]
             done = len(said.pods.get(key, ()))
             if key not in said.succeeded if kind in REPORTS else done < wanted:
-                name = item["metadata"]["name"]
-                self.violate("success", f"{name} Succeeded, but {kind} {key} did not: {done} pods")
+                yield f"{kind} {key} did not: {done} pods"
+
+    # Deletions by another client
+
+    def _see_deletion_by_others(self, component: JsonObject, uid: str) -> None:
+        phase = self._phases.get(uid)
+        if phase == "Resuming":
+            # Nothing shows a controller that starts again that this component was made.
+            self._judge.forget(uid, component["metadata"]["uid"])
+        ended = true_conditions(component) & {"Failed", *REPORTS.values()}
+        if phase == "Running" and not ended:
+            self._cluster.loop.outside(_NOTICES, self._must_have_noticed, uid, component)
+
+    def _is_calm(self) -> bool:
+        """True if there was no fault for a minute: each process runs, and is not behind."""
+        over_at = self._faults.over_at
+        return over_at == 0.0 or over_at + 2 * PATIENCE < self._cluster.loop.now
+
+    def _must_have_noticed(self, uid: str, component: JsonObject) -> None:
+        """Check that an AppWrapper no longer runs after it lost a component without a fault."""
+        item = self.appwrapper(uid)
+        if item is None or self._phases.get(uid) != "Running" or not self._is_calm():
+            return
+        attempt = str(item["status"].get("attempt"))
+        if labels(component).get(LABEL_ATTEMPT) == attempt and any(self._unsuccessful(item, uid)):
+            told = f"{component['kind']}/{component['metadata']['name']}"
+            name = item["metadata"]["name"]
+            self.violate("missing", f"{name} is Running {_NOTICES:g} s after it lost {told}")
 
     def _see_bad_end(self, item: JsonObject, uid: str, phase: str) -> None:
         """Check that something injected explains why this attempt ends without success."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.phases import running
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.simulation.actors.kueue import workloads
 from tests.simulation.choices import Recorded
@@ -34,6 +35,16 @@ def test_a_failure_after_the_cause_of_an_earlier_attempt_only_is_a_violation() -
     found = broken("retry", 13.0, fails)
     assert [each.text.partition(":")[2][:26] for each in found if each.kind == "cause"] == [
         " Failed after attempt 2, c"
+    ]
+
+
+def test_a_lost_component_that_the_controller_ignores_is_a_violation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "missing_component", lambda _: None)
+    found = World(Recorded(), SCENARIOS["component deleted"]).run().violations
+    assert ("missing", "a is Running 2 s after it lost ConfigMap/c") in [
+        (each.kind, each.text) for each in found
     ]
 
 

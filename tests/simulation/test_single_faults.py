@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.explore import AT_WRITES, LATE_EVENTS, Space, Trial, next_trials, run
+from tests.simulation.explore import AT_WRITES, LATE_EVENTS, OTHERS, Space, Trial, next_trials, run
 from tests.simulation.scenarios import SCENARIOS
 
 
@@ -33,6 +33,11 @@ def test_a_scenario_with_one_fault_at_a_write_breaks_no_promise(name: str) -> No
 @pytest.mark.parametrize("name", ["retry", "suspend", "delete", "component deleted"])
 def test_a_scenario_with_one_late_event_breaks_no_promise(name: str) -> None:
     assert broken(name, LATE_EVENTS) == []
+
+
+@pytest.mark.timeout(300)
+def test_another_client_that_acts_after_one_write_breaks_no_promise() -> None:
+    assert broken("delete", OTHERS) == []
 
 
 def broken(name: str, space: Space) -> list[str]:

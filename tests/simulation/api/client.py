@@ -28,6 +28,7 @@ from tests.simulation.faults import Faults
 T = TypeVar("T")
 
 _ANSWER_TAKES: Final = 0.001
+_OVERTAKEN_ANSWER_TAKES: Final = 0.02
 _EVENT_TAKES: Final = 0.002  # an answer usually overtakes the event of its write
 
 
@@ -166,7 +167,8 @@ class SimulatedClient(KubeClient):
             return
         result = self._faults.arrive(self.name, place, act, write=write)
         if result is not None:
-            self._loop.outside(_ANSWER_TAKES, _deliver, reply, result)
+            takes = _OVERTAKEN_ANSWER_TAKES if self._faults.is_overtaken else _ANSWER_TAKES
+            self._loop.outside(takes, _deliver, reply, result)
 
     async def _transfer(self, seconds: float) -> None:
         """Wait as long as a message to the server takes."""
