@@ -66,7 +66,7 @@ PAIRS: Final[Space] = {
     "event": frozenset({6.0}),
     **dict.fromkeys(("job", "kubelet", "garbage", "kueue"), frozenset({3})),  # the longest delay
 }
-WITHIN: Final = 3  # places: the delay bound of pairs
+WITHIN: Final = 8  # places: the delay bound of pairs
 _BATCH: Final = 20
 
 

@@ -24,8 +24,10 @@ WRITE_FAULTS: Final = (
     "late 2",
     "late 6",
     "late 15",
+    "late next",
     "ghost 6",
     "ghost 40",
+    "ghost next",
     "freeze 20",
     "freeze 90",
     "then annotate",
@@ -35,9 +37,10 @@ WRITE_FAULTS: Final = (
     "then delete",
 )
 """Late: the sender crashes, and its write takes effect seconds later. Ghost: the sender gets a
-timeout, and the write takes effect later. Freeze: the sender stops and continues later. Then: the
-write takes effect, another client acts on the same AppWrapper at once (`Acts.do_after`), and the
-answer comes after the events of both.
+timeout, and the write takes effect later. Next: it takes effect just before the next write of the
+same kind arrives: the worst moment. Freeze: the sender stops and continues later. Then: the write
+takes effect, another client acts on the same AppWrapper at once (`Acts.do_after`), and the answer
+comes after the events of both.
 """
 OTHER_CLIENTS: Final = frozenset(each for each in WRITE_FAULTS if each.startswith("then "))
 READ_FAULTS: Final = ("none", "crash before", "lost answer", "429", "500", "freeze 20")
@@ -104,6 +107,7 @@ class Faults:
         self._families = frozenset(families)
         self._odds = {**_NEVER, **(odds or {})}
         self._away_until = 0.0
+        self._before_next: dict[str, list[Callable[[], object]]] = {}  # writes, by their place
 
     def outage(self, seconds: float) -> None:
         """Make the API server unreachable for a while, and cut all watches."""
@@ -145,6 +149,8 @@ class Faults:
             return error
         family = "write" if write else "read"
         fault = self._pick(family, place, FAMILIES[family]) if place else "none"
+        for late in self._before_next.pop(place, ()):
+            self.land(late)
         attempt = _Attempt(self._cluster, process if write and place else None, place, act)
         if fault == "none":
             return attempt.result()
@@ -175,7 +181,6 @@ class Faults:
         self.over_at = max(self.over_at, self._cluster.loop.now + seconds)
 
     def _with_fault(self, fault: str, process: str, attempt: "_Attempt[T]") -> T | KubeError | None:
-        loop = self._cluster.loop
         match fault.split():
             case ["crash", when]:
                 if when == "after":
@@ -183,11 +188,11 @@ class Faults:
                 self.crash(process, f"{when} {attempt.place}")
                 return None
             case ["late", seconds]:
-                loop.outside(float(seconds), self.land, attempt.result)
+                self._postpone(seconds, attempt)
                 self.crash(process, f"while {attempt.place} is on its way")
                 return None
             case ["ghost", seconds]:
-                loop.outside(float(seconds), self.land, attempt.result)
+                self._postpone(seconds, attempt)
                 return Unreachable("the request timed out (fault)")
             case ["freeze", seconds]:
                 result = attempt.result()
@@ -202,6 +207,12 @@ class Faults:
                 return api_error(409, "Conflict", "the object has been modified (fault)")
             case _:
                 return api_error(500, "InternalError", "etcdserver: request timed out (fault)")
+
+    def _postpone(self, how_long: str, attempt: "_Attempt[T]") -> None:
+        if how_long == "next":
+            self._before_next.setdefault(attempt.place, []).append(attempt.result)
+        else:
+            self._cluster.loop.outside(float(how_long), self.land, attempt.result)
 
     def _check_reachable(self) -> None:
         if self._cluster.loop.now < self._away_until:

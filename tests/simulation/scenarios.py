@@ -72,6 +72,13 @@ _ALL: Final = (
     _one("suspend", config_map("c"), job(), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
     _one("early suspend", config_map("c"), job(), acts=(Act(1.35, "evict", "a"),), end="Succeeded"),
     _one("delete", config_map("c"), job(), acts=(Act(4.5, "delete", "a"),), end=GONE),
+    _one(
+        "suspend before the creates",
+        config_map("c"),
+        job("x"),
+        acts=(Act(1.5, "evict", "a"),),  # a controller that crashes at a create is still away
+        end="Succeeded",
+    ),
     _one("held", config_map("c"), job(), acts=(Act(4.5, "hold", "a"),), end="Succeeded"),
     _one("early held", config_map("c"), job(), acts=(Act(1.35, "hold", "a"),), end="Succeeded"),
     _one(

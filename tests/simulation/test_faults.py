@@ -23,8 +23,10 @@ CASES = [
     ("late 2", "", 2.0),
     ("late 6", "", 6.0),
     ("late 15", "", 15.0),
+    ("late next", "", None),
     ("ghost 6", "Unreachable", 6.0),
     ("ghost 40", "Unreachable", 40.0),
+    ("ghost next", "Unreachable", None),
     ("freeze 20", "200", 0.0),
     ("freeze 90", "200", 0.0),
     *((each, "200", 0.0) for each in sorted(OTHER_CLIENTS)),
@@ -86,6 +88,24 @@ def test_a_faulty_write_takes_effect_when_its_fault_says(
 def test_a_frozen_sender_learns_the_answer_when_it_wakes() -> None:
     [(_, at)] = _Written("freeze 20").learned
     assert at == pytest.approx(20.0, abs=0.01)
+
+
+def test_a_postponed_write_takes_effect_before_the_next_of_its_kind() -> None:
+    cluster = Cluster(Recorded({("write POST configmaps/a", 1): WRITE_FAULTS.index("ghost next")}))
+    client = SimulatedClient(cluster, Faults(cluster, until=0.5), "writer")
+
+    async def main() -> None:
+        cluster.store.create(NAMESPACES, None, {"metadata": {"name": "team"}})
+        with pytest.raises(Unreachable):
+            await client.create(CONFIGMAPS, "team", {"metadata": {"name": "a"}, "data": {"n": "1"}})
+        await asyncio.sleep(5.0)
+        with pytest.raises(ApiError, match="already exists"):
+            await client.create(CONFIGMAPS, "team", {"metadata": {"name": "a"}, "data": {"n": "2"}})
+
+    cluster.run(main())
+    [write] = cluster.store.history[CONFIGMAPS]
+    assert write.item["data"] == {"n": "1"}
+    assert write.at == pytest.approx(5.0, abs=0.01)
 
 
 def test_an_outage_refuses_requests_and_cuts_watches() -> None:

@@ -34,3 +34,11 @@ def test_a_component_that_a_user_deletes_while_its_maker_restarts_is_made_again(
     outcome = World(choices, replace(scenario, acts=(Act(1.5, "delete component", "a"),))).run()
     assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
     # was: judge: a: attempt 1 made component 0 2 times: ['configmaps/c', 'configmaps/c']
+
+
+@pytest.mark.parametrize("component", ["configmaps/c", "jobs/x"])
+def test_a_component_of_an_earlier_attempt_that_is_made_late_is_not_adopted(component: str) -> None:
+    choices = Recorded({(f"write POST {component}", 1): WRITE_FAULTS.index("late next")})
+    outcome = World(choices, SCENARIOS["suspend before the creates"]).run()
+    assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
+    # was, without the check of the label: a: Failed, deleted by another client: Job x

@@ -3,8 +3,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from controller.phases.actions import MoveTo, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
-from controller.phases.timers import CLOCK_SKEW, Stamp, decode_timers, encode_timers
+from controller.phases.timers import CLOCK_SKEW, Stamp, decode_timers, encode_timers, evolve
 
 BEGAN = datetime(2026, 1, 1, 10, 0, 0, 123456, tzinfo=UTC)
 STAMP = Stamp("Running", attempt=2, retries=1)
@@ -55,3 +57,10 @@ def test_a_clock_that_was_set_back_makes_every_period_begin_once_more() -> None:
 
 def test_the_clock_of_another_replica_may_be_a_little_behind() -> None:
     assert decode_timers(encode_timers(ALL, STAMP), STAMP, BEGAN - CLOCK_SKEW) == ALL
+
+
+def test_a_new_phase_ends_all_periods_but_running_keeps_those_of_new_pods() -> None:
+    kept = Timers(admission=BEGAN, warmup=BEGAN)
+    for phase in Phase:
+        evolved = evolve(ALL, (MoveTo(phase, Reason.RESUMING),), BEGAN)
+        assert evolved == (kept if phase is Phase.RUNNING else Timers()), phase
