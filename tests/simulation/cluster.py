@@ -1,7 +1,7 @@
 """What the actors of one simulated cluster share."""
 
 import hashlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -49,6 +49,8 @@ class Cluster:
         self.clock = VirtualClock(self.loop)
         self.causes = Causes()
         self.silent_nodes: set[str] = set()
+        # Writes whose senders are gone, by the place of the next write that they precede.
+        self.postponed: dict[str, list[Callable[[], object]]] = {}
         self.trace: list[str] = []
         self._keep_trace = keep_trace
         self._digest = hashlib.sha256()

@@ -107,7 +107,6 @@ class Faults:
         self._families = frozenset(families)
         self._odds = {**_NEVER, **(odds or {})}
         self._away_until = 0.0
-        self._before_next: dict[str, list[Callable[[], object]]] = {}  # writes, by their place
 
     def outage(self, seconds: float) -> None:
         """Make the API server unreachable for a while, and cut all watches."""
@@ -149,7 +148,7 @@ class Faults:
             return error
         family = "write" if write else "read"
         fault = self._pick(family, place, FAMILIES[family]) if place else "none"
-        for late in self._before_next.pop(place, ()):
+        for late in self._cluster.postponed.pop(place, ()):
             self.land(late)
         attempt = _Attempt(self._cluster, process if write and place else None, place, act)
         if fault == "none":
@@ -210,7 +209,7 @@ class Faults:
 
     def _postpone(self, how_long: str, attempt: "_Attempt[T]") -> None:
         if how_long == "next":
-            self._before_next.setdefault(attempt.place, []).append(attempt.result)
+            self._cluster.postponed.setdefault(attempt.place, []).append(attempt.result)
         else:
             self._cluster.loop.outside(float(how_long), self.land, attempt.result)
 

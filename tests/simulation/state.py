@@ -154,6 +154,8 @@ def _steps(cluster: Cluster) -> Iterable[Any]:
         step = _step(callback, args)
         if step is not None:
             yield [*step, round(when - cluster.loop.now, 3)]
+    for writes in cluster.postponed.values():
+        yield from (_step(each, ()) for each in writes)
 
 
 def _step(callback: Callable[..., object], args: tuple[Any, ...]) -> list[Any] | None:
@@ -161,7 +163,7 @@ def _step(callback: Callable[..., object], args: tuple[Any, ...]) -> list[Any] |
     module = getattr(callback, "__module__", None) or type(callback).__module__
     name = getattr(callback, "__qualname__", type(callback).__name__)
     owner = getattr(callback, "__self__", None)
-    if not module.startswith("tests.simulation") or name in _WITHOUT_EFFECT:
+    if not module.startswith("tests.simulation") or name in WITHOUT_EFFECT:
         return None
     match owner:
         case SimulatedClient():
@@ -175,13 +177,14 @@ def _step(callback: Callable[..., object], args: tuple[Any, ...]) -> list[Any] |
 
 
 # What only a process that crashed waits for, and what only judges.
-_WITHOUT_EFFECT: Final = frozenset(
+WITHOUT_EFFECT: Final = frozenset(
     {
         "_deliver",
         "Stream._arrive",
         "Stream.end",
         "Processes._reap",
-        "Invariants._after.<locals>.later",
+        "Strays.check_later.<locals>.later",
+        "Invariants._must_have_noticed",
     }
 )
 
