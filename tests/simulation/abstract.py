@@ -105,7 +105,7 @@ def _same(state: State) -> State:
     """Return the state without what no longer matters: equal states are explored once."""
     recorded = read(state.status).get("componentStatus") or []
     if state.created and all(deployed_status(each) == "True" for each in recorded):
-        state = replace(state, created=frozenset())  # the status says the same
+        state = replace(state, created=frozenset())  # the status records these components
     return replace(state, wakes=False) if state.wakes and state.due else state
 
 

@@ -1,7 +1,7 @@
 """One pass of the controller in the tiny environment: facts, `decide`, and the calls of its plan.
 
-Everything between the objects and the calls is the product's own code. The applier's order stands
-here again: the finalizer, the status, then what the status announces.
+Everything between the objects and the calls is the product's own code. This module repeats the
+applier's order: the finalizer, the status, then what the status announces.
 """
 
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ class Seen:
     created: frozenset[int]
 
 
-# The calls of a plan, in their order. The last one says when the next pass is due.
+# The calls of a plan, in their order. The last call sets when the next pass is due.
 
 
 @dataclass(frozen=True, slots=True)

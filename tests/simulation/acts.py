@@ -1,4 +1,4 @@
-"""What happens to an AppWrapper in a simulated run: acts of users, of admins, and of its nodes.
+"""Acts on AppWrappers in a simulated run: by users, by admins, and by their nodes.
 
 An act names an AppWrapper. It does nothing if there is nothing left to act on.
 """

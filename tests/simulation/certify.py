@@ -10,7 +10,7 @@ Five searches, in worker processes:
 - other clients: in the small worlds and some scenarios, another client acts right after a write;
 - pairs: in the small worlds, two deviations of any kind that are near each other.
 
-It prints states, transitions, violations and seconds, with a hash of the code that they stand for.
+It prints states, transitions, violations and seconds, with a hash of the product's code.
 The exit code is 1 if a promise is broken.
 """
 
@@ -101,7 +101,7 @@ BOUNDS: Final[Mapping[str, State]] = {
 
 @dataclass(slots=True)
 class Search:
-    """What one search adds up to. `possible`: the transitions without its bounds; 0: the same."""
+    """The totals of one search. `possible`: the transitions without its bounds; 0: the same."""
 
     states: int = 0
     transitions: int = 0
@@ -112,7 +112,7 @@ class Search:
 
 
 def code_hash() -> str:
-    """Return a hash of the product's files that a certificate stands for."""
+    """Return a hash of the product's files that a certificate covers."""
     listing = ["git", "ls-files", "controller", "shared"]
     names = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""What the actors of one simulated cluster share."""
+"""The time, the objects and the choices that the actors of one simulated cluster share."""
 
 import hashlib
 from collections.abc import Callable, Coroutine
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Causes:
-    """What was injected that may explain a retry or a failure, by the AppWrapper's UID.
+    """The injected events that may explain a retry or a failure, by the AppWrapper's UID.
 
     `deleted`: the UIDs of the components and pods that a user deleted.
     """

@@ -63,7 +63,7 @@ def tried(pick: Pick, space: Space) -> Iterator[Deviation]:
 
 
 def name_of(deviation: Deviation) -> str:
-    """Return a deviation in words."""
+    """Return the name of a deviation: `place, time N: option`."""
     (place, number), index = deviation
     named = OPTIONS.get(family_of(place))
     option = f"option {index}" if named is None else named[index]

@@ -82,7 +82,7 @@ class Faults:
     `families` limits what may happen. In random runs `odds` are the weights by family; without any,
     a family does nothing. `crash` and `freeze` act on a process by name; `Processes` sets them.
     `other_client` acts on the AppWrapper that the written object belongs to; `World` sets it.
-    `over_at`: when the effect of the last fault ends, as far as its name says how long it lasts.
+    `over_at`: the end of the last fault's effect, which lasts for the seconds in its name, if any.
     `is_overtaken`: True after a request whose answer comes after another client's act.
     `is_landing`: True while a write takes effect whose sender crashed, or gave up, before.
     """
@@ -171,7 +171,7 @@ class Faults:
             self.is_landing = False
 
     def count(self, fault: str) -> None:
-        """Count an injected fault. The last word of its name may say how many seconds it lasts."""
+        """Count an injected fault. The last word of its name may be the seconds that it lasts."""
         self.injected[fault] += 1
         if fault.removeprefix("write ") in OTHER_CLIENTS:
             return  # it excuses nothing

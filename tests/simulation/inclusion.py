@@ -33,7 +33,7 @@ _MANAGERS: Final[Mapping[str, tuple[type[Actor], ...]]] = {
     "kubelet": (Kubelet,),
     "kwok": (Kubelet,),
 }
-# What each actor writes; the garbage collector deletes and changes anything.
+# The recorded resources that each actor writes.
 _WRITES: Final[Mapping[type[Actor], tuple[Resource, ...]]] = {
     JobController: (JOBS, PODS),
     GarbageCollector: (JOBS, PODS),

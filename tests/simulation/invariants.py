@@ -1,7 +1,7 @@
 """The promises that a simulated run must keep, checked at every write and at the end.
 
-The judge of the real clusters (tests/support/observer) checks what the objects alone can show. Here
-stand the promises that need more: the time, Kueue's releases, the injected causes.
+`Judge` (tests/support/observer) checks the promises that the objects alone show, on real clusters
+too. `Invariants` adds the promises that need more: the time, Kueue's releases, the injected causes.
 
 A write that lands late makes a *stray*: a component or pod of another attempt, or of a phase that
 cannot have one. Nothing can prevent a stray, so it breaks a promise only if it is still there after
@@ -40,7 +40,7 @@ from tests.support.observer.change import Change
 from tests.support.observer.judge import Judge
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
-# The condition by which an object says that it succeeded. The other Kinds with pods report nothing:
+# The condition with which an object reports its success. The other Kinds with pods report nothing:
 # their pods must succeed.
 REPORTS: Final = {"Job": "Complete", "PyTorchJob": "Succeeded", "JobSet": "Completed"}
 _NOTICES: Final = 2.0  # seconds until the controller has noticed a deletion
@@ -49,7 +49,7 @@ WITHOUT: Final = frozenset({"", "Suspended", "gone"})  # phases that have no com
 
 @dataclass(slots=True)
 class _Said:
-    """What the components of one AppWrapper said, by (attempt, index)."""
+    """The successes of the components of one AppWrapper and of their pods, by (attempt, index)."""
 
     succeeded: set[tuple[str, str]] = field(default_factory=set)
     pods: dict[tuple[str, str], set[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What Kueue and the controller tell each other about AppWrappers: the steps of their lives.
+"""The handshake between Kueue and the controller: the steps of the AppWrappers' lives.
 
 The same lives on the real Kueue and on the simulated one have the same steps, in the same order.
 """
@@ -113,8 +113,8 @@ def _end(item: JsonObject | None) -> str:
 def difference(simulated: list[str], real: list[str]) -> str:
     """Return the first step in which two handshakes differ; empty if there is none.
 
-    What runs aside is not compared: the real Kueue writes it from old readings, too. It reported
-    WaitForRecovery twice for one eviction.
+    The steps in `aside` are not compared: the real Kueue writes them from old readings, too. It
+    reported WaitForRecovery twice for one eviction.
     """
     for number in range(max(len(simulated), len(real))):
         pair = [each[number : number + 1] for each in (simulated, real)]

@@ -48,7 +48,7 @@ SCHEDULER: Final[Lag] = (0.013, 0.2, 6.0)
 POD_GC: Final[Lag] = (10.0, 20.0, 40.0)
 """PodGC looks every 20 seconds (gcCheckPeriod of Kubernetes 1.37)."""
 NODE_QUARANTINE: Final = 40.0
-"""How long PodGC waits for a missing node to come back (quarantineTime)."""
+"""How long PodGC waits for a missing node to return (quarantineTime)."""
 
 # Node lifecycle: node-monitor-grace-period and node-monitor-period of Kubernetes 1.37, and the
 # tolerationSeconds that the API server gives each pod by default.

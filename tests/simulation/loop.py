@@ -168,7 +168,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def _write_to_self(self) -> None:
-        """Wake nobody: there are no threads."""
+        """Do nothing: there is no thread to wake."""
 
 
 class VirtualClock:

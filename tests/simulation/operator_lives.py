@@ -1,4 +1,4 @@
-"""What operators report of single objects: the same on real operators and on the simulated ones."""
+"""Reports of operators on single objects: real and simulated operators report the same."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -103,8 +103,8 @@ def simulated(life: OperatorLife) -> list[str]:
     return reported(each.item for each in cluster.writes if each.resource == resource)
 
 
-# What the real operators reported, of the versions in localcluster/components. `python -m
-# tests.simulation.record_operators` prints it again.
+# The reports of the real operators, of the versions in localcluster/components. `python -m
+# tests.simulation.record_operators` prints them again.
 REAL: Final[Mapping[str, list[str]]] = {
     "PyTorchJob succeeds": ["Created", "Created, Running", "Created, Succeeded, ends: Succeeded"],
     "PyTorchJob fails": ["Created", "Created, Running", "Created, Failed, ends: Failed"],

@@ -22,7 +22,7 @@ class Violation:
 class Outcome:
     """Two runs with the same `digest` took the same steps.
 
-    `trace` has one line for each step; it is empty unless the run was told to trace. `ends`: the
+    `trace` has one line for each step; it is empty if the run keeps no trace. `ends`: the
     last phase of each AppWrapper, by its name.
     """
 

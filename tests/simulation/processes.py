@@ -120,7 +120,7 @@ class Processes:
         self._cluster.loop.outside(0.001, self._reap, life, tries - 1)
 
     def _note_end(self, life: str, task: asyncio.Task[None]) -> None:
-        """Record the end of a process that nobody killed."""
+        """Record the end of a process that ended by itself."""
         error = None if task.cancelled() else task.exception()
         if self._lives.pop(life, None) is None:
             return

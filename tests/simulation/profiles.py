@@ -26,7 +26,7 @@ class Profile:
     """`acts`: how many acts are drawn, each from `what` with its weight. `odds`: of the faults.
 
     `kinds`: the weights of the Kinds of components. `pods_fail`: pods may end in other ways than
-    their templates say. `pods_vanish`: how probable it is that an ended pod is removed.
+    their templates prescribe. `pods_vanish`: how probable it is that an ended pod is removed.
     `kueue`: the configurations of Kueue, each with its weight.
     """
 

@@ -1,4 +1,4 @@
-"""Tell a failing run as a script of events that a person reads, and as a regression test."""
+"""Format a failing run as a script of events that a person reads, and as a regression test."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,8 @@ from typing import Final
 
 from tests.simulation.outcome import Outcome, Violation
 
-# What a reader needs: acts, faults, processes, the product's writes, and what came and went.
+# The lines that a reader needs: acts, faults, processes, the product's writes, and the creation and
+# deletion of objects.
 _TOLD: Final = re.compile(
     r"^ *[\d.]+ (?:act:|fault |start |crash |freeze |wake |VIOLATION |the API server |c\d[\w.]* )"
     r"|^ *[\d.]+ (?:ADDED|DELETED) (?!events/|workloads/|leases/)"

@@ -1,6 +1,6 @@
 """Runs many random worlds in worker processes, and adds up their outcomes.
 
-A seed is one world of a few AppWrappers. The seeds go through the profiles in turn.
+A seed is one world of a few AppWrappers. Successive seeds take the profiles in turn.
 """
 
 import gc
@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(slots=True)
 class Totals:
-    """What some worlds add up to. `seconds` are CPU seconds of the workers."""
+    """The totals of some worlds. `seconds` are CPU seconds of the workers."""
 
     worlds: int = 0
     lives: int = 0

@@ -176,7 +176,7 @@ def _step(callback: Callable[..., object], args: tuple[Any, ...]) -> list[Any] |
     return [name, *args]
 
 
-# What only a process that crashed waits for, and what only judges.
+# Steps that only a crashed process waits for, and steps that only check a promise.
 WITHOUT_EFFECT: Final = frozenset(
     {
         "_deliver",

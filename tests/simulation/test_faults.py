@@ -1,4 +1,4 @@
-"""What each fault of a write does: what its sender learns, and when the write takes effect."""
+"""The faults of a write: what the sender learns, and when the write takes effect."""
 
 import asyncio
 
@@ -76,7 +76,7 @@ def test_every_fault_of_a_write_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(("fault", "learned", "effect"), CASES, ids=[case[0] for case in CASES])
-def test_a_faulty_write_takes_effect_when_its_fault_says(
+def test_a_fault_decides_the_answer_to_a_write_and_the_time_of_its_effect(
     fault: str, learned: str, effect: float | None
 ) -> None:
     run = _Written(fault)

@@ -1,4 +1,4 @@
-"""The judge of a simulated run notices worlds that are broken on purpose."""
+"""The invariants of a simulated run detect worlds that are broken on purpose."""
 
 from collections.abc import Callable
 

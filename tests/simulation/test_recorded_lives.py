@@ -20,7 +20,7 @@ def test_each_recorded_write_is_one_that_an_actor_can_make(file: Path) -> None:
     assert by_actors >= len(life.steps) / 2, counts
 
 
-def test_the_recorded_programs_are_those_that_the_actors_stand_for() -> None:
+def test_the_recorded_programs_are_those_that_the_actors_simulate() -> None:
     lives = [json.loads(each.read_text()) for each in LIVES.glob("*.json")]
     writers = {name for life in lives for write in life["writes"] for name in write["writers"]}
     assert {"kube-controller-manager", "kube-scheduler", "kwok"} <= writers

@@ -1,4 +1,4 @@
-"""A failing run is shrunk to the deviations that it needs, and told as a script and a test."""
+"""A failing run is shrunk to the deviations that it needs, and shown as a script and a test."""
 
 from collections import Counter
 

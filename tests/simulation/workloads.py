@@ -1,4 +1,4 @@
-"""Builds the AppWrappers of simulated runs. Annotations say how their pods run and end."""
+"""Builds the AppWrappers of simulated runs. Annotations define how their pods run and end."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -39,7 +39,7 @@ def job(name: str = "", pods: int = 2, /, **simulation: str) -> JsonObject:
 
 
 def pytorch(name: str, workers: int = 1, *, worker: Mapping[str, str] | None = None) -> JsonObject:
-    """Build a PyTorchJob of a master and `workers`, whose pods run as `worker` says."""
+    """Build a PyTorchJob of a master and `workers` workers. `worker`: how the workers' pods run."""
     roles: dict[str, Any] = {"Master": template("pytorch")}
     if workers:
         roles["Worker"] = (workers, template("pytorch", **(worker or {})))

@@ -1,4 +1,4 @@
-"""One simulated run: a cluster, its programs, the product's controllers, and what is judged."""
+"""One simulated run: a cluster, its programs, the product's controllers, and the invariants."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ class World:
         self.invariants = Invariants(cluster, self.faults, self._may_be_late)
         self.processes = Processes(cluster, self.faults, self._control)
         self.controllers: dict[str, Controller] = {}
-        self.over_at = 0  # the revision at which the run's end was judged
+        self.over_at = 0  # the revision at the run's end, before the final deletions
         self.programs = programs.start(cluster, scenario)
         self.programs.kueue.on_release(self._released)
         self.acts = Acts(cluster, self.programs.kueue, self.programs.nodes)
@@ -71,7 +71,7 @@ class World:
         cluster.store.listeners.append(self._tell)
 
     def run(self) -> Outcome:
-        """Run until everything has ended, and judge it."""
+        """Run until everything has ended, and return the outcome with the broken promises."""
         log = ProductLog(self.cluster, self.invariants.violate, lambda: self.faults.over_at > 0.0)
         root = logging.getLogger()
         level = root.level
@@ -180,7 +180,7 @@ class World:
             await clock.sleep(_STEP)
 
     async def _delete_all(self) -> None:
-        """Delete what is left, and check that the product forgets it."""
+        """Delete the remaining AppWrappers, and check that the product forgets them."""
         for each in self._appwrappers():
             self.cluster.store.delete(APPWRAPPERS, *key_of(each))
         await self._wait(lambda: not self._appwrappers(), self.cluster.loop.now + _LONGEST)

@@ -9,7 +9,7 @@ from tests.simulation.cluster import Cluster
 
 
 class Actor:
-    """Subclasses say which keys a write concerns (`wants`), and what to do about one (`react`).
+    """Subclasses define which keys a write concerns (`wants`), and the reaction to a key (`react`).
 
     A key that already waits is not added again, like in a work queue. The delays between steps of
     different actors make the interleavings.

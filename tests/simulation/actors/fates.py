@@ -1,6 +1,7 @@
-"""What happens to a pod on its node, by the annotations of the simulated kubelets, or by a pick.
+"""Determines how a pod runs and ends on its node: by the pod's annotations, or by a pick.
 
-One AppWrapper plays the same on a local cluster (docs/maintainers/simulated-pods.md) and here.
+An AppWrapper with these annotations runs the same on a local cluster
+(docs/maintainers/simulated-pods.md) and here.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The garbage collector deletes objects whose owners are gone, and waits for dependents.
 
 It works on one object at a time, from what its watches have reported, as the real one does: an
-object whose owner is being deleted in the foreground goes before its owner.
+object whose owner is being deleted in the foreground is deleted before its owner.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -97,7 +97,7 @@ class GarbageCollector(Actor):
         """Return whether an owner exists, is gone, or waits for its dependents' deletion."""
         resource = BY_OBJECT.get((reference["apiVersion"], reference["kind"]))
         if resource is None:
-            return "solid"  # of an unknown Kind: the real one cannot tell, and does nothing
+            return "solid"  # the real collector cannot read an unknown Kind, and does nothing
         namespace = key.namespace if resource.namespaced else None
         owner = Key(resource, namespace, reference["name"], reference["uid"]).read(self.store)
         if owner is None:
@@ -116,7 +116,7 @@ class GarbageCollector(Actor):
                     yield Key.of(resource, item), reference
 
     def _owners(self, item: JsonObject) -> Iterator[Key]:
-        """Yield the owners of a deleted object: its deletion may complete theirs."""
+        """Yield the owners of a deleted object: its deletion may complete the owners' deletion."""
         for reference in item["metadata"].get("ownerReferences") or ():
             resource = BY_OBJECT.get((reference["apiVersion"], reference["kind"]))
             if resource is not None:

@@ -187,7 +187,7 @@ class Kubelet(Actor):
             key.about.delete(self.store, grace=0)
 
     def _code(self, key: _Step, pod: JsonObject) -> int | None:
-        """Return the code with which the containers end in this step; None if they run on."""
+        """Return the code with which the containers end in this step; None if they keep running."""
         fate = self._fate(pod)
         if key.step == _KILL:
             return SIGKILL

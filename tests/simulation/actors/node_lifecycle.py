@@ -123,7 +123,7 @@ class NodeLifecycle(Actor):
         tolerated = _tolerated_for(pod, taints) if taints else None
         since = self._since.get(due.pod)
         if tolerated is None or since is None or since + tolerated > self.now + 0.001:
-            return  # the taint is gone, or came back later
+            return  # the taint is gone, or was added again later
         now = self.now
         if not has_ended(pod):
             self.cluster.causes.add_for(pod, f"pod {due.pod.name}: taints {due.taints}")

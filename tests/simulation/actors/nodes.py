@@ -1,4 +1,4 @@
-"""What happens to nodes: health labels, cordons, silence, removal. Each act is one write."""
+"""Changes nodes as admins and failures do: health labels, cordons, silence, removal."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ class Nodes:
         self._silent_since: dict[str, float] = {}
 
     def add(self, name: str, amounts: Mapping[str, str] = AMOUNTS) -> None:
-        """Add a node; one that was removed comes back with another UID."""
+        """Add a node; a node that was removed returns with another UID."""
         self._tell(f"adds {name}")
         labels = {LABEL_HOSTNAME: name}
         self.store.create(NODES, None, {"metadata": {"name": name, "labels": labels}, "spec": {}})

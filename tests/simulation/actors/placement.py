@@ -15,7 +15,7 @@ _CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedu
 
 
 def refusal(pod: JsonObject, node: JsonObject, used: Mapping[str, Decimal]) -> str:
-    """Return why the pod does not fit, in the scheduler's words; empty if it fits.
+    """Return the scheduler's reason why the pod does not fit; empty if it fits.
 
     `used` is what the node's pods request.
     """

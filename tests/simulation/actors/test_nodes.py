@@ -112,7 +112,7 @@ def test_pods_of_a_removed_node_fail_and_go_after_a_minute() -> None:
     assert fleet.causes.of("u1")[0] == "node n1 is removed"
 
 
-def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+def test_a_node_that_returns_in_time_keeps_its_pods() -> None:
     fleet = Fleet()
     old = fleet.node["metadata"]["uid"]
     fleet.nodes.remove("n1")

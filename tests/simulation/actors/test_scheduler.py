@@ -113,7 +113,7 @@ def test_a_toleration_lets_a_pod_onto_a_tainted_node() -> None:
     assert places(cluster) == ["n1", "n1", refused, refused]
 
 
-def test_a_gated_pod_waits_without_a_word() -> None:
+def test_a_gated_pod_waits_without_a_message() -> None:
     cluster = scheduled(pod(schedulingGates=[{"name": "kueue.x-k8s.io/topology"}]))
     assert places(cluster) == [""]
     cluster.store.change(PODS, TEAM, "p", lambda item: item["spec"].pop("schedulingGates"))

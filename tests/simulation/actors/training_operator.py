@@ -71,7 +71,7 @@ class TrainingOperator(Operator):
         return self._deadline(policy, status)
 
     def _clean(self, policy: JsonObject, pods: list[JsonObject]) -> Steps:
-        """Delete pods after the end, as cleanPodPolicy says. The default deletes none."""
+        """Delete the pods that cleanPodPolicy selects, after the end. The default deletes none."""
         match policy.get("cleanPodPolicy") or "None":
             case "All":
                 yield from self._delete(pods)

@@ -21,7 +21,7 @@ _PATH: Final = re.compile(
     r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>status))?"
 )
 _DISCOVERY: Final = re.compile(r"/api(?P<core>)/v1|/apis/(?P<group>[^/]+)(?:/(?P<version>[^/]+))?")
-# What ends a generated name: the store's number, or random characters that the product adds.
+# The end of a generated name: the store's number, or random characters that the product adds.
 _GENERATED: Final = re.compile(r"(?<=-)(?:\d{5}|[b-df-hj-np-tv-xz2456789]{5})(?=-|$)")
 
 

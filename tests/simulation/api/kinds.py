@@ -49,7 +49,7 @@ API_SERVICES: Final = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
 )
 PROBES: Final = Resource("simulation.example.com", "v1", "probes", "Probe")
-"""Of no program: the differential test compares its objects with those of a real API server."""
+"""Only tests use this Kind: the differential test compares its objects with a real API server's."""
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 

@@ -1,4 +1,4 @@
-"""What the API server checks in an object, and sets, before the store keeps it."""
+"""Checks an object and sets its defaults, as the API server does before it stores the object."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from shared.api.objects import NAMESPACES, PODS, JsonObject, Resource
 from shared.kube.responses import ApiError, api_error
 from tests.simulation.api.kinds import SERVED
 
-# What a writer may change in the metadata; empty values are not stored.
+# The metadata that a writer may change; empty values are not stored.
 _WRITABLE: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 _NO_SPEC: Final = ("metadata", "status")
 

@@ -1,4 +1,4 @@
-"""What a watcher of the simulated API server sees, and when."""
+"""The events that a watcher of the simulated API server receives, and when."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -31,7 +31,7 @@ RESOURCES: Final = (CONFIGMAPS, PODS, PROBES)
 
 @dataclass(slots=True)
 class Result:
-    """What one run showed, in the form that two servers share."""
+    """The answers and watch events of one run, in the form that two servers share."""
 
     answers: list[JsonObject] = field(default_factory=list)
     streams: list[list[JsonObject]] = field(default_factory=list)

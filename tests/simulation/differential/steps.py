@@ -21,7 +21,7 @@ _WRONG: Final[Mapping[str, str]] = {"uid": "00000000-0000-4000-8000-000000000000
 
 @dataclass(slots=True)
 class Session:
-    """What one run of a script knows of its server: its namespace, and the objects it has seen."""
+    """The state of one run of a script: its namespace, and the objects that the server returned."""
 
     namespace: str
     versions: dict[tuple[Resource, str], list[JsonObject]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Whole lives in virtual time: what an AppWrapper and its pods went through, step by step.
 
-A life is judged as every simulated run is: it must break no promise. Its test then asks for the
-steps that it is about.
+A life must break no promise, like every simulated run. Its test then checks the steps that it is
+about.
 """
 
 from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def record(world: World, name: str) -> Life:
 
 
 def _before_the_end(world: World, resource: Resource) -> list[Write]:
-    """Return the changes before the world itself deletes what is left."""
+    """Return the changes before the world itself deletes the remaining AppWrappers."""
     history = world.cluster.store.history[resource]
     return [each for each in history if each.revision <= world.over_at]
 

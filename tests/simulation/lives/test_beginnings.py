@@ -1,4 +1,4 @@
-"""What happens to AppWrappers before the controller sees them for the first time."""
+"""AppWrappers that are admitted or deleted before the controller sees them for the first time."""
 
 from shared.api.names import FINALIZER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject

@@ -1,4 +1,4 @@
-"""What another client deletes: a component, or the AppWrapper itself, in each phase."""
+"""Another client deletes a component, or the AppWrapper itself, in each phase."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 """Health that comes late, and deletions that do not end: each grace period from both its sides.
 
-What is reset or fails in the end is in test_retries.py.
+The other resets and failures are in test_retries.py.
 """
 
 import pytest

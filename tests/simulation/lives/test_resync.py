@@ -1,4 +1,4 @@
-"""What no watch reported is found all the same, a while later, and counted as a repair."""
+"""The resync finds a change that no watch reported, and counts it as a repair."""
 
 from controller.main import Controller
 from tests.simulation.lives.lived import live

@@ -1,4 +1,4 @@
-"""What is unhealthy: its grace, its retries, their end, and the conditions at every step."""
+"""Unhealthy AppWrappers: their grace, their retries, and the conditions at every step."""
 
 import pytest
 
@@ -115,7 +115,7 @@ def test_exit_codes_decide_about_the_retry(codes: dict[str, str], forbids: str) 
     assert condition(failed, UNHEALTHY).message.startswith(why)
 
 
-def test_a_failed_pod_that_nobody_replaces_is_reset_when_its_grace_ends() -> None:
+def test_a_failed_pod_without_replacement_fails_its_appwrapper_when_the_grace_ends() -> None:
     life = live(
         pod("p", **FAILS), periods={"failureGracePeriodDuration": "1500ms", "retryLimit": "0"}
     )

@@ -95,7 +95,7 @@ def preempted(victim: Victim) -> tuple[Life, Life]:
 
 @pytest.mark.parametrize("victim", VICTIMS, ids=lambda victim: victim.name)
 def test_a_preemption_is_respected_and_the_next_attempt_comes_through(victim: Victim) -> None:
-    """The other one starts only when the quota was given back, and then the first one goes on."""
+    """The urgent AppWrapper starts only after the victim released its quota."""
     life, urgent = preempted(victim)
     held = life.first(victim.seen)
     away = life.in_phase("Suspended", after=version_of(held))

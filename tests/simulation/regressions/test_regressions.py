@@ -33,7 +33,7 @@ def test_a_component_that_a_user_deletes_while_its_maker_restarts_is_made_again(
     scenario = SCENARIOS["success"]
     outcome = World(choices, replace(scenario, acts=(Act(1.5, "delete component", "a"),))).run()
     assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
-    # was: judge: a: attempt 1 made component 0 2 times: ['configmaps/c', 'configmaps/c']
+    # was: `judge: a: attempt 1 made component 0 2 times: ['configmaps/c', 'configmaps/c']`
 
 
 @pytest.mark.parametrize("component", ["configmaps/c", "jobs/x"])

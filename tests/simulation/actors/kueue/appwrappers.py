@@ -127,7 +127,7 @@ class KueueJobs(Reconciler):
             self._steer(appwrapper, workload)
 
     def _steer(self, appwrapper: JsonObject, workload: JsonObject) -> None:
-        """Stop, start, or leave the AppWrapper, as its Workload says."""
+        """Stop or start the AppWrapper if the state of its Workload requires that."""
         if has(workload, EVICTED):
             self._stop(appwrapper, workload)
             self._release(appwrapper, workload)

@@ -26,7 +26,10 @@ from tests.simulation.cluster import Cluster
 
 
 class Evictions:
-    """Each method returns whether it wrote, or after how many seconds it must look again."""
+    """Evicts Workloads. `by_time` returns the seconds until the next check; None: none is needed.
+
+    The other public methods return True if they wrote.
+    """
 
     def __init__(self, cluster: Cluster, settings: Settings) -> None:
         self._cluster = cluster

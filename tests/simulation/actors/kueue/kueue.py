@@ -90,7 +90,7 @@ class Kueue:
 
 
 def suspended_at_creation(appwrapper: JsonObject) -> JsonObject:
-    """Return an AppWrapper as Kueue's webhook lets it in: suspended if it names a queue.
+    """Return an AppWrapper as Kueue's webhook admits it: suspended if it names a queue.
 
     pkg/controller/jobframework/base_webhook.go; only at creation.
     """

@@ -10,7 +10,7 @@ from tests.simulation.api.kinds import JOBS
 
 @dataclass(frozen=True, slots=True)
 class PodsReady:
-    """`waitForPodsReady`, in seconds. `limit`: how often Kueue requeues; None: for ever."""
+    """`waitForPodsReady`, in seconds. `limit`: how often Kueue requeues; None: without limit."""
 
     timeout: float = 1800.0
     recovery: float | None = 1800.0

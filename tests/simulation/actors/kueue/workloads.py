@@ -119,7 +119,7 @@ def holds_quota(workload: JsonObject) -> bool:
 
 
 def is_admissible(workload: JsonObject) -> bool:
-    """True if it may stand in a queue."""
+    """True if a queue may hold the Workload."""
     return not (has(workload, FINISHED) or has(workload, QUOTA_RESERVED)) and is_active(workload)
 
 
