@@ -20,7 +20,7 @@ from tests.simulation.api.client import SimulatedClient
 from tests.simulation.api.kinds import JOBS
 from tests.simulation.choices import Choices, Drawn, Recorded
 from tests.simulation.cluster import Cluster
-from tests.simulation.faults import Faults, odds
+from tests.simulation.faults import WRITE_FAULTS, Faults, odds
 from tests.simulation.loop import VirtualClock
 from tests.simulation.processes import Processes
 from tests.support.builders.appwrappers import appwrapper, phase
@@ -76,7 +76,7 @@ def test_the_real_controller_starts_and_creates_a_component() -> None:
 
 
 def test_a_process_that_crashes_before_a_write_starts_again_and_writes() -> None:
-    run = _Run(Recorded({("write POST jobs/j-#####", 1): 1}))
+    run = _Run(Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("crash before")}))
     assert run.processes.crashes == 1
     assert len(run.cluster.store.items(JOBS)) == 1
     assert _line_of(run, "start controller.2") == pytest.approx(
@@ -85,13 +85,13 @@ def test_a_process_that_crashes_before_a_write_starts_again_and_writes() -> None
 
 
 def test_a_late_write_takes_effect_after_its_sender_died() -> None:
-    run = _Run(Recorded({("write POST jobs/j-#####", 1): 8}))
+    run = _Run(Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("late 6")}))
     crash = _line_of(run, "crash controller: while")
     assert _line_of(run, "controller POST jobs") == pytest.approx(crash + 6.0)
 
 
 def test_a_frozen_process_sends_nothing_until_it_wakes() -> None:
-    run = _Run(Recorded({("write PATCH appwrappers/a", 1): 12}))
+    run = _Run(Recorded({("write PATCH appwrappers/a", 1): WRITE_FAULTS.index("freeze 20")}))
     frozen, awake = _line_of(run, "freeze controller"), _line_of(run, "wake controller")
     assert awake == pytest.approx(frozen + 20.0)
     times = [float(line.split()[0]) for line in run.cluster.trace if " controller P" in line]
