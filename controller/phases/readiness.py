@@ -12,6 +12,7 @@ configuration limit the writes:
   problem. So "failed", "replaced", "runs" within seconds are not three writes.
 - The admission and warm-up periods begin again when pods are lost or more pods are wanted, at most
   once in flapPeriod. Until that is written they count as beginning now (timers.py).
+- They begin again, too, if one of them is over when all components exist: the controller slept.
 - They end when all pods run that the components want so far, even if more pods follow: a JobSet
   whose Jobs depend on each other, a StatefulSet that creates one pod after the other.
 

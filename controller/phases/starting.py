@@ -181,7 +181,8 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         begin = BEGIN if snapshot.timers.admission is None else ()
         return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
-        # This process was away between the status write and the creates: pods get their whole time.
+        # A period that is over before the pods could use it begins again: the process slept between
+        # the status write and the creates.
         timers = snapshot.timers
         late = ZERO in (
             remaining(timers.admission, config.admission_grace, now),
@@ -228,6 +229,7 @@ def _try_again(
     """Report the problem in the condition and retry at growing intervals.
 
     The retries end with AdmissionGracePeriod, or, if the reset must wait after it, with that wait.
+    A retry that is due comes first: this process may have been away for the whole period.
     """
     said: list[Action] = [
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
@@ -235,17 +237,19 @@ def _try_again(
     if snapshot.timers.admission is None:  # another operator or client changed the status
         said += BEGIN
     waits: list[timedelta] = []
+    pause = ZERO if problem.retry_at is None else max(ZERO, problem.retry_at - now)
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
     if left > ZERO:
         waits.append(left)
     else:
         finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
-        if (hold := hold_on(snapshot, finding, config)) is None:
+        if hold := hold_on(snapshot, finding, config):
+            said += tell_hold(snapshot, finding, hold)
+            waits += [] if hold.retry_in is None else [hold.retry_in]
+        elif pause > ZERO:
             return reset_or_fail(snapshot, finding, config)
-        said += tell_hold(snapshot, finding, hold)
-        waits += [] if hold.retry_in is None else [hold.retry_in]
-    if problem.retry_at is not None and now < problem.retry_at:
-        return (*said, WakeAfter(min([*waits, problem.retry_at - now])))
+    if pause > ZERO:
+        return (*said, WakeAfter(min([*waits, pause])))
     return (*said, CreateComponents(), WakeAfter(ZERO))
 
 

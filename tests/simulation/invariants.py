@@ -161,11 +161,11 @@ class Invariants:
 
     def _see_deletion_by_others(self, component: JsonObject, uid: str) -> None:
         phase = self._phases.get(uid)
-        if phase == "Resuming":
+        if phase == "Resuming" and not self._is_calm():
             # Nothing shows a controller that starts again that this component was made.
             self._judge.forget(uid, component["metadata"]["uid"])
         ended = true_conditions(component) & {"Failed", *REPORTS.values()}
-        if phase == "Running" and not ended:
+        if phase in ("Resuming", "Running") and not ended:
             self._cluster.loop.outside(_NOTICES, self._must_have_noticed, uid, component)
 
     def _is_calm(self) -> bool:

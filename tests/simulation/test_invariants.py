@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.phases import running
+from controller.phases import running, starting
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.simulation.actors.kueue import workloads
 from tests.simulation.choices import Recorded
+from tests.simulation.faults import WRITE_FAULTS
 from tests.simulation.outcome import Violation
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.workloads import NAMESPACE
@@ -42,10 +43,24 @@ def test_a_lost_component_that_the_controller_ignores_is_a_violation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(running, "missing_component", lambda _: None)
-    found = World(Recorded(), SCENARIOS["component deleted"]).run().violations
-    assert ("missing", "a is Running 2 s after it lost ConfigMap/c") in [
-        (each.kind, each.text) for each in found
-    ]
+    lost = ("missing", "a is Running 2 s after it lost ConfigMap/c")
+    assert lost in kinds_and_texts(Recorded(), "component deleted")
+
+
+def test_a_component_that_is_lost_at_once_and_that_the_controller_ignores_is_a_violation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(starting, "missing_component", lambda _: None)
+    monkeypatch.setattr(running, "missing_component", lambda _: None)
+    deleted = WRITE_FAULTS.index("then delete component")
+    lost = ("missing", "a is Running 2 s after it lost ConfigMap/c")
+    choices = Recorded({("write POST configmaps/c", 1): deleted})
+    assert lost in kinds_and_texts(choices, "success")
+
+
+def kinds_and_texts(choices: Recorded, name: str) -> list[tuple[str, str]]:
+    found = World(choices, SCENARIOS[name]).run().violations
+    return [(each.kind, each.text) for each in found]
 
 
 @pytest.mark.parametrize("name", ["success", "delete"])

@@ -108,9 +108,9 @@ async def test_other_labels_do_nothing_to_running_pods(nodes: GpuNodes) -> None:
     before = life.events[-1].object
     pods = await nodes.pods(life)
     (node,) = pods.values()
-    for label in ("WARN", "ERR", "TESTING", "PASS"):
+    for label in ("PASS", "WARN", "TESTING", "ERR"):  # the last is the gravest: it stays
         await nodes.label(node, label)
-    # The watch of nodes keeps their order: once the last label was acted on, so were the others.
+    # The watch of nodes keeps their order: once EVICT was acted on, ERR was seen before it.
     witness = await nodes.runs(gpu_appwrapper("tag-witness"))
     await nodes.label(await nodes.node_of(witness), "EVICT")
     await witness.until_phase("Resetting")

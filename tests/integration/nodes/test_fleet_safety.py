@@ -62,7 +62,10 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def low_limits(cluster: LocalCluster) -> AsyncIterator[None]:
-    """Two nodes open the controller's breaker. One restart is for all tests of the breaker."""
+    """Two nodes open the controller's breaker. One restart is for all tests of the breaker.
+
+    The limits last until the last test of the module; none of the others labels two nodes.
+    """
     async with reconfigured(cluster, "controller", evacuationBreaker=LOW_LIMITS):
         yield
 

@@ -35,6 +35,16 @@ def scheduled(*pods: JsonObject, nodes: int = 1) -> SmallCluster:
     return cluster
 
 
+def causes_of_binding(cluster: SmallCluster) -> list[str]:
+    """Bind a pod of the AppWrapper u1; return its causes."""
+    Scheduler(cluster)
+    of_one = pod()
+    of_one["metadata"]["labels"] = {LABEL_UID: "u1"}
+    cluster.create(PODS, of_one)
+    cluster.advance(1)
+    return cluster.causes.of("u1")
+
+
 def places(cluster: SmallCluster) -> list[str]:
     """Return each pod's node, or the scheduler's message."""
     found = []
@@ -54,13 +64,23 @@ def test_pods_spread_over_nodes() -> None:
 
 def test_a_pod_that_is_bound_to_a_silent_node_is_a_cause() -> None:
     cluster = SmallCluster(1)
-    Scheduler(cluster)
     cluster.silent_nodes.add("n1")
-    of_one = pod()
-    of_one["metadata"]["labels"] = {LABEL_UID: "u1"}
-    cluster.create(PODS, of_one)
-    cluster.advance(1)
-    assert cluster.causes.of("u1") == ["pod p: bound to the silent node n1"]
+    assert causes_of_binding(cluster) == ["pod p: bound to the silent node n1"]
+
+
+def test_a_pod_that_is_bound_soon_after_its_node_lost_its_label_is_a_cause() -> None:
+    cluster = SmallCluster(1)
+    cluster.untagged_at["n1"] = 0.0
+    cluster.advance(39)
+    told = "pod p: bound to n1, whose label a late watch still shows"
+    assert causes_of_binding(cluster) == [told]
+
+
+def test_a_label_that_every_watch_has_reported_as_gone_is_no_cause() -> None:
+    cluster = SmallCluster(1)
+    cluster.untagged_at["n1"] = 0.0
+    cluster.advance(40)
+    assert causes_of_binding(cluster) == []
 
 
 def test_a_pod_without_room_waits_until_another_has_ended() -> None:

@@ -42,3 +42,11 @@ def test_a_component_of_an_earlier_attempt_that_is_made_late_is_not_adopted(comp
     outcome = World(choices, SCENARIOS["suspend before the creates"]).run()
     assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
     # was, without the check of the label: a: Failed, deleted by another client: Job x
+
+
+def test_a_create_that_is_due_comes_before_the_end_of_the_admission_period() -> None:
+    choices = Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("ghost 40")})
+    sleeps = (Act(1.5, "freeze", options={"seconds": 90.0}),)  # before the second try
+    outcome = World(choices, replace(SCENARIOS["success"], acts=sleeps)).run()
+    assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
+    # was: cause: a: Resetting after attempt 1, causes []

@@ -213,6 +213,10 @@ REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
             STUCK.since(admission=60),
             resets(Reason.CREATE_FAILED, FORBIDDEN),
         ),
+        "a refused create whose retry is due at the admission deadline: the controller was away": (
+            RETRIED.since(admission=60),
+            f"{REPORTS_THE_REFUSAL}\n{CREATES}",
+        ),
         "a refused create, without a start of the admission period": (
             STUCK.since(),
             f"{REPORTS_THE_REFUSAL}\n{PERIODS_BEGIN}\nwake after 4s",
