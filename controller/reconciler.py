@@ -18,6 +18,7 @@ from shared.process.clock import Clock
 
 # An evacuation, and another reset if the evacuation must wait: the gate may hold each once.
 _QUESTIONS: Final = 2
+_LIVE: Final = frozenset({Need.LIVE_PODS, Need.LIVE_LABELS})
 
 
 class Reconciler:
@@ -52,24 +53,23 @@ class Reconciler:
         self, key: Key, now: datetime
     ) -> tuple[Observation, Actions] | None:
         """Observe again until the decision has all that it needs; None if the object is gone."""
-        live_pods = records = False
+        asked: frozenset[Need] = frozenset()
         while True:
-            observation = await self._gatherer.gather(
-                key, now, live_pods=live_pods, records=records
-            )
+            observation = await self._gatherer.gather(key, now, asked)
             if observation is None:
                 return None
             # The pods' error records decide whether another attempt is allowed, so the store is
             # read before the reset gate is asked.
-            if not records and self._wants_records(observation, now):
-                records = True
+            if Need.RECORDS not in asked and self._wants_records(observation, now):
+                asked |= {Need.RECORDS}
                 continue
             actions = self._decided(observation, key, now)
             needed = needs_before(actions, observation.snapshot, observation.config)
-            if live_pods or Need.LIVE_PODS not in needed:
+            # Watches may lag behind. Pods that have healed, or whose node has, must not be deleted.
+            more = needed & _LIVE - asked
+            if not more:
                 return observation, actions
-            # The watch of pods may lag behind. Pods that have healed must not be deleted.
-            live_pods = True
+            asked |= more
 
     def _wants_records(self, observation: Observation, now: datetime) -> bool:
         """True if a failure is to be answered, maybe because an evacuation is held."""

@@ -29,6 +29,7 @@ from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.dependants import silent_nodes
 from controller.gather.error_store import ErrorStores
+from controller.gather.node_labels import confirmed
 from controller.gather.owner_chains import OwnerChains
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.rejections import with_rejections
@@ -104,12 +105,11 @@ class SnapshotGatherer:
         self._assignments = Assignments(client, behaviour.autopilot)
 
     async def gather(
-        self, key: Key, now: datetime, *, live_pods: bool = False, records: bool = False
+        self, key: Key, now: datetime, asked: Collection[Need] = ()
     ) -> Observation | None:
         """Observe an AppWrapper; None if it does not exist or another controller manages it.
 
-        With `live_pods` its pods are read live, with `records` its error store is read.
-        Raises KubeError.
+        `asked`: what `needs_before` asked for. Raises KubeError.
         """
         known = self._appwrappers.get(*key)
         if known is None or not known.is_ours:
@@ -140,8 +140,8 @@ class SnapshotGatherer:
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
         elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        context = self._context(appwrapper, snapshot, config, now)
-        context = self._with_records(context, pods, asked=records)
+        context = self._context(appwrapper, snapshot, config, now, await self._tags(pods, asked))
+        context = self._with_records(context, pods, asked=Need.RECORDS in asked)
         context = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
         if proving:
             context = replace(context, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
@@ -156,7 +156,7 @@ class SnapshotGatherer:
             ending = await self._namespace_is_ending(appwrapper.namespace)
             context = replace(context, snapshot=replace(context.snapshot, namespace_ending=ending))
             observation = observe(context, located, pods)
-        if live_pods or Need.LIVE_PODS in needed:
+        if Need.LIVE_PODS in {*asked, *needed}:
             observation = await self._with_live_pods(context, located, pods)
         if Need.ASSIGNMENT in needed:
             observation = await self._with_assignment(observation, now)
@@ -177,14 +177,19 @@ class SnapshotGatherer:
         return Observation(appwrapper, context.snapshot, context.config)
 
     def _context(
-        self, appwrapper: AppWrapper, snapshot: Snapshot, config: FaultTolerance, now: datetime
+        self,
+        appwrapper: AppWrapper,
+        snapshot: Snapshot,
+        config: FaultTolerance,
+        now: datetime,
+        nodes: NodeTags | None = None,
     ) -> GatherContext:
         return GatherContext(
             appwrapper,
             snapshot,
             config,
             now,
-            self._nodes,
+            self._nodes if nodes is None else nodes,
             self._flagged,
             owned=self._locator.owned(appwrapper.uid),
             absent=self._deletions.absent(appwrapper.uid),
@@ -224,6 +229,12 @@ class SnapshotGatherer:
             store_read=read is not None,
         )
         return replace(context, snapshot=snapshot, store=read)
+
+    async def _tags(self, pods: Sequence[Pod], asked: Collection[Need]) -> NodeTags:
+        """Return the known tags of nodes; if their labels are asked for, those that still hold."""
+        if Need.LIVE_LABELS not in asked:
+            return self._nodes
+        return await confirmed(self._client, self._nodes, (pod.node for pod in pods))
 
     async def _with_live_pods(
         self, context: GatherContext, located: tuple[Located, ...], cached: Sequence[Pod]

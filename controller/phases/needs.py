@@ -39,6 +39,7 @@ class Need(StrEnum):
     PROOF_SAVE_KEPT = "proof save kept"  # the same, except for kept components
     NAMESPACE = "namespace"  # whether its namespace is being deleted
     LIVE_PODS = "live pods"  # its pods, read from the API server
+    LIVE_LABELS = "live labels"  # the labels of its pods' bad nodes, read from the API server
     RECORDS = "records"  # its pods' records in the error store
     EVICTION = "eviction"  # why Kueue evicted its Workload
     REJECTIONS = "rejections"  # Events by which operators reject its components
@@ -67,8 +68,9 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
 def needs_before(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> frozenset[Need]:
     """Return what must be read before `actions` are carried out: then `decide` is called again."""
     live = {Need.LIVE_PODS} if _ends_for_its_pods(actions) else set()
+    labels = {Need.LIVE_LABELS} if _evacuates(actions) else set()
     records = {Need.RECORDS} if _wants_store(actions, snapshot, config) else set()
-    return frozenset(live | records)
+    return frozenset(live | labels | records)
 
 
 def _wants_store(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> bool:
@@ -194,3 +196,12 @@ def _ends_for_its_pods(actions: Actions) -> bool:
         and move.reason in (*_SHOWN_BY_PODS, Reason.AUTOPILOT_NO_EXECUTE)
         for move in moves
     )
+
+
+def _evacuates(actions: Actions) -> bool:
+    """True if the attempt ends because of a node's label.
+
+    The watch of nodes may still show a label that is gone, and pods may have come there since.
+    """
+    moves = [action for action in actions if isinstance(action, MoveTo)]
+    return any(move.reason is Reason.AUTOPILOT_NO_EXECUTE for move in moves)

@@ -49,8 +49,6 @@ class Cluster:
         self.clock = VirtualClock(self.loop)
         self.causes = Causes()
         self.silent_nodes: set[str] = set()
-        # When a node lost a health label: a watch that lags still shows it.
-        self.untagged_at: dict[str, float] = {}
         # Writes whose senders are gone, by the place of the next write that they precede.
         self.postponed: dict[str, list[Callable[[], object]]] = {}
         self.trace: list[str] = []

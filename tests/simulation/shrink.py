@@ -67,7 +67,7 @@ def main() -> int:
     """Shrink one random world. Return 1 if it breaks a promise."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.shrink", description=__doc__)
     parser.add_argument("seed", type=int)
-    parser.add_argument("profile", choices=[*PROFILES], nargs="?", default="")
+    parser.add_argument("profile", choices=[*PROFILES], nargs="?")
     options = parser.parse_args()
     profile = options.profile or profile_of(options.seed)
     outcome = random_world(options.seed, profile)

@@ -49,8 +49,6 @@ class Nodes:
         """Set a label, such as Autopilot's EVICT, or remove it."""
         if value is not None:
             self._blame(name, f"{key}={value}")
-        else:
-            self.cluster.untagged_at[name] = self.cluster.loop.now
         self._tell(f"labels {name} {key}={value}")
 
         def change(node: JsonObject) -> None:

@@ -9,7 +9,6 @@ from tests.simulation.actors.actor import Actor
 from tests.simulation.actors.objects import Key, has_ended, is_active, set_condition, title
 from tests.simulation.actors.placement import message, refusal, requests_of
 from tests.simulation.api.store import Write
-from tests.simulation.faults import EVENT_DELAYS
 
 _NODES: Final = "nodes"
 
@@ -74,10 +73,6 @@ class Scheduler(Actor):
         key.change(self.store, bind)
         if chosen in self.cluster.silent_nodes:  # its silence is not noticed yet
             self.cluster.causes.add_for(pod, f"pod {key.name}: bound to the silent node {chosen}")
-        untagged_at = self.cluster.untagged_at.get(chosen)
-        if untagged_at is not None and now < untagged_at + max(EVENT_DELAYS):
-            text = f"pod {key.name}: bound to {chosen}, whose label a late watch still shows"
-            self.cluster.causes.add_for(pod, text)
 
     def _live_pods(self) -> Iterable[JsonObject]:
         """Return the pods that have room on their node, also while they are being deleted."""

@@ -68,21 +68,6 @@ def test_a_pod_that_is_bound_to_a_silent_node_is_a_cause() -> None:
     assert causes_of_binding(cluster) == ["pod p: bound to the silent node n1"]
 
 
-def test_a_pod_that_is_bound_soon_after_its_node_lost_its_label_is_a_cause() -> None:
-    cluster = SmallCluster(1)
-    cluster.untagged_at["n1"] = 0.0
-    cluster.advance(39)
-    told = "pod p: bound to n1, whose label a late watch still shows"
-    assert causes_of_binding(cluster) == [told]
-
-
-def test_a_label_that_every_watch_has_reported_as_gone_is_no_cause() -> None:
-    cluster = SmallCluster(1)
-    cluster.untagged_at["n1"] = 0.0
-    cluster.advance(40)
-    assert causes_of_binding(cluster) == []
-
-
 def test_a_pod_without_room_waits_until_another_has_ended() -> None:
     cluster = scheduled(pod("a", 8), pod("b", 1))
     assert places(cluster) == ["n1", f"0/1 nodes are available: 1 Insufficient {GPU}."]

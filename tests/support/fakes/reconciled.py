@@ -1,5 +1,6 @@
 """One AppWrapper under a real Reconciler: a test sets what each read of it shows."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from controller.facts.observe import Observation
 from controller.fleet.reset_gate import ResetGate
 from controller.phases.actions import Actions, MoveTo, SetCondition
+from controller.phases.needs import Need
 from controller.phases.snapshot import Evacuation, FaultTolerance, Snapshot
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
@@ -37,19 +39,19 @@ class Reconciled:
     def __init__(self, snapshot: Snapshot, **config: Any) -> None:
         self.snapshot = snapshot
         self.live: dict[str, Any] = {}
+        self.labels: dict[str, Any] = {}
         self.stored: dict[str, Any] = {}
         self.config = FaultTolerance(**{"failure_grace": timedelta(0), **config})
-        self.reads: list[tuple[bool, bool]] = []
+        self.reads: list[frozenset[Need]] = []
         self.breakers = Breakers()
         self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), self.breakers)
         self.applied: Actions = ()
 
-    async def gather(
-        self, key: Any, now: datetime, *, live_pods: bool = False, records: bool = False
-    ) -> Observation:
-        self.reads.append((live_pods, records))
-        seen = replace(self.snapshot, **self.stored) if records else self.snapshot
-        seen = replace(seen, **self.live) if live_pods else seen
+    async def gather(self, key: Any, now: datetime, asked: Collection[Need] = ()) -> Observation:
+        self.reads.append(frozenset(asked))
+        seen = replace(self.snapshot, **self.stored) if Need.RECORDS in asked else self.snapshot
+        seen = replace(seen, **self.live) if Need.LIVE_PODS in asked else seen
+        seen = replace(seen, **self.labels) if Need.LIVE_LABELS in asked else seen
         return Observation(AppWrapper({"metadata": {"uid": "u1"}}), seen, self.config)
 
     async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:

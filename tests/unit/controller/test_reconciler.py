@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,6 +8,7 @@ import pytest
 from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
 from controller.fleet.reset_gate import ResetGate
+from controller.phases.needs import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
@@ -29,9 +31,9 @@ class Steps:
         self.applied: list[Any] = []
 
     async def gather(
-        self, key: tuple[str, str], now: datetime, **_reads: bool
+        self, key: tuple[str, str], now: datetime, asked: Collection[Need]
     ) -> Observation | None:
-        assert (key, now) == (KEY, START)
+        assert (key, now, asked) == (KEY, START, frozenset())
         return self._observation
 
     async def apply(self, observation: Observation, actions: Any, now: datetime) -> Any:

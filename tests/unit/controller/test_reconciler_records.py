@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller.phases.actions import MoveTo, StartTimer, Timer
+from controller.phases.needs import Need
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import HoldReason, PodCounts
 from shared.api.conditions import Terminal
@@ -16,8 +17,10 @@ from tests.support.fakes.reconciled import EVACUATION, KEY, Reconciled
 READING = {"reads_store": True}
 READ = {"store_read": True}
 FATAL = {"root_cause": RootCause(pod="train-1", recoverable=False), "store_read": True}
-# Each read: with live pods, with the records of the store.
-PLAIN, RECORDS, LIVE, LIVE_RECORDS = (False, False), (False, True), (True, False), (True, True)
+PLAIN = frozenset[Need]()
+RECORDS = frozenset({Need.RECORDS})
+LABELS = frozenset({Need.LIVE_LABELS})
+LIVE = frozenset({Need.LIVE_PODS})
 
 
 def gave_up(stored: dict[str, Any], **config: Any) -> Reconciled:
@@ -78,7 +81,7 @@ async def test_records_of_the_store_decide_about_failed_pods_with_a_held_evacuat
     world.breakers.message = "an admin must confirm"
     assert await world.moved() == "Failed: FoundFailedPods"
     assert message(world).startswith("no retry: the program recorded that none can help")
-    assert world.reads == [PLAIN, RECORDS, LIVE_RECORDS]
+    assert world.reads == [PLAIN, RECORDS, RECORDS | LIVE]
 
 
 async def test_failed_pods_with_a_held_evacuation_wait_while_the_store_is_read() -> None:
@@ -93,7 +96,7 @@ async def test_failed_pods_with_a_held_evacuation_wait_while_the_store_is_read()
 async def test_a_permitted_evacuation_reads_no_store() -> None:
     world = evacuated(FATAL)
     assert await world.moved() == "Resetting: AutopilotNoExecute"
-    assert world.reads == [PLAIN]
+    assert world.reads == [PLAIN, LABELS]
 
 
 async def test_records_of_the_store_decide_about_a_failure_that_only_live_pods_show() -> None:
@@ -102,7 +105,7 @@ async def test_records_of_the_store_decide_about_a_failure_that_only_live_pods_s
     world.live = {"evacuation": None}
     assert await world.moved() == "Failed: FoundFailedPods"
     assert message(world).startswith("no retry: the program recorded that none can help")
-    assert world.reads == [PLAIN, LIVE, LIVE_RECORDS]
+    assert world.reads == [PLAIN, LIVE | LABELS, LIVE | LABELS | RECORDS]
 
 
 async def test_a_throttled_reset_keeps_its_place_while_the_store_is_read() -> None:

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from controller.phases.needs import Need
 from controller.phases.snapshot import Evacuation, HoldReason, PodCounts
 from shared.api.conditions import Terminal
 from tests.support.decisions import JOB, RUNNING
 from tests.support.fakes.reconciled import EVACUATION, KEY, Reconciled
 
 ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
-CACHED, LIVE = (False, False), (True, False)
+CACHED = frozenset[Need]()
+LIVE = frozenset({Need.LIVE_PODS})
+LABELS = frozenset({Need.LIVE_LABELS})
 GAVE_UP = "FailedComponent"
 ADMIN = "an admin must confirm"
 
@@ -38,21 +41,31 @@ async def test_a_reset_takes_a_token_and_waits_without_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("retry_limit", "stale"),
+    ("retry_limit", "stale", "asked"),
     [
-        pytest.param(0, {"pods": ONE_FAILED}, id="it would fail for a failed pod"),
-        pytest.param(3, {"pods": ONE_FAILED}, id="it would be reset for a failed pod"),
-        pytest.param(0, {"evacuation": EVACUATION}, id="it would fail for a bad node"),
+        pytest.param(0, {"pods": ONE_FAILED}, LIVE, id="it would fail for a failed pod"),
+        pytest.param(3, {"pods": ONE_FAILED}, LIVE, id="it would be reset for a failed pod"),
+        pytest.param(0, {"evacuation": EVACUATION}, LIVE | LABELS, id="it would fail for a node"),
     ],
 )
 async def test_pods_that_only_a_cache_shows_end_nothing(
-    retry_limit: int, stale: dict[str, Any]
+    retry_limit: int, stale: dict[str, Any], asked: frozenset[Need]
 ) -> None:
     world = running(retry_limit=retry_limit)
     world.live = {key: getattr(world.snapshot, key) for key in stale}
     world.snapshot = replace(world.snapshot, **stale)
     assert (await world.moved(), world.unhealthy) == ("", "")
-    assert world.reads == [CACHED, LIVE]
+    assert world.reads == [CACHED, asked]
+
+
+@pytest.mark.parametrize(("retry_limit", "asked"), [(3, LABELS), (0, LABELS | LIVE)])
+async def test_a_label_that_only_a_cache_shows_evacuates_nothing(
+    retry_limit: int, asked: frozenset[Need]
+) -> None:
+    world = running(EVACUATION, retry_limit=retry_limit)
+    world.labels = {"evacuation": None}
+    assert (await world.moved(), world.unhealthy) == ("", "")
+    assert world.reads == [CACHED, asked]
 
 
 async def test_a_reset_is_permitted_after_the_api_server_confirms_it() -> None:
@@ -68,11 +81,11 @@ async def test_a_component_that_reports_its_failure_needs_no_live_pods() -> None
     assert world.reads == [CACHED]
 
 
-async def test_an_evacuation_needs_no_token_and_no_live_pods() -> None:
+async def test_an_evacuation_needs_live_labels_but_no_token_and_no_live_pods() -> None:
     world = running(EVACUATION)
     world.use_the_token()
     assert await world.moved() == "Resetting: AutopilotNoExecute"
-    assert world.reads == [CACHED]
+    assert world.reads == [CACHED, LABELS]
 
 
 @pytest.mark.parametrize(

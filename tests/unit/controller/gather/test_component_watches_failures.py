@@ -9,6 +9,7 @@ import pytest
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
 from controller.memory import Memory
+from controller.phases.needs import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Suspect
 from shared.kube.object_cache import Change
@@ -119,7 +120,7 @@ async def test_a_failure_that_the_live_list_lacks_is_known_from_the_cache() -> N
         pods=(FAILED, LATER),
         lists=[[listed(9, raw_failed("b", 9))]],
     )
-    observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
+    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.root_cause is not None
     assert observation.snapshot.root_cause.pod == "a"

@@ -7,6 +7,7 @@ import pytest
 from controller.apply.deleter import Deleter
 from controller.facts.pods import Pod, project_pod
 from controller.phases.actions import DeletionMode
+from controller.phases.needs import Need
 from shared.api.objects import PODS, Resource
 from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unreachable
 from tests.support.builders.gathering import (
@@ -97,8 +98,8 @@ async def test_a_succeeded_pod_of_another_owners_job_is_not_counted_after_its_de
     one = Gathering(item, known=facts(), pods=RUNNING_PODS[:1], **scripted)
     one.served.more = (PYTORCH_JOBS,)
     one.memory.sightings.see_success(project_pod(copied("theirs-0", THEIRS, "Succeeded")))
-    for live in (False, True):
-        observation = await one.gatherer.gather(("team1", "train"), NOW, live_pods=live)
+    for asked in ((), (Need.LIVE_PODS,)):
+        observation = await one.gatherer.gather(("team1", "train"), NOW, asked)
         assert observation is not None
         counts = observation.snapshot.pods
         assert (counts.succeeded, counts.running) == (0, 1)

@@ -11,6 +11,7 @@ from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
 from controller.phases.health import wait_for_namespace
+from controller.phases.needs import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -130,7 +131,7 @@ async def test_who_asks_for_live_pods_gets_them() -> None:
     live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
     bench = Gathering(appwrapper("Running"), known=facts(), pods=failed, lists=[[live]])
     assert (await bench.observe()).snapshot.pods.failed == 2
-    observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
+    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.pods == PodCounts(expected=2, running=2)
 
@@ -223,17 +224,6 @@ async def test_whether_a_namespace_ends_is_never_guessed() -> None:
     bench = Gathering(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, no])
     with pytest.raises(Forbidden):
         await bench.observe()
-
-
-async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
-    """The pod watch may lag behind the Job's; the quota must not go back meanwhile."""
-    live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
-    bench = Gathering(
-        appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
-    )
-    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
-    (call,) = bench.kube.called("pages")
-    assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}
 
 
 ENDED_PODS = tuple(project_pod(raw_pod(name, "Succeeded")) for name in ("a", "b"))

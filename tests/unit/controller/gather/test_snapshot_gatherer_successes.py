@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from controller.facts.pods import project_pod
+from controller.phases.needs import Need
 from controller.phases.snapshot import PodCounts
 from controller.phases.success import has_succeeded
 from tests.support.builders.gathering import (
@@ -43,7 +44,7 @@ async def test_a_success_that_only_the_cache_still_has_counts_beside_a_live_list
     pods = (ENDED_PODS[0], replace(RUNNING_PODS[1], phase="Failed"))
     live = listed(9, raw_pod("b", "Failed"))
     bench = Gathering(appwrapper("Running"), known=facts(), pods=pods, lists=[[live]])
-    observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
+    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.pods == PodCounts(
         expected=2, succeeded=1, failed=1, failed_named="b"
@@ -63,3 +64,14 @@ async def test_a_success_that_is_gone_counts_as_long_as_the_attempt_lasts() -> N
 async def test_after_a_restart_a_component_reports_its_success() -> None:
     bench = Gathering(appwrapper("Running"), known=facts(succeeded=1), pods=RUNNING_PODS[1:])
     assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)
+
+
+async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
+    """The pod watch may lag behind the Job's; the quota must not go back meanwhile."""
+    live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
+    bench = Gathering(
+        appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
+    )
+    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
+    (call,) = bench.kube.called("pages")
+    assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}

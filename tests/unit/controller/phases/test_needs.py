@@ -185,6 +185,7 @@ def test_needs(snapshot: Snapshot, config: FaultTolerance, expected: set[Need]) 
 def test_live_reads_are_needed_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
     actions = (MoveTo(phase, reason), WakeAfter(timedelta(0)))
     expected = {Need.LIVE_PODS} if live else set()
+    expected |= {Need.LIVE_LABELS} if reason is Reason.AUTOPILOT_NO_EXECUTE else set()
     assert needs_before(actions, RUNNING, FaultTolerance()) == expected
 
 

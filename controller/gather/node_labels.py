@@ -1,0 +1,34 @@
+"""Read the labels of nodes that pods are to leave: the watch of nodes may lag behind."""
+
+from collections.abc import Iterable, Mapping
+
+from controller.facts.evacuation import NodeTags
+from controller.facts.nodes import Tag
+from shared.api.objects import NODES, labels
+from shared.kube.client import KubeClient, NotFound
+
+
+async def confirmed(client: KubeClient, tags: NodeTags, names: Iterable[str]) -> NodeTags:
+    """Return the tags of these nodes whose label is there now, and those of latched nodes.
+
+    A label that is gone may begin a latch; the watch will show that. Raises KubeError.
+    """
+    found = {}
+    for name in sorted({each for each in names if each in tags}):
+        try:
+            there = labels(await client.get(NODES, None, name, metadata_only=True))
+        except NotFound:
+            continue
+        still = {
+            resource: tag
+            for resource, tag in tags[name].items()
+            if tag.gone is not None or _is_there(tag, there)
+        }
+        if still:
+            found[name] = still
+    return found
+
+
+def _is_there(tag: Tag, there: Mapping[str, str]) -> bool:
+    key, _, value = tag.label.partition("=")
+    return there.get(key) == value
