@@ -1,11 +1,14 @@
 """A failing run is shrunk to the deviations that it needs, and shown as a script and a test."""
 
+import sys
 from collections import Counter
+
+import pytest
 
 from tests.simulation.choices import Choices, Recorded
 from tests.simulation.outcome import Outcome, Violation
 from tests.simulation.script import regression, script
-from tests.simulation.shrink import breaks, shrunk
+from tests.simulation.shrink import breaks, main, shrunk
 
 BROKEN = Violation("quota", 3.0, "released over live pods")
 
@@ -51,3 +54,11 @@ def test_a_regression_test_has_the_deviations_and_what_broke() -> None:
         '    outcome = World(choices, SCENARIOS["retry"]).run()\n'
         "    assert outcome.violations == ()  # was: 3.000 quota: released over live pods\n"
     )
+
+
+def test_the_command_needs_no_more_than_the_seed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["shrink", "11"])
+    assert main() == 0
+    assert capsys.readouterr().out == "seed 11 (calm) breaks no promise\n"
