@@ -83,7 +83,14 @@ def _evicted(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
 
 
 def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
-    if not workload.active:
+    if workload.gave_up:
+        yield _warning(
+            workload,
+            "Kueue took it out of the queue for good",
+            f"After kubectl delete workload -n {workload.namespace} {workload.name} Kueue makes a"
+            " new Workload, and queues it",
+        )
+    elif not workload.active:
         yield _warning(
             workload,
             "it is deactivated (spec.active: false), so Kueue does not admit it",

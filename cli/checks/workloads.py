@@ -9,6 +9,7 @@ from cli.checks.amounts import Amounts, total
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
+from shared.waits.workload import gave_up
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -42,6 +43,7 @@ class WorkloadFacts:
     active: bool
     pending_reason: str = ""  # Kueue's message while it waits
     evicted: str = ""  # Kueue's reason and message, while Evicted is True
+    gave_up: bool = False  # a limit of Kueue deactivated it
     unready_since: datetime | None = None  # set if the workload is admitted and not ready
 
     @property
@@ -87,6 +89,7 @@ def workload_of(item: JsonObject) -> WorkloadFacts:
         active=spec.get("active") is not False,
         pending_reason="" if quota.get("status") == "True" else quota.get("message") or "",
         evicted=_evicted(conditions),
+        gave_up=gave_up(item),
         unready_since=_unready_since(conditions) if admitted else None,
     )
 

@@ -10,7 +10,7 @@ from shared.waits.workload import EVICTED
 
 _PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 # After as many evictions as `requeuingStrategy.backoffLimitCount` allows. Kueue sets the
-# Workload's spec.active to false, and admits it again only after an admin sets it to true.
+# Workload's spec.active to false, and never queues this Workload again (`gave_up`).
 _GIVEN_UP: Final = "DeactivatedDueToRequeuingLimitExceeded"
 
 

@@ -40,6 +40,7 @@ from shared.api.names import (
 )
 from shared.api.times import format_duration
 from shared.config.kueue import longest_unready
+from shared.waits.workload import NEW_WORKLOAD
 
 
 def spares_kept(snapshot: Snapshot) -> bool:
@@ -244,7 +245,7 @@ def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actio
     )
     often = "once" if eviction.count == 1 else f"{eviction.count} times"
     given_up = (
-        " Kueue will not admit it again until the Workload's spec.active is set to true."
+        f" Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
         if eviction.given_up
         else ""
     )

@@ -18,7 +18,9 @@ from shared.waits.workload import (
     EVICTED,
     FINISHED,
     LABEL_OWNER,
+    NEW_WORKLOAD,
     QUOTA_RESERVED,
+    gave_up,
     has_quota,
     is_active,
     is_finished,
@@ -173,6 +175,8 @@ def _pending(item: JsonObject) -> str:
         found = condition((item.get("status") or {}).get("conditions") or (), FINISHED) or {}
         why = ": ".join(filter(None, [found.get("reason"), found.get("message")])).rstrip(".")
         return f"its Workload {name} is finished ({why}). Delete the AppWrapper and create it again"
+    if gave_up(item):
+        return f"Kueue took its Workload {name} out of the queue for good. {NEW_WORKLOAD}"
     if not is_active(item):
         return (
             f"its Workload {name} is out of the queue, because its spec.active is false. Kueue"

@@ -150,6 +150,19 @@ def last_eviction(workload: JsonObject) -> Words | None:
     return _words(_conditions(workload), EVICTED, "True")
 
 
+NEW_WORKLOAD: Final = "An admin can delete the Workload: Kueue then makes a new one, and queues it"
+
+
+def gave_up(workload: JsonObject) -> bool:
+    """True if Kueue deactivated it by a limit, such as requeuingStrategy.backoffLimitCount.
+
+    Kueue 0.19 never queues it again, even if spec.active becomes true: its workload controller
+    knows the reason Deactivated only, without a cause. Kueue queues a new Workload.
+    """
+    words = last_eviction(workload)
+    return words is not None and words.reason.startswith("DeactivatedDueTo")
+
+
 def requeued_at(workload: JsonObject) -> datetime | None:
     """Return when Kueue considers it again: it was evicted, and backs off."""
     state = (workload.get("status") or {}).get("requeueState") or {}

@@ -14,6 +14,8 @@ from shared.waits.kueue_settings import NAME, refuses, unmanaged_because
 from shared.waits.queueing import Queue, cluster_queue, inactive_text, local_queue, stopped_text
 from shared.waits.words import few
 from shared.waits.workload import (
+    NEW_WORKLOAD,
+    gave_up,
     is_active,
     is_finished,
 )
@@ -130,11 +132,19 @@ def _kueue_namespace(case: Case) -> str:
 
 
 def deactivated(case: Case) -> Answer | None:
-    """Apply if spec.active of the Workload is false."""
+    """Apply if spec.active of the Workload is false, or a limit of Kueue deactivated it."""
     workload = case.queue.workload
-    if workload is None or is_active(workload):
+    if workload is None or (is_active(workload) and not gave_up(workload)):
         return None
     name = workload["metadata"]["name"]
+    if gave_up(workload):
+        return Answer(
+            situation=Situation.DEACTIVATED,
+            sentence=f"{case.name} is out of the queue for good: Kueue evicted it too often.",
+            details=evictions(case),
+            next=(Next(f"{NEW_WORKLOAD}."),),
+            commands=(case.kubectl(f"delete workload {name}", "queue it again (for admins)"),),
+        )
     patch = '{"spec":{"active":true}}'
     return Answer(
         situation=Situation.DEACTIVATED,

@@ -152,19 +152,24 @@ def backs_off() -> Seen:
 
 
 def deactivated() -> Seen:
-    """Kueue deactivated its Workload."""
-    mine = workload(
-        pending("Pending", "The workload is deactivated"),
-        condition(
-            "Evicted",
-            "True",
-            "DeactivatedDueToRequeuingLimitExceeded",
-            "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
-            seconds=300,
-        ),
-        spec={"active": False},
+    """An admin deactivated its Workload."""
+    return _evicted("Deactivated", "The workload is deactivated")
+
+
+def evicted_too_often() -> Seen:
+    """Kueue deactivated its Workload by a limit; activating it would not help."""
+    return _evicted(
+        "DeactivatedDueToRequeuingLimitExceeded",
+        "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
     )
-    return seen(appwrapper("Suspended", *WAITS), world(mine))
+
+
+def _evicted(reason: str, message: str) -> Seen:
+    evicted = condition("Evicted", "True", reason, message, seconds=300)
+    waits = pending("Pending", "The workload is deactivated")
+    return seen(
+        appwrapper("Suspended", *WAITS), world(workload(waits, evicted, spec={"active": False}))
+    )
 
 
 def no_local_queue() -> Seen:
@@ -348,6 +353,7 @@ SITUATIONS: dict[str, Callable[[], Seen]] = {
     "preempted": preempted,
     "backs-off": backs_off,
     "deactivated": deactivated,
+    "evicted-too-often": evicted_too_often,
     "never-fits": never_fits,
     "uncovered-resource": uncovered,
     "larger-than-any-node": larger_than_any_node,

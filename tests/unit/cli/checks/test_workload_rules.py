@@ -92,6 +92,18 @@ def test_one_that_is_deactivated() -> None:
     ]
 
 
+def test_one_that_a_limit_of_kueue_deactivated() -> None:
+    reason = "DeactivatedDueToRequeuingLimitExceeded"
+    evicted = {"status": "True", "reason": reason, "message": "too often"}
+    found = said(active=False, conditions={"Evicted": evicted})
+    assert found == [
+        "Kueue took it out of the queue for good. After kubectl delete workload -n team1"
+        " appwrapper-train Kueue makes a new Workload, and queues it",
+        f"Kueue evicted it ({reason}: too often)",
+    ]
+    assert said(conditions={"Evicted": evicted}) == found, "activated again in vain"
+
+
 @pytest.mark.parametrize(
     ("requests", "expected"),
     [

@@ -163,13 +163,14 @@ def test_the_admission_period_of_one_taken_over_in_resuming_ends_when_its_own_wo
         "spec": {"components": [component]},
         "status": {"phase": "Resuming", "conditions": conditions},
     }
-    problem = CreateProblem(fatal=False, message="403 Forbidden: exceeded quota", retry_at=start)
     planned = Component(name="p", kind="Pod", presence=Presence.PLANNED, expected_pods=1)
     phases: dict[int, str] = {}
     for second in (21, 22, 119, 120):
         now = start + timedelta(seconds=second)
         appwrapper = AppWrapper(raw)
         seen = read_status(appwrapper, now)
+        again = now + timedelta(seconds=1)
+        problem = CreateProblem(fatal=False, message="403 Forbidden: no quota", retry_at=again)
         seen = replace(
             seen, components=(planned,), create_problem=problem if seen.planned else None
         )

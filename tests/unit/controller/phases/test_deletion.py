@@ -239,7 +239,10 @@ def test_an_appwrapper_that_kueue_gave_up_reports_how_to_restart_it() -> None:
     given_up = EVICTED.but(
         pods_ready_eviction=PodsReadyEviction("appwrapper-a-1", 3, given_up=True)
     )
-    again = "Kueue will not admit it again until the Workload's spec.active is set to true. "
+    again = (
+        "Kueue took the Workload out of the queue for good. An admin can delete the Workload: Kueue"
+        " then makes a new one, and queues it. "
+    )
     message = evicted("3 times so far", again=again)
     assert f"warn (PodsReadyTimeout): {message}" in given_up.decision
 

@@ -94,6 +94,13 @@ GONE = {
     "message": "Preempted to accommodate a workload (UID: w2, JobUID: u2) due to prioritization",
 }
 
+LIMITED = {
+    "type": "Evicted",
+    "status": "True",
+    "reason": "DeactivatedDueToRequeuingLimitExceeded",
+    "message": "The workload exceeded the maximum number of re-queuing retries",
+}
+
 
 def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status: Any) -> Any:
     metadata = {
@@ -131,6 +138,13 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
             " again once that is true",
             "",
             id="deactivated",
+        ),
+        pytest.param(
+            workload(LIMITED, active=True),
+            "Kueue took its Workload w out of the queue for good. An admin can delete the Workload:"
+            " Kueue then makes a new one, and queues it",
+            f"{LIMITED['reason']}: {LIMITED['message']}",
+            id="deactivated by a limit, and activated again in vain",
         ),
         pytest.param(
             workload({"type": "Finished", "status": "True", "reason": "Failed"}),
