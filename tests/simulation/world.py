@@ -16,7 +16,7 @@ from shared.process.sources import Sources
 from shared.waits.workload import EVICTED
 from tests.simulation import programs
 from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
-from tests.simulation.actors.kueue.workloads import reason
+from tests.simulation.actors.kueue.workloads import is_active, reason
 from tests.simulation.actors.objects import owner_uid
 from tests.simulation.acts import QUEUE, Acts
 from tests.simulation.api.client import SimulatedClient
@@ -220,7 +220,7 @@ class World:
         ]
 
     def _is_given_up(self, item: JsonObject) -> bool:
-        """True if a limit of requeuing deactivated the AppWrapper: it rests.
+        """True if a limit of requeuing deactivated the AppWrapper: it rests. Users' own acts end.
 
         Kueue 0.19.2 does not requeue it even if a user activates its Workload again:
         workload_controller.go knows the reason Deactivated only, without a cause.
@@ -228,7 +228,7 @@ class World:
         workload = self.programs.kueue.workload_of(item["metadata"]["uid"])
         if phase(item) != "Suspended" or workload is None:
             return False
-        return reason(workload, EVICTED).startswith("DeactivatedDueTo")
+        return not is_active(workload) or reason(workload, EVICTED).startswith("DeactivatedDueTo")
 
 
 def _run_at_once(call: Callable[[], None], name: str) -> None:
