@@ -11,17 +11,19 @@ from shared.kube.client import KubeClient, NotFound
 async def confirmed(client: KubeClient, tags: NodeTags, names: Iterable[str]) -> NodeTags:
     """Return the tags of these nodes whose label is there now, and those of latched nodes.
 
-    A label that is gone may begin a latch; the watch will show that. Raises KubeError.
+    A label that is gone may begin a latch; the watch will show that. Raises KubeError. `tags` may
+    change during a read.
     """
     found = {}
-    for name in sorted({each for each in names if each in tags}):
+    known = {name: tags[name] for name in names if name in tags}
+    for name in sorted(known):
         try:
             there = labels(await client.get(NODES, None, name, metadata_only=True))
         except NotFound:
             continue
         still = {
             resource: tag
-            for resource, tag in tags[name].items()
+            for resource, tag in known[name].items()
             if tag.gone is not None or _is_there(tag, there)
         }
         if still:

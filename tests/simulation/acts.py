@@ -27,6 +27,7 @@ class Acts:
         self._kueue = kueue
         self._nodes = nodes
         self.user = User(cluster, NAMESPACE)
+        self.deactivated: set[str] = set()
         self._acts: dict[str, Callable[[str, str, float], object]] = {
             "evict": lambda _name, uid, _seconds: kueue.preempt(uid),
             "deactivate": self._deactivate,
@@ -70,7 +71,12 @@ class Acts:
 
     def _deactivate(self, name: str, uid: str, seconds: float) -> None:
         self.user.deactivate(name)
-        self._cluster.loop.outside(seconds, lambda: self.user.deactivate(name, active=True))
+        self.deactivated.add(uid)
+        self._later(seconds, self._activate, name, uid)
+
+    def _activate(self, name: str, uid: str) -> None:
+        self.deactivated.discard(uid)
+        self.user.deactivate(name, active=True)
 
     def _hold(self, name: str, uid: str, seconds: float) -> None:
         """Stop the queue, which evicts all AppWrappers in it."""

@@ -220,15 +220,17 @@ class World:
         ]
 
     def _is_given_up(self, item: JsonObject) -> bool:
-        """True if a limit of requeuing deactivated the AppWrapper: it rests. Users' own acts end.
+        """True if a limit of requeuing deactivated the AppWrapper: it rests.
 
         Kueue 0.19.2 does not requeue it even if a user activates its Workload again:
         workload_controller.go knows the reason Deactivated only, without a cause.
         """
-        workload = self.programs.kueue.workload_of(item["metadata"]["uid"])
+        uid = item["metadata"]["uid"]
+        workload = self.programs.kueue.workload_of(uid)
         if phase(item) != "Suspended" or workload is None:
             return False
-        return not is_active(workload) or reason(workload, EVICTED).startswith("DeactivatedDueTo")
+        by_kueue = not is_active(workload) and uid not in self.acts.deactivated
+        return by_kueue or reason(workload, EVICTED).startswith("DeactivatedDueTo")
 
 
 def _run_at_once(call: Callable[[], None], name: str) -> None:

@@ -46,3 +46,18 @@ async def test_a_failed_read_raises() -> None:
     kube: Any = FakeKube(answers={"get": [Unreachable("connection refused")]})
     with pytest.raises(Unreachable, match="connection refused"):
         await confirmed(kube, {"n1": {GPU: LABELLED}}, ["n1"])
+
+
+async def test_tags_that_the_watch_removes_during_another_read_are_confirmed_too() -> None:
+    tags = {name: {GPU: LABELLED} for name in ("n1", "n2")}
+
+    class Client:
+        async def get(self, *_: object, **__: object) -> JsonObject:
+            tags.clear()
+            return node("EVICT")
+
+    client: Any = Client()
+    assert await confirmed(client, tags, ["n1", "n2"]) == {
+        "n1": {GPU: LABELLED},
+        "n2": {GPU: LABELLED},
+    }
