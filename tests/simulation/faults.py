@@ -202,7 +202,7 @@ class Faults:
                 return Unreachable("the answer is lost (fault)")
             case ["429"]:
                 return api_error(429, "TooManyRequests", "busy (fault)", 1.0)
-            case ["409"]:
+            case ["409"] if not attempt.place.startswith("DELETE"):  # only of another UID
                 return api_error(409, "Conflict", "the object has been modified (fault)")
             case _:
                 return api_error(500, "InternalError", "etcdserver: request timed out (fault)")

@@ -76,6 +76,7 @@ class Processes:
         self._kill(life)
         name = life.partition(".")[0]
         delay = self._cluster.choices.pick(f"restart {name}", RESTART_DELAYS)
+        self._faults.over_at = max(self._faults.over_at, self._cluster.loop.now + delay)
         self._cluster.loop.outside(delay, self._start_again, name, ended.ahead)
 
     def freeze(self, life: str, seconds: float) -> None:
