@@ -134,17 +134,19 @@ def _kueue_namespace(case: Case) -> str:
 def deactivated(case: Case) -> Answer | None:
     """Apply if spec.active of the Workload is false, or a limit of Kueue deactivated it."""
     workload = case.queue.workload
-    if workload is None or (is_active(workload) and not gave_up(workload)):
+    if workload is None:
         return None
     name = workload["metadata"]["name"]
     if gave_up(workload):
         return Answer(
             situation=Situation.DEACTIVATED,
-            sentence=f"{case.name} is out of the queue for good: Kueue evicted it too often.",
+            sentence=f"{case.name} is out of the queue for good: Kueue deactivated its Workload.",
             details=evictions(case),
             next=(Next(f"{NEW_WORKLOAD}."),),
             commands=(case.kubectl(f"delete workload {name}", "queue it again (for admins)"),),
         )
+    if is_active(workload):
+        return None
     patch = '{"spec":{"active":true}}'
     return Answer(
         situation=Situation.DEACTIVATED,
