@@ -9,8 +9,16 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import PODS, JsonObject
-from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, true_conditions
+from shared.waits.workload import NEW_WORKLOAD
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.pods import pod
+from tests.support.cluster.explaining import answer
 from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.gpu_nodes import typed
 from tests.support.cluster.life import Life
@@ -26,7 +34,9 @@ SUM = "1h13m15s"  # 60 m of warm-up, 75 s, 60 s of failure grace, and 11 m of re
 
 
 @asynccontextmanager
-async def kueue_waits(cluster: LocalCluster, timeout: str) -> AsyncGenerator[None, None]:
+async def kueue_waits(
+    cluster: LocalCluster, timeout: str, **strategy: int
+) -> AsyncGenerator[None, None]:
     """It evicts after this long, and admits again a second later."""
     file = cluster.directory / "kueue" / "configuration.yaml"
     before = file.read_text()
@@ -36,7 +46,7 @@ async def kueue_waits(cluster: LocalCluster, timeout: str) -> AsyncGenerator[Non
     configuration["waitForPodsReady"] = {
         "timeout": timeout,
         "recoveryTimeout": timeout,
-        "requeuingStrategy": soon,
+        "requeuingStrategy": {**soon, **strategy},
     }
     file.write_text(yaml.safe_dump(configuration))
     try:
@@ -80,6 +90,33 @@ async def test_repeated_evictions_are_reported_with_reason_and_periods(
     shown = await typed(cluster, commands_below("### waitForPodsReady", "docs/admins/kueue.md"))
     assert f"{NAMESPACE}/too-patient: {said}\n" in shown
     await life.check_the_promise_to_kueue()
+
+
+@pytest.mark.long
+async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload(
+    cluster: LocalCluster, lives: Lives
+) -> None:
+    async with kueue_waits(cluster, "4s", backoffLimitCount=1):
+        patient = {"warmupGracePeriodDuration": "1h"}
+        body = appwrapper("given-up", pod("given-up", **NEVER_READY), annotations=patient)
+        life = await lives.begin(body)
+        advice = f"Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
+        given_up = await life.until(
+            lambda item: (
+                phase(item) == "Suspended" and advice in (condition(item, QUOTA).message or "")
+            ),
+            "that Kueue gave it up",
+        )
+        assert await answer(cluster, NAMESPACE, "given-up") == (
+            "Deactivated",
+            "given-up is out of the queue for good: Kueue deactivated its Workload.",
+        )
+        name = (await lives.workload(life))["metadata"]["name"]
+        await typed(cluster, f"kubectl delete workload {name} -n {NAMESPACE}")
+        await life.until(
+            lambda item: version_of(item) > version_of(given_up) and phase(item) == "Running",
+            "another start",
+        )
 
 
 @pytest.mark.usefixtures("patient_kueue")
