@@ -87,8 +87,8 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
         yield _warning(
             workload,
             "Kueue took it out of the queue for good",
-            f"After kubectl delete workload -n {workload.namespace} {workload.name} Kueue makes a"
-            " new Workload, and queues it",
+            f"After kubectl delete workload -n {workload.namespace} {workload.name} --wait=false"
+            " Kueue makes a new Workload, and queues it",
         )
     elif not workload.active:
         yield _warning(

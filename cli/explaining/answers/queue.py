@@ -143,7 +143,10 @@ def deactivated(case: Case) -> Answer | None:
             sentence=f"{case.name} is out of the queue for good: Kueue deactivated its Workload.",
             details=evictions(case),
             next=(Next(f"{NEW_WORKLOAD}."),),
-            commands=(case.kubectl(f"delete workload {name}", "queue it again (for admins)"),),
+            # Kueue makes the next one under the same name: kubectl could wait for its end.
+            commands=(
+                case.kubectl(f"delete workload {name} --wait=false", "queue it again (for admins)"),
+            ),
         )
     if is_active(workload):
         return None

@@ -18,7 +18,7 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.builders.pods import pod
-from tests.support.cluster.explaining import answer
+from tests.support.cluster.explaining import explain
 from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.gpu_nodes import typed
 from tests.support.cluster.life import Life
@@ -107,12 +107,15 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
             ),
             "that Kueue gave it up",
         )
-        assert await answer(cluster, NAMESPACE, "given-up") == (
+        report = (await explain(cluster, NAMESPACE, "given-up", "--output", "json")).report
+        assert (report["situation"], report["answer"]) == (
             "Deactivated",
             "given-up is out of the queue for good: Kueue deactivated its Workload.",
         )
+        [offered] = report["commands"]
         name = (await lives.workload(life))["metadata"]["name"]
-        await typed(cluster, f"kubectl delete workload {name} -n {NAMESPACE}")
+        assert f"delete workload {name} --wait=false" in offered["command"]
+        await typed(cluster, offered["command"])
         await life.until(
             lambda item: version_of(item) > version_of(given_up) and phase(item) == "Running",
             "another start",

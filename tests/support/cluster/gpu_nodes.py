@@ -1,5 +1,6 @@
 """Labels the shared cluster's GPU nodes like Autopilot, and runs AppWrappers that use GPUs."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -14,12 +15,13 @@ from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life, listed
 from tests.support.observer.controller_words import ControllerWords
-from tests.support.patience import comes_to
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE
 
 PAGE = "docs/admins/node-health.md"
 BREAKER_PAGE = "docs/admins/evacuation-breaker.md"
 LATCH_PAGE = "docs/admins/latch.md"
+_LONGEST_SECONDS = 2 * PATIENCE_SECONDS
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 
@@ -109,11 +111,18 @@ async def gpu_nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 
 async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str:
-    """Runs commands of a page in an admin's shell; returns their output. They must succeed."""
+    """Runs commands of a page in an admin's shell; returns their output. They must succeed in time.
+
+    Without a limit, a command that hangs ends the whole run of tests, and the log does not name it.
+    """
     path = f"{cluster.kubectl.parent}:{os.environ['PATH']}"
     told = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
     script = "set -euo pipefail\n" + commands
-    code, output = await captured(("bash", "-c", script), environment=told)
+    try:
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            code, output = await captured(("bash", "-c", script), environment=told)
+    except TimeoutError:
+        raise AssertionError(f"after {_LONGEST_SECONDS:g} s it still runs: {commands}") from None
     assert code == 0, output
     return output
 

@@ -98,7 +98,7 @@ def test_one_that_a_limit_of_kueue_deactivated() -> None:
     found = said(active=False, conditions={"Evicted": evicted})
     assert found == [
         "Kueue took it out of the queue for good. After kubectl delete workload -n team1"
-        " appwrapper-train Kueue makes a new Workload, and queues it",
+        " appwrapper-train --wait=false Kueue makes a new Workload, and queues it",
         f"Kueue evicted it ({reason}: too often)",
     ]
     assert said(conditions={"Evicted": evicted}) == found, "activated again in vain"
