@@ -10,12 +10,11 @@ from typing import Final, Self
 from bench.errors import BenchError
 from bench.load.creations import AT_ONCE, create_all
 from bench.load.deletions import delete_all
-from shared.api.objects import NODES, JsonObject, Resource
+from shared.api.objects import LEASES, NODES, JsonObject
 from shared.api.times import format_precise_time, format_time
 from shared.kube.client import KubeClient, KubeError, PatchType
 from shared.process.clock import SystemClock
 
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _LEASES_OF_NODES: Final = "kube-node-lease"
 # A kubelet renews its lease every 10 s; its node counts as dead after 40 s. Neither operator reads
 # leases, so fewer are sent: the machine has less to do.

@@ -13,6 +13,7 @@ from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import (
     APPWRAPPERS,
     CONFIGMAPS,
+    LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
     POLICIES,
@@ -36,7 +37,6 @@ CRDS: Final = Resource(
     namespaced=False,
 )
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 DEFINITION: Final = "appwrappers.workload.codeflare.dev"
 WORKLOAD_DEFINITION: Final = "workloads.kueue.x-k8s.io"
 KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"

@@ -9,6 +9,7 @@ from typing import Final
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed
+from shared.api.names import GO_OPERATORS_LEASE
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
 from webhook.policies import policies
@@ -18,7 +19,6 @@ _SOON: Final = timedelta(days=14)
 # Within that time the kubelet restarts a program. A running operator renews its lease more often.
 _LATELY: Final = timedelta(minutes=2)
 _QUIET: Final = timedelta(minutes=10)
-_GO_OPERATORS_LEASE: Final = "f134c674.codeflare.dev"
 _OLDEST_KUBERNETES: Final = (1, 30)
 _APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
 _INSTALL: Final = (
@@ -312,7 +312,7 @@ def lease(seen: Installed, now: datetime) -> Item:
         return item
     for each in seen.leases or ():
         spec = each.get("spec") or {}
-        if each["metadata"]["name"] == _GO_OPERATORS_LEASE and _is_held(spec, now):
+        if each["metadata"]["name"] == GO_OPERATORS_LEASE and _is_held(spec, now):
             return warning(
                 title,
                 f"{spec['holderIdentity']} renews the Go operator's lease: that operator runs too",

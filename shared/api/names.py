@@ -15,6 +15,10 @@ PLURAL: Final = "appwrappers"
 # Value of spec.managedBy for this controller; absent means this controller too.
 CONTROLLER_NAME: Final = "workload.codeflare.dev/appwrapper-controller"
 
+# Added by this project: only the holder of this Lease writes.
+LEASE_NAME: Final = "appwrapper-controller"
+GO_OPERATORS_LEASE: Final = "f134c674.codeflare.dev"
+
 FINALIZER: Final = "workload.codeflare.dev/finalizer"
 
 LABEL_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"

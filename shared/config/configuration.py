@@ -368,7 +368,11 @@ class ControllerManager(Section):
     # On by default, as in every manifest of the Go operator (its binary's own default is off).
     leader_election: bool = Field(
         default=True,
-        description="No effect so far: one replica of the controller runs, without a lease.",
+        description=(
+            "Only the replica that holds the Lease `appwrapper-controller` in "
+            "`certManagement.namespace` writes; the others only read. `false`: there is no lease, "
+            "so run one replica at most, for example on a laptop."
+        ),
     )
 
 

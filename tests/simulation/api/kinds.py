@@ -8,6 +8,7 @@ from shared.api.objects import (
     APPWRAPPERS,
     CONFIGMAPS,
     EVENTS,
+    LEASES,
     NAMESPACES,
     NODES,
     PODS,
@@ -50,7 +51,6 @@ API_SERVICES: Final = Resource(
 )
 PROBES: Final = Resource("simulation.example.com", "v1", "probes", "Probe")
 """Only tests use this Kind: the differential test compares its objects with a real API server's."""
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 @dataclass(frozen=True, slots=True)

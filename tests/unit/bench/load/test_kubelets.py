@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from bench.errors import BenchError
-from bench.load.kubelets import LEASES, Kubelets, node
-from shared.api.objects import NODES, JsonObject, JsonValue, Resource
+from bench.load.kubelets import Kubelets, node
+from shared.api.objects import LEASES, NODES, JsonObject, JsonValue, Resource
 from shared.kube.client import Forbidden, ListPage, PatchType, Propagation
 from shared.kube.http_client import HttpKubeClient
 
