@@ -6,7 +6,8 @@ import re
 import httpx
 
 from localcluster.cluster import LocalCluster
-from shared.api.objects import PODS, JsonObject
+from shared.api.names import LEASE_NAME
+from shared.api.objects import LEASES, PODS, JsonObject
 from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
 from tests.support.cluster.kubectl import Kubectl
@@ -39,6 +40,12 @@ def process_of(pod: JsonObject) -> NodeProcess:
     return process
 
 
+async def holder_of(cluster: LocalCluster) -> str:
+    """Who holds the controller's Lease, as `POD_RANDOM`; "" if it was released."""
+    lease = await cluster.client.get(LEASES, SYSTEM, LEASE_NAME)
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
 async def metrics_of(pod: JsonObject) -> str:
     """What a Prometheus of this cluster would scrape."""
     async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as http:
@@ -62,7 +69,7 @@ async def roll(admin: Kubectl, *components: str) -> None:
 
 
 async def until_whole(cluster: LocalCluster) -> None:
-    """Two webhooks and one controller are ready, and nothing of older ones is left."""
+    """Two webhooks and two controllers are ready, and nothing of older ones is left."""
 
     async def look() -> list[tuple[str, bool]]:
         pods = await listed(cluster.client, PODS, SYSTEM)
@@ -71,7 +78,7 @@ async def until_whole(cluster: LocalCluster) -> None:
         )
 
     webhook, controller = ("appwrapper-webhook", True), ("appwrapper-controller", True)
-    await comes_to(look, [controller, webhook, webhook])
+    await comes_to(look, [controller, controller, webhook, webhook])
 
 
 def is_ready(pod: JsonObject) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image
@@ -191,6 +192,29 @@ async def alice_is_known(site: Site) -> None:
     assert stored["metadata"]["labels"]["workload.codeflare.dev/user"] == "alice"
 
 
+async def a_version_without_a_lease_runs(site: Site) -> None:
+    """As before the lease: one replica, replaced by Recreate. It runs something."""
+    await something_runs(site)
+    name = ("appwrapper-operator-config", "-n", product_pods.SYSTEM)
+    stored = json.loads(await site.kubectl("get", "configmap", *name, "-o", "json"))
+    config = yaml.safe_load(stored["data"]["config.yaml"])
+    config.setdefault("controllerManager", {})["leaderElection"] = False
+    data = json.dumps({"data": {"config.yaml": yaml.safe_dump(config)}})
+    await site.kubectl("patch", "configmap", *name, "-p", data)
+    spec = {"replicas": 1, "strategy": {"type": "Recreate", "rollingUpdate": None}}
+    old = ("appwrapper-controller", "-n", product_pods.SYSTEM)
+    await site.kubectl("patch", "deployment", *old, "-p", json.dumps({"spec": spec}))
+    await product_pods.roll(site.kubectl, "controller")
+    await site.kubectl("delete", "lease", *old)
+    assert len(await product_pods.pods_of(site.cluster, "controller")) == 1
+
+
+async def no_controller_runs(site: Site) -> None:
+    """So no old one can act beside the first new one."""
+    label = "control-plane=appwrapper-controller"
+    assert await listed(site.cluster.client, PODS, product_pods.SYSTEM, label) == []
+
+
 async def a_new_version_is_there(site: Site) -> None:
     deployments = [
         f"deploy/manifests/base/{binary}/deployment.yaml" for binary in ("webhook", "controller")
@@ -200,7 +224,19 @@ async def a_new_version_is_there(site: Site) -> None:
 
 
 async def the_new_version_runs(site: Site) -> None:
+    """With a leader; the pods that run are still those of the first attempt."""
     await the_nodes_run_version(site, NEXT_VERSION)
+    names = [
+        each["metadata"]["name"] for each in await product_pods.pods_of(site.cluster, "controller")
+    ]
+
+    async def is_led() -> bool:
+        holder = await product_pods.holder_of(site.cluster)
+        return holder.rpartition("_")[0] in names
+
+    await comes_to(is_led, True)
+    _, pods, resets = await identities(site)
+    assert (len(pods), resets) == (1, 0)
 
 
 def runs_long() -> JsonObject:
@@ -333,7 +369,11 @@ ON_AN_EXISTING_CLUSTER: dict[str, Callable[[Site], Awaitable[None]]] = {
     "A first team": alice_is_known,
     "Change the configuration": the_registrys_images_run,
     "When something is wrong": nothing_more,
+    "From a version without a Lease": no_controller_runs,
     "Upgrade": the_new_version_runs,
     "In this order": nothing_of_ours_is_left,
 }
-BEFORE = {"Upgrade": a_new_version_is_there, "In this order": something_runs}
+BEFORE = {
+    "From a version without a Lease": a_version_without_a_lease_runs,
+    "Upgrade": a_new_version_is_there,
+}

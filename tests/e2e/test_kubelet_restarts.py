@@ -66,15 +66,15 @@ async def test_both_go_on_with_new_tokens_when_the_old_ones_are_void(
     async def accepted() -> list[bool]:
         return [await is_accepted(node_cluster, each) for each in old]
 
-    await comes_to(accepted, [False, False, False])
+    await comes_to(accepted, [False] * len(pods))
     await node_cluster.node.restart_kubelet()
 
     async def replaced() -> list[bool]:
         return [token_of(pod) not in old for pod in pods]
 
-    await comes_to(replaced, [True, True, True])
+    await comes_to(replaced, [True] * len(pods))
     new = [token_of(pod) for pod in pods]
-    assert [await is_accepted(node_cluster, each) for each in new] == [True, True, True]
+    assert [await is_accepted(node_cluster, each) for each in new] == [True] * len(pods)
     assert [account_of(each) for each in new] == [account_of(each) for each in old]
     # The webhook asks the API server whether this researcher may; the controller makes the Job.
     life = await team.submit(appwrapper("renewed", job("renewed", "exit 0")))

@@ -137,8 +137,8 @@ async def test_the_namespace_takes_restricted_pods_only(
 async def test_our_pods_run_on_the_real_node_alone(node_cluster: LocalCluster) -> None:
     """Simulated ones would say that they run, too."""
     pods = await all_pods(node_cluster)
-    assert [pod["spec"]["nodeName"] for pod in pods] == [REAL_NODE] * 3
-    assert len({pod["metadata"]["uid"] for pod in pods}) == 3
+    assert [pod["spec"]["nodeName"] for pod in pods] == [REAL_NODE] * 4
+    assert len({pod["metadata"]["uid"] for pod in pods}) == 4
 
 
 async def test_neither_asked_for_what_it_may_not_have(
@@ -151,8 +151,8 @@ async def test_neither_asked_for_what_it_may_not_have(
 async def test_metrics_are_there_to_scrape(node_cluster: LocalCluster) -> None:
     """Of each pod that the Service for them leads to."""
     families = {
-        "webhook": "controller_runtime_webhook_requests_total",
-        "controller": "controller_runtime_reconcile_total",
+        "webhook": "controller_runtime_webhook_requests_total counter",
+        "controller": "appwrapper_controller_ready gauge",  # also of the standby
     }
     for component, family in families.items():
         pods = await pods_of(node_cluster, component)
@@ -167,4 +167,4 @@ async def test_metrics_are_there_to_scrape(node_cluster: LocalCluster) -> None:
         }
         assert led_to == {(pod["status"]["podIP"], METRICS_PORT) for pod in pods}
         for pod in pods:
-            assert f"# TYPE {family} counter\n" in await metrics_of(pod)
+            assert f"# TYPE {family}\n" in await metrics_of(pod)

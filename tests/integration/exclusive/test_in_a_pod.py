@@ -259,7 +259,7 @@ async def alone(cluster: LocalCluster) -> AsyncIterator[None]:
 async def test_a_controller_ends_at_sigterm_and_the_next_one_goes_on(
     cluster: LocalCluster, account: Account, tmp_path: Path
 ) -> None:
-    """As a Deployment with the strategy Recreate replaces it, with its credentials rotated."""
+    """As when both replicas are replaced, with the credentials rotated in between."""
     client = cluster.client
     configuration = configured(cluster, "controller")
     config = config_map(tmp_path, configuration)

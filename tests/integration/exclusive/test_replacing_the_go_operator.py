@@ -144,7 +144,7 @@ async def install_go_operator(kubectl: Kubectl, how: tuple[str, ...], folder: st
 
 
 async def scale_down(kubectl: Kubectl) -> None:
-    """What an admin does first: two controllers would work against each other."""
+    """What an admin does first: this controller waits for the Go operator's lease."""
     await kubectl("scale", "-n", SYSTEM, "deployment", GO_DEPLOYMENT, "--replicas=0")
     selector = ("-n", SYSTEM, "--selector", "control-plane=controller-manager")
     await kubectl("wait", "--for=delete", "pods", *selector, KUBECTL_PATIENCE)
@@ -169,7 +169,7 @@ async def until_our_pods_serve(kubectl: Kubectl) -> None:
     expected = {
         SERVICE: 2,
         "appwrapper-webhook-metrics-service": 2,
-        "appwrapper-controller-metrics-service": 1,
+        "appwrapper-controller-metrics-service": 2,
     }
 
     async def look() -> dict[str, int]:

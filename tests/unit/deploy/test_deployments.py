@@ -133,22 +133,19 @@ def test_it_has_the_time_to_end_that_it_takes(config: Configuration) -> None:
     assert pod("controller")["terminationGracePeriodSeconds"] >= 2 * controller_main.GRACE
 
 
-def test_a_rollout_of_the_webhook_always_leaves_two() -> None:
-    spec = deployment("webhook")["spec"]
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_rollout_always_leaves_two_and_a_drain_takes_one(program: str) -> None:
+    spec = deployment(program)["spec"]
     assert spec["replicas"] == 2
     assert spec["strategy"] == {
         "type": "RollingUpdate",
         "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
     }
-    budget = document(BASE / "webhook" / "disruption-budget.yaml")["spec"]
-    assert budget["maxUnavailable"] == 1
-    assert budget["selector"] == spec["selector"]
-
-
-def test_there_are_never_two_controllers() -> None:
-    """Until there is a lease."""
-    spec = deployment("controller")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert document(BASE / program / "disruption-budget.yaml")["spec"] == {
+        "maxUnavailable": 1,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "selector": spec["selector"],
+    }
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -165,13 +162,14 @@ def test_a_program_is_selected_by_its_own_labels(program: str) -> None:
         assert {one["targetPort"] for one in service["spec"]["ports"]} <= ports
 
 
-def test_the_webhooks_replicas_are_kept_apart_where_that_is_possible() -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_replicas_are_on_different_nodes_and_zones_if_there_are_several(program: str) -> None:
     keys = []
-    for constraint in pod("webhook")["topologySpreadConstraints"]:
+    for constraint in pod(program)["topologySpreadConstraints"]:
         keys.append(constraint["topologyKey"])
         assert constraint["whenUnsatisfiable"] == "ScheduleAnyway"
         wanted = constraint["labelSelector"]["matchLabels"]
-        assert wanted.items() <= labels("webhook").items()
+        assert wanted == {"control-plane": f"appwrapper-{program}"}
         assert constraint["matchLabelKeys"] == ["pod-template-hash"]
     assert keys == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
 
