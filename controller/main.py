@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import partial
 from http import HTTPStatus
+from itertools import chain
 from pathlib import Path
 
 import uvloop
@@ -35,6 +36,7 @@ from controller.gather.snapshot_gatherer import (
     by_appwrapper,
 )
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.gauges import Watched
 from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
@@ -180,6 +182,7 @@ class Controller:
         self._metrics.show_phases(self._count_phases)
         self._metrics.show_ready(lambda: not self._problems())
         self._metrics.show_standings(self._standings, lambda: self._clock.now().timestamp())
+        self._metrics.show_watches(self._watched, self._clock.monotonic)
 
     def _make_fleet(self, client: KubeClient) -> Fleet:
         fleet = Fleet(
@@ -352,6 +355,10 @@ class Controller:
     def _standings(self) -> list[tuple[str, Standing]]:
         known = self._appwrappers.items()
         return [(namespace, each.standing) for (namespace, _), each in known if each.is_ours]
+
+    def _watched(self) -> list[Watched]:
+        others = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)
+        return [self._appwrappers, self._pods, *chain.from_iterable(others)]
 
     def _healthy(self) -> Answer:
         return Answer(HTTPStatus.OK, b"ok\n")

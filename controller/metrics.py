@@ -9,10 +9,8 @@ from typing import Final
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from controller.facts.own_status import Standing
+from controller.gauges import PhaseGauge, StandingGauges, Standings, Watched, WatchGauge
 from controller.phases.phase import Phase, Reason
 from controller.phases.root_cause import RootCause, Source
 
@@ -34,8 +32,6 @@ _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
 REMEMBERED: Final = 3600.0
 
 _Labels = tuple[str, ...]
-# Returns each AppWrapper's namespace and its standing: waits, unused quota, a blocked deletion.
-Standings = Callable[[], Iterable[tuple[str, Standing]]]
 
 
 class NamespaceMetrics:
@@ -241,7 +237,7 @@ class ControllerMetrics:
 
     def show_phases(self, count: Callable[[], Mapping[str, int]]) -> None:
         """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
-        self.registry.register(_PhaseGauge(count))
+        self.registry.register(PhaseGauge(count))
 
     def show_ready(self, ready: Callable[[], bool]) -> None:
         """Register a gauge of the readiness, computed at each scrape."""
@@ -253,7 +249,13 @@ class ControllerMetrics:
 
     def show_standings(self, standings: Standings, now: Callable[[], float]) -> None:
         """Register the gauges of the standings. `now`: seconds since the epoch."""
-        self.registry.register(_StandingGauges(standings, now))
+        self.registry.register(StandingGauges(standings, now))
+
+    def show_watches(
+        self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]
+    ) -> None:
+        """Register the gauge of the watches' age. `now`: the monotonic time."""
+        self.registry.register(WatchGauge(watched, now))
 
 
 def _unexpected_counter(registry: CollectorRegistry) -> Counter:
@@ -276,59 +278,3 @@ def _root_cause_counter(registry: CollectorRegistry) -> Counter:
     for labels in itertools.product(_ORIGINS, _RECOVERABLE.values(), Source):
         counter.labels(*labels)
     return counter
-
-
-class _PhaseGauge(Collector):
-    """Counts at each scrape instead of at each change."""
-
-    def __init__(self, count: Callable[[], Mapping[str, int]]) -> None:
-        self._count = count
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the gauge. An AppWrapper before its first pass has the empty phase."""
-        gauge = GaugeMetricFamily("appwrappers", "AppWrappers by phase, now.", labels=["phase"])
-        counted = self._count()
-        for phase in Phase:
-            gauge.add_metric([phase.value], counted.get(phase.value, 0))
-        yield gauge
-
-
-class _StandingGauges(Collector):
-    """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample."""
-
-    def __init__(self, standings: Standings, now: Callable[[], float]) -> None:
-        self._standings = standings
-        self._now = now
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one family for each metric, with a sample for each namespace."""
-        now = self._now()
-        waits: dict[str, float] = {}
-        unused: dict[str, float] = {}
-        blocked: dict[str, float] = {}
-        for namespace, each in self._standings():
-            for longest, since in ((waits, each.waits_since), (unused, each.unused_since)):
-                age = 0.0 if since is None else now - since
-                longest[namespace] = max(longest.get(namespace, 0.0), age)
-            blocked[namespace] = blocked.get(namespace, 0.0) + each.deletion_blocked
-        for name, text, values in (
-            (
-                "appwrapper_longest_wait_seconds",
-                "The longest time that an AppWrapper has waited for quota.",
-                waits,
-            ),
-            (
-                "appwrapper_longest_quota_without_pods_seconds",
-                "The longest time that an AppWrapper has held quota without all of its pods.",
-                unused,
-            ),
-            (
-                "appwrapper_deletions_blocked",
-                "AppWrappers whose deletion is blocked; they keep their quota.",
-                blocked,
-            ),
-        ):
-            family = GaugeMetricFamily(name, text, labels=["namespace"])
-            for namespace, value in values.items():
-                family.add_metric([namespace], value)
-            yield family

@@ -21,6 +21,7 @@ from controller.fleet.slack_keeper import SlackKeeper
 from controller.fleet.slack_reports import show_slack_quota
 from controller.fleet.suspects import Suspects
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
+from controller.gauges import Watched
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
@@ -178,6 +179,14 @@ class Fleet:
                 "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
             )
         return parts
+
+    @property
+    def informers(self) -> tuple[Watched, ...]:
+        """The informers that run: of nodes, of the breakers' record, of the slack queue."""
+        if not self._watched:
+            return ()
+        slack = () if self.slack is None else self.slack.informers
+        return (self._informer, self._breakers.record, *slack)
 
     def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
         """Return the nodes that the pods of the current attempt avoid.

@@ -71,6 +71,8 @@ class SlackKeeper:
         self._no_write_before = 0.0  # monotonic; after a failed write
         # The current state of the queue, empty without such a queue. For the metrics.
         self.rows: tuple[SlackQuota, ...] = ()
+        # Empty while Kueue's API is not known. For the metrics, too.
+        self.informers: tuple[Informer[StoredQueue] | Informer[NodeFlavor], ...] = ()
 
     def look(self) -> None:
         """Report a change. Fast: `run` computes the limits later, once for all changes."""
@@ -80,12 +82,12 @@ class SlackKeeper:
         """Run until cancelled. Begin again when Kueue serves its API in another version."""
         while True:
             version = await self._served_version()
-            queues, flavors = self._informers(version)
+            self.informers = queues, flavors = self._informers(version)
             self._unserved.clear()
             async with asyncio.TaskGroup() as group:
                 watches = [group.create_task(each.run()) for each in (queues, flavors)]
                 await self._keep(queues, flavors)
-                self.rows = ()
+                self.rows, self.informers = (), ()
                 for each in watches:
                     each.cancel()
 

@@ -120,6 +120,11 @@ class ComponentWatches:
             watched.late = True
             logger.warning("no list of %s yet; reading its objects live", resource.plural)
 
+    @property
+    def informers(self) -> list[Informer[ComponentFacts | None]]:
+        """The informers of all Kinds that are watched now."""
+        return [each.informer for each in self._watched.values()]
+
     def not_served(self, gvk: GroupVersionKind) -> None:
         """End the watches of an unserved Kind. `ensure` begins them again later."""
         for resource in [each for each in self._watched if each.gvk == gvk]:

@@ -160,6 +160,11 @@ class QueueWatch:
             # Kueue's API group may be served before, or without, one of these Kinds.
             await self._clock.sleep(self._again.next_delay(None))
 
+    @property
+    def informers(self) -> tuple[Informer[WaitingWorkload] | Informer[Queue], ...]:
+        """The informers of Kueue's objects; none while Kueue is not installed."""
+        return () if self._caches is None else self._caches.all
+
     async def look(self, appwrapper: AppWrapper, *, reported: str) -> Queueing | None:
         """Return what Kueue's objects report about the AppWrapper; None if unknown now.
 

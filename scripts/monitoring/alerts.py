@@ -49,6 +49,7 @@ class Alert:
         return f"{RUNBOOK}/{self.page}"
 
 
+_AGE: Final = "max by (resource) (appwrapper_watch_age_seconds)"
 _ERRORS: Final = "appwrapper_webhook_errors_total"
 _FAILED: Final = "sum by (namespace, reason) (increase(appwrapper_failures_total[15m]))"
 _WAIT: Final = "max by (namespace) (appwrapper_longest_wait_seconds)"
@@ -166,5 +167,19 @@ ALERTS: Final = (
         " {{ $labels.resource }}",
         description="Kueue admits more AppWrappers than nodes can run.",
         figure=_EXCESS,
+    ),
+    Alert(
+        name="AppWrapperWatchSilent",
+        page="watch-silent.md",
+        severity=Severity.CRITICAL,
+        condition=f"{_AGE} > {{threshold}}",
+        # A quiet watch ends, and begins again, within 44 s.
+        threshold=120,
+        lasts="0s",
+        summary="The AppWrapper controller has heard nothing of {{ $labels.resource }} for"
+        " {{ $value | humanizeDuration }}",
+        description="It does not see changes of this resource, such as failures.",
+        figure=_AGE,
+        unit="s",
     ),
 )

@@ -91,6 +91,7 @@ class Informer(Generic[T]):
         self._in_doubt = False
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_DELAY, LONGEST_DELAY)
         self._last_error: KubeError | None = None
+        self._progressed = sources.clock.monotonic()
 
     def add_handler(self, handler: Handler[T]) -> None:
         """Add a handler before `run`: a later one misses the objects already in the cache."""
@@ -112,6 +113,14 @@ class Informer(Generic[T]):
         answered = isinstance(self._last_error, ApiError)
         often = self._backoff.failures(None) >= _REFUSALS
         return often and answered and not isinstance(self._last_error, Gone)
+
+    @property
+    def progressed(self) -> float:
+        """The monotonic time of the last event, bookmark, whole list or end of a good watch.
+
+        Before the first: of the creation of this informer.
+        """
+        return self._progressed
 
     def problem(self) -> str | None:
         """Return why there is no whole list yet, for readiness; None after the first."""
@@ -235,6 +244,7 @@ class Informer(Generic[T]):
         self._tell(self._cache.end_of_list(listed, version))
         self._must_list = self._in_doubt = False
         self._last_error = None
+        self._progressed = self._clock.monotonic()
         self._synced.set()
 
     def _take_in_page(self, page: ListPage, listed: set[ObjectKey]) -> None:
@@ -272,6 +282,7 @@ class Informer(Generic[T]):
                     self._backoff.forget(None)
         if self._clock.monotonic() - started >= GOOD_WATCH:
             progress = True
+            self._progressed = self._clock.monotonic()
             self._backoff.forget(None)
         return progress
 
@@ -285,6 +296,7 @@ class Informer(Generic[T]):
             case WatchEventType.BOOKMARK:
                 pass
         self._cache.advance(version)
+        self._progressed = self._clock.monotonic()
 
     def _tell(self, changes: list[Change[T]]) -> None:
         for change in changes:

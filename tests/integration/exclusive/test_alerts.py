@@ -1,6 +1,6 @@
 """Each alert of deploy/monitoring fires in a real Prometheus, from a state that it is about.
 
-Prometheus scrapes the real webhook and controller. Rules do not wait, and three have thresholds
+Prometheus scrapes the real webhook and controller. Rules do not wait, and four have thresholds
 that a test can reach. Only requests that the webhook cannot judge are imitated, by a page with the
 same metric: a real one would need a bug.
 """
@@ -41,14 +41,17 @@ from tests.support.walkthrough import Person, blocks_of
 pytestmark = pytest.mark.long
 
 CERTIFICATE = "AppWrapperWebhookCertificateExpires"
+SILENT = "AppWrapperWatchSilent"
 DOWN, FAILING, FAILED = (
     "AppWrapperControllerDown",
     "AppWrapperWebhookFailing",
     "AppWrapperFailed",
 )
-# Seconds. The certificate is valid for less than a century.
+# Seconds. The certificate is valid for less than a century, and no watch was heard at this moment.
+CENTURY = {CERTIFICATE: 100 * 365 * 86_400}
 THRESHOLDS = {
-    CERTIFICATE: 100 * 365 * 86_400,
+    **CENTURY,
+    SILENT: 0,
     "AppWrapperWaitsTooLong": 1,
     "AppWrapperQuotaWithoutPods": 1,
 }
@@ -72,7 +75,7 @@ async def watched(cluster: LocalCluster, program: Path) -> AsyncIterator[Prometh
         gpu_nodes(cluster) as nodes,
         prometheus(cluster, program, THRESHOLDS) as watching,
     ):
-        await comes_to(lambda: names(watching), {CERTIFICATE})
+        await comes_to(lambda: names(watching), {CERTIFICATE, SILENT})
         await fleet.cordon(0)
         await fleet.cordon(1)
         for name in ("gpu-node-1", "gpu-node-2"):
@@ -121,7 +124,7 @@ async def test_the_webhook_fails_by_errors_of_its_own_and_not_by_those_of_client
     application.router.add_get("/metrics", shown)
     async with (
         TestServer(application, host=HOST) as imitated,
-        prometheus(cluster, program, THRESHOLDS, f"{HOST}:{imitated.port}") as watching,
+        prometheus(cluster, program, CENTURY, f"{HOST}:{imitated.port}") as watching,
     ):
         seen = 'sum(appwrapper_webhook_errors_total{reason="unusable_request"})'
         await comes_to(lambda: watching.value(seen), 0)

@@ -160,6 +160,23 @@ async def test_readiness_reports_missing_and_refused_watches(
     assert (health_head.splitlines()[0], health_body) == ("HTTP/1.1 200 OK", "ok\n")
 
 
+async def test_the_watches_of_the_process_have_an_age() -> None:
+    client: Any = FakeKube()
+    settings = {"appwrapper": {"slackQueue": {"name": "slack"}}}
+    config = Configuration.model_validate(settings)
+    controller = Controller(client, config, sources=Sources.of_the_machine())
+    watched = [each.resource.plural for each in controller._watched()]
+    assert watched == ["appwrappers", "pods", "nodes", "configmaps"]
+    name, labels = "appwrapper_watch_age_seconds", {"resource": "pods"}
+    age = controller._metrics.registry.get_sample_value(name, labels)
+    assert age is not None
+    assert 0 <= age < 60
+    monitors = {"appwrapper": {"autopilot": {"monitorNodes": False}}}
+    config = Configuration.model_validate(monitors)
+    controller = Controller(client, config, sources=Sources.of_the_machine())
+    assert len(controller._watched()) == 2
+
+
 async def asked(port: int, path: str) -> tuple[str, str]:
     """The head and the body of an answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 from prometheus_client import generate_latest
 
-from controller.facts.own_status import Standing
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Reason
 from controller.phases.root_cause import RootCause, Source
@@ -71,18 +70,6 @@ def test_detection_is_at_zero_for_every_finding_from_the_start() -> None:
     ]
 
 
-def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
-    metrics = ControllerMetrics()
-    now = {"Running": 2, "": 1}
-    metrics.show_phases(lambda: now)
-    now["Running"] = 3
-    counted = {line for line in shown(metrics) if line.startswith("appwrappers{")}
-    assert 'appwrappers{phase="Running"} 3.0' in counted
-    assert 'appwrappers{phase=""} 1.0' in counted
-    assert 'appwrappers{phase="Failed"} 0.0' in counted
-    assert len(counted) == 9
-
-
 def test_no_metric_has_a_creation_time() -> None:
     """They would make a scrape twice as long."""
     metrics = ControllerMetrics()
@@ -96,25 +83,3 @@ def test_readiness_is_asked_for_at_each_scrape() -> None:
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 0
     ready[0] = True
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 1
-
-
-def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
-    metrics = ControllerMetrics()
-    known = [
-        ("a", Standing(waits_since=900.0)),
-        ("a", Standing(waits_since=400.0)),
-        ("a", Standing(unused_since=950.0, deletion_blocked=True)),
-        ("b", Standing(waits_since=1_007.0)),  # by a clock that is ahead
-    ]
-    metrics.show_standings(lambda: known, lambda: 1_000.0)
-    found = [line for line in shown(metrics) if "{namespace=" in line]
-    assert found == [
-        'appwrapper_longest_wait_seconds{namespace="a"} 600.0',
-        'appwrapper_longest_wait_seconds{namespace="b"} 0.0',
-        'appwrapper_longest_quota_without_pods_seconds{namespace="a"} 50.0',
-        'appwrapper_longest_quota_without_pods_seconds{namespace="b"} 0.0',
-        'appwrapper_deletions_blocked{namespace="a"} 1.0',
-        'appwrapper_deletions_blocked{namespace="b"} 0.0',
-    ]
-    known.clear()
-    assert not [line for line in shown(metrics) if "{namespace=" in line]

@@ -17,6 +17,9 @@ from controller.main import Controller
 from scripts.monitoring.alerts import ALERTS, Alert, Severity
 from scripts.monitoring.files import FOLDER, PROGRAMS, dashboard, rule
 from shared.config.configuration import CertManagement, Configuration
+from shared.kube.connection import Timeouts
+from shared.kube.http_client import WATCH_JITTER
+from shared.kube.informer import LONGEST_DELAY, WATCH_SECONDS
 from shared.process.sources import Sources
 from tests.support.builders.slack import SLACK, row
 from tests.support.fakes.fake_kube import FakeKube
@@ -105,7 +108,8 @@ def test_an_alert_is_complete(alert: Alert) -> None:
 
 
 def test_names_and_pages_are_distinct() -> None:
-    assert len({alert.name for alert in ALERTS}) == len({alert.page for alert in ALERTS}) == 9
+    assert len({alert.name for alert in ALERTS}) == len(ALERTS)
+    assert len({alert.page for alert in ALERTS}) == len(ALERTS)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each.name)
@@ -121,6 +125,13 @@ def test_quota_without_pods_is_reported_after_the_last_attempt_without_any() -> 
         + defaults.retry_pause_period * 1.1 * defaults.retry_limit
     )
     assert longest.total_seconds() <= alert.threshold
+
+
+def test_a_quiet_watch_raises_no_alert() -> None:
+    """A dead connection is noticed at the end of its watch, and one more may be as dead."""
+    (alert,) = (each for each in ALERTS if each.page == "watch-silent.md")
+    longest = WATCH_SECONDS * max(WATCH_JITTER) + Timeouts().overtime
+    assert 2 * longest + LONGEST_DELAY < alert.threshold
 
 
 def test_a_certificate_that_is_replaced_in_time_raises_no_alert() -> None:

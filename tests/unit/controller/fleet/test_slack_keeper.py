@@ -305,10 +305,15 @@ async def test_another_served_version_of_kueue_is_read_again() -> None:
         await settle()
         await world.seconds(1)
         assert world.value("appwrapper_slack_lending_limit") is None
+        assert list(world.keeper.informers) == []
         world.kueue.unserved = False
         world.kueue.feeds |= {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
         await world.seconds(5)
         assert {each[:7] for each in world.kueue.asked} == {"v1beta1", "v1beta2"}
+        assert [each.resource.kind for each in world.keeper.informers] == [
+            "ClusterQueue",
+            "ResourceFlavor",
+        ]
         world.have(8, 8, 5)
         assert await world.seconds(1) == ["5"]
 

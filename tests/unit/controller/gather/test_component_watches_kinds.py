@@ -46,9 +46,11 @@ async def test_as_long_as_an_appwrapper_with_an_object_lives_its_kind_is_watched
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(10 * UNUSED)
     assert bench.informers() == [JOBS_INFORMER]
+    assert [each.resource for each in bench.watches.informers] == [JOBS]
     bench.alive.clear()
     await bench.clock.advance(LATE)
     assert bench.informers() == []
+    assert bench.watches.informers == []
     await bench.end()
 
 

@@ -238,10 +238,13 @@ async def test_without_kueue_it_is_looked_for_now_and_then() -> None:
     async with watching(*ALL, get_path=[GONE] * 6 + [SERVED]) as seen:
         absent = Queueing(workload=False, unmanaged="Kueue is not installed in this cluster")
         assert (await seen.look(), seen.woken) == (absent, [KEY])
+        assert list(seen.watch.informers) == []
         await seen.clock.advance(29)
         assert await seen.look() == absent
         await seen.clock.advance(120)
         assert await seen.look() == CONSIDERED
+        watched = [each.resource.plural for each in seen.watch.informers]
+        assert watched == ["workloads", "localqueues", "clusterqueues"]
         assert max(seen.clock.slept) <= 30
 
 

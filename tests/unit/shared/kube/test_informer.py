@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from shared.api.objects import PODS
-from shared.kube.client import ListPage
+from shared.kube.client import ListPage, Unreachable
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from tests.support.fakes.fake_clock import fake_sources, settle
@@ -135,6 +135,32 @@ async def test_a_quiet_watch_that_lasted_is_a_good_one() -> None:
         await settle()
         assert watching.watched_from == ["7", "7"]
         assert watching.clock.slept == []
+
+
+async def test_an_answer_of_the_server_is_progress_and_a_failure_is_none() -> None:
+    """A list, an event, a bookmark and the end of a watch that lasted."""
+    first, second = WatchFeed(), WatchFeed()
+    watching = Watching([Unreachable("no"), [listed(7)]], [first, second])
+    began, progressed = watching.clock.monotonic(), []
+
+    async def answered() -> float:
+        await watching.clock.advance(10)
+        return watching.informer.progressed - began
+
+    async with watching.running():
+        assert watching.informer.progressed == began
+        await watching.clock.advance(1)
+        progressed.append(await answered())
+        first.send("ADDED", pod("a", 12))
+        progressed.append(await answered())
+        first.bookmark(40)
+        progressed.append(await answered())
+        first.end()
+        progressed.append(await answered())
+        progressed.append(await answered())
+    listing = progressed[0]
+    assert 0 < listing <= 1
+    assert progressed[1:] == [11, 21, 31, 31]
 
 
 async def test_our_own_write_is_known_at_once_and_not_undone_by_late_news() -> None:

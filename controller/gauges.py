@@ -1,0 +1,112 @@
+"""Gauges of what the caches hold, computed at each scrape instead of at each change."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controller.facts.own_status import Standing
+from controller.phases.phase import Phase
+from shared.api.objects import Resource
+
+# Returns each AppWrapper's namespace and its standing: waits, unused quota, a blocked deletion.
+Standings = Callable[[], Iterable[tuple[str, Standing]]]
+
+
+class PhaseGauge(Collector):
+    """How many AppWrappers are in each phase."""
+
+    def __init__(self, count: Callable[[], Mapping[str, int]]) -> None:
+        self._count = count
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge. An AppWrapper before its first pass has the empty phase."""
+        gauge = GaugeMetricFamily("appwrappers", "AppWrappers by phase, now.", labels=["phase"])
+        counted = self._count()
+        for phase in Phase:
+            gauge.add_metric([phase.value], counted.get(phase.value, 0))
+        yield gauge
+
+
+class StandingGauges(Collector):
+    """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample."""
+
+    def __init__(self, standings: Standings, now: Callable[[], float]) -> None:
+        self._standings = standings
+        self._now = now
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield one family for each metric, with a sample for each namespace."""
+        now = self._now()
+        waits: dict[str, float] = {}
+        unused: dict[str, float] = {}
+        blocked: dict[str, float] = {}
+        for namespace, each in self._standings():
+            for longest, since in ((waits, each.waits_since), (unused, each.unused_since)):
+                age = 0.0 if since is None else now - since
+                longest[namespace] = max(longest.get(namespace, 0.0), age)
+            blocked[namespace] = blocked.get(namespace, 0.0) + each.deletion_blocked
+        for name, text, values in (
+            (
+                "appwrapper_longest_wait_seconds",
+                "The longest time that an AppWrapper has waited for quota.",
+                waits,
+            ),
+            (
+                "appwrapper_longest_quota_without_pods_seconds",
+                "The longest time that an AppWrapper has held quota without all of its pods.",
+                unused,
+            ),
+            (
+                "appwrapper_deletions_blocked",
+                "AppWrappers whose deletion is blocked; they keep their quota.",
+                blocked,
+            ),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["namespace"])
+            for namespace, value in values.items():
+                family.add_metric([namespace], value)
+            yield family
+
+
+class Watched(Protocol):
+    """An informer, as the gauge of the watches reads it."""
+
+    @property
+    def resource(self) -> Resource:
+        """The resource that the informer watches."""
+
+    @property
+    def progressed(self) -> float:
+        """The monotonic time of the last answer from the API server."""
+
+
+class WatchGauge(Collector):
+    """The age of each watch. A resource with several informers shows the oldest."""
+
+    def __init__(self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]) -> None:
+        self._watched = watched
+        self._now = now
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge. A watch that ended because its Kind is unused has no sample."""
+        family = GaugeMetricFamily(
+            "appwrapper_watch_age_seconds",
+            "Seconds since the API server last reported on this resource: an event, a bookmark, a"
+            " whole list.",
+            labels=["resource"],
+        )
+        now = self._now()
+        ages: dict[str, float] = {}
+        for each in self._watched():
+            name = _name_of(each.resource)
+            ages[name] = max(ages.get(name, 0.0), now - each.progressed)
+        for name, age in ages.items():
+            family.add_metric([name], age)
+        yield family
+
+
+def _name_of(resource: Resource) -> str:
+    """Return the name that kubectl takes: `pods`, `jobs.batch`."""
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
