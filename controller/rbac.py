@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.fleet.breaker import RECORD_NAME
+from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.rbac import Role, Rule
 from shared.kinds.table import KINDS
 
@@ -135,6 +136,33 @@ ALWAYS: Final = (
                 ("configmaps",),
                 ("list", "watch", "patch"),
                 (RECORD_NAME,),
+            ),
+        ),
+    ),
+    Role(
+        "appwrapper-controller-lease",
+        "Which replica leads: one Lease of the controller's own namespace.",
+        (
+            Rule(
+                "Who holds the Lease; and whether a Go operator runs, for which the controller "
+                "waits.",
+                "coordination.k8s.io",
+                ("leases",),
+                ("get",),
+                (LEASE_NAME, GO_OPERATORS_LEASE),
+            ),
+            Rule(
+                "To take, renew and release the Lease.",
+                "coordination.k8s.io",
+                ("leases",),
+                ("update",),
+                (LEASE_NAME,),
+            ),
+            Rule(
+                "The first replica creates the Lease. RBAC cannot limit a create to a name.",
+                "coordination.k8s.io",
+                ("leases",),
+                ("create",),
             ),
         ),
     ),

@@ -3,6 +3,7 @@
 import pytest
 
 from controller.fleet.breaker import RECORD_NAME
+from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.objects import JsonObject
 from shared.config.configuration import CertManagement
 from shared.config.loading import load_config
@@ -21,6 +22,7 @@ ROLES = {
 }
 OPERATOR_ROLES = (
     "appwrapper-controller",
+    "appwrapper-controller-lease",
     "appwrapper-controller-node-health",
     "appwrapper-controller-slack-queue",
     "appwrapper-webhook",
@@ -54,7 +56,7 @@ def granted(role_name: str) -> set[tuple[str, str]]:
 
 
 def test_no_wildcard_anywhere() -> None:
-    assert len(ROLES) == 11
+    assert len(ROLES) == 12
     for role in ROLES.values():
         for rule in rules(role):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
@@ -130,6 +132,17 @@ def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> N
     assert set(record) == {"apiVersion", "kind", "metadata"}
 
 
+def test_the_lease_is_written_by_name_and_the_go_operators_only_read() -> None:
+    role = ROLES["appwrapper-controller-lease"]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "appwrapper-system")
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert rules(role) == [
+        leases | {"resourceNames": [LEASE_NAME, GO_OPERATORS_LEASE], "verbs": ["get"]},
+        leases | {"resourceNames": [LEASE_NAME], "verbs": ["update"]},
+        leases | {"verbs": ["create"]},
+    ]
+
+
 def test_the_slack_queue_is_written_by_name_and_only_where_there_is_one() -> None:
     (slack,) = (one for one in objects_under(TEAM / "slack") if one["kind"] == "ClusterQueue")
     config = load_config(MANIFESTS / "overlays" / "mlbatch" / "config.yaml").config
@@ -203,6 +216,7 @@ def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
     }
     assert bound == {
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-controller", "appwrapper-controller"),
+        ("RoleBinding", "Role", "appwrapper-controller-lease", "appwrapper-controller"),
         (
             "RoleBinding",
             "Role",
