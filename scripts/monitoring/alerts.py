@@ -50,6 +50,7 @@ class Alert:
 
 
 _AGE: Final = "max by (resource) (appwrapper_watch_age_seconds)"
+_LEADS: Final = 'leader_election_master_status{name="appwrapper-controller"}'
 _ERRORS: Final = "appwrapper_webhook_errors_total"
 _FAILED: Final = "sum by (namespace, reason) (increase(appwrapper_failures_total[15m]))"
 _WAIT: Final = "max by (namespace) (appwrapper_longest_wait_seconds)"
@@ -70,6 +71,28 @@ ALERTS: Final = (
         summary="No AppWrapper controller is ready",
         description="Admitted AppWrappers do not start, failed ones are not retried. Pods run on.",
         figure="sum(appwrapper_controller_ready)",
+    ),
+    Alert(
+        name="AppWrapperNoLeader",
+        page="no-leader.md",
+        severity=Severity.CRITICAL,
+        # A lost leader is replaced in 15 s, and the new one is scraped within 30 s more.
+        condition=f"sum({_LEADS}) == 0 or absent({_LEADS})",
+        lasts="1m",
+        summary="No replica of the AppWrapper controller leads",
+        description="Admitted AppWrappers do not start, failed ones are not retried. Pods run on.",
+        figure=f"sum({_LEADS})",
+    ),
+    Alert(
+        name="AppWrapperTwoLeaders",
+        page="two-leaders.md",
+        severity=Severity.CRITICAL,
+        # Shorter: the replicas of a takeover are scraped at different times.
+        condition=f"sum({_LEADS}) > 1",
+        lasts="1m",
+        summary="{{ $value }} replicas of the AppWrapper controller lead at the same time",
+        description="Components may be created twice, and metrics count twice.",
+        figure=f"sum({_LEADS})",
     ),
     Alert(
         name="AppWrapperWebhookFailing",

@@ -1,14 +1,14 @@
 """Each alert of deploy/monitoring fires in a real Prometheus, from a state that it is about.
 
 Prometheus scrapes the real webhook and controller. Rules do not wait, and four have thresholds
-that a test can reach. Only requests that the webhook cannot judge are imitated, by a page with the
-same metric: a real one would need a bug.
+that a test can reach. Requests that the webhook cannot judge, and a second leader, are imitated by
+a page with the same metric: real ones would need a bug.
 """
 
 import os
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -42,8 +42,10 @@ pytestmark = pytest.mark.long
 
 CERTIFICATE = "AppWrapperWebhookCertificateExpires"
 SILENT = "AppWrapperWatchSilent"
-DOWN, FAILING, FAILED = (
+DOWN, NO_LEADER, TWO_LEADERS, FAILING, FAILED = (
     "AppWrapperControllerDown",
+    "AppWrapperNoLeader",
+    "AppWrapperTwoLeaders",
     "AppWrapperWebhookFailing",
     "AppWrapperFailed",
 )
@@ -92,18 +94,18 @@ async def test_each_alert_fires_and_links_to_its_page(
 ) -> None:
     async with AsyncExitStack() as stack:
         await bring_about(lives, watched, stack)
-        expected = {each.name for each in ALERTS} - {DOWN, FAILING}
+        expected = {each.name for each in ALERTS} - {DOWN, NO_LEADER, TWO_LEADERS, FAILING}
         await comes_to(lambda: names(watched), expected)
         found = await watched.firing()
         for name in ("webhook", "controller"):
             stack.push_async_callback(cluster.processes.restart, name)
             await cluster.processes.stop(name)
         # Of what the programs said before, only the increase within 15 minutes is still known.
-        await comes_to(lambda: names(watched), {DOWN, FAILING, FAILED})
+        await comes_to(lambda: names(watched), {DOWN, NO_LEADER, FAILING, FAILED})
         found |= await watched.firing()
         assert await watched.troubles() == []
     pages = {name: annotations["runbook_url"] for name, annotations in found.items()}
-    assert pages == {each.name: each.runbook for each in ALERTS}
+    assert pages == {each.name: each.runbook for each in ALERTS if each.name != TWO_LEADERS}
     assert [page for page in pages.values() if not (ROOT / page).is_file()] == []
     await comes_to(lambda: quiet(watched), True)
 
@@ -113,18 +115,15 @@ async def test_the_webhook_fails_by_errors_of_its_own_and_not_by_those_of_client
 ) -> None:
     errors = {"bug": 0, "missing_facts": 0, "unusable_request": 0}
 
-    async def shown(_: web.Request) -> web.Response:
-        lines = (
+    def shown() -> str:
+        return "".join(
             f'appwrapper_webhook_errors_total{{webhook="/validate",reason="{reason}"}} {count}\n'
             for reason, count in errors.items()
         )
-        return web.Response(text="".join(lines))
 
-    application = web.Application()
-    application.router.add_get("/metrics", shown)
     async with (
-        TestServer(application, host=HOST) as imitated,
-        prometheus(cluster, program, CENTURY, f"{HOST}:{imitated.port}") as watching,
+        page(shown) as address,
+        prometheus(cluster, program, CENTURY, address) as watching,
     ):
         seen = 'sum(appwrapper_webhook_errors_total{reason="unusable_request"})'
         await comes_to(lambda: watching.value(seen), 0)
@@ -137,9 +136,42 @@ async def test_the_webhook_fails_by_errors_of_its_own_and_not_by_those_of_client
         await comes_to(lambda: watching.labels(FAILING), reasons)
 
 
+async def test_a_second_leader_raises_an_alert_and_a_standby_none(
+    cluster: LocalCluster, program: Path
+) -> None:
+    leads = [0]
+
+    def shown() -> str:
+        return f'leader_election_master_status{{name="appwrapper-controller"}} {leads[-1]}\n'
+
+    async with (
+        page(shown) as address,
+        prometheus(cluster, program, CENTURY, address) as watching,
+    ):
+        await comes_to(lambda: watching.value("count(leader_election_master_status)"), 2)
+        await comes_to(lambda: names(watching), {CERTIFICATE})
+        leads.append(1)
+        await comes_to(lambda: names(watching), {CERTIFICATE, TWO_LEADERS})
+        found = (await watching.firing())[TWO_LEADERS]["runbook_url"]
+        assert found == "docs/admins/runbook/two-leaders.md"
+
+
+@asynccontextmanager
+async def page(shown: Callable[[], str]) -> AsyncGenerator[str, None]:
+    """Serves /metrics of a replica that does not exist; yields its address."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=shown())
+
+    application = web.Application()
+    application.router.add_get("/metrics", answer)
+    async with TestServer(application, host=HOST) as imitated:
+        yield f"{HOST}:{imitated.port}"
+
+
 async def quiet(watching: Prometheus) -> bool:
     """Both programs are back."""
-    return not {DOWN, FAILING} & await names(watching)
+    return not {DOWN, NO_LEADER, FAILING} & await names(watching)
 
 
 async def bring_about(lives: Lives, watching: Prometheus, stack: AsyncExitStack) -> None:

@@ -87,7 +87,7 @@ async def prometheus(
     """Scrapes both programs every second, and evaluates each rule twice: unchanged, and at once.
 
     The second copy does not wait, and has other thresholds for the rules in `thresholds`.
-    `imitated` is the address of a page that imitates another replica of the webhook.
+    `imitated` is the address of a page that imitates another replica of either program.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir=cluster.directory))
     (shipped,) = documents(FOLDER / "rules.yaml")
