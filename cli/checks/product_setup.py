@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
+from cli.checks.lease_setup import lease
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed
-from shared.api.names import GO_OPERATORS_LEASE
 from shared.api.objects import JsonObject
-from shared.api.times import format_time, parse_time
+from shared.api.times import format_time
 from webhook.policies import policies
 from webhook.registration import registration
 
 _SOON: Final = timedelta(days=14)
-# Within that time the kubelet restarts a program. A running operator renews its lease more often.
+# Within that time the kubelet restarts a program.
 _LATELY: Final = timedelta(minutes=2)
 _QUIET: Final = timedelta(minutes=10)
 _OLDEST_KUBERNETES: Final = (1, 30)
@@ -303,30 +303,6 @@ def controller(seen: Installed, now: datetime) -> Item:
         " min",
         "Submit an AppWrapper and check again",
     )
-
-
-def lease(seen: Installed, now: datetime) -> Item:
-    """Check that no Go operator renews its lease. This project's controller uses no such lease."""
-    title = "other controllers"
-    if item := refused(title, seen.refused, "leases"):
-        return item
-    for each in seen.leases or ():
-        spec = each.get("spec") or {}
-        if each["metadata"]["name"] == GO_OPERATORS_LEASE and _is_held(spec, now):
-            return warning(
-                title,
-                f"{spec['holderIdentity']} renews the Go operator's lease: that operator runs too",
-                "Scale its Deployment to 0: two controllers must never run at once"
-                " (docs/admins/install.md)",
-            )
-    return ok(title, "the Go operator's lease is not renewed")
-
-
-def _is_held(spec: JsonObject, now: datetime) -> bool:
-    renewed = spec.get("renewTime")
-    if not spec.get("holderIdentity") or not renewed:
-        return False
-    return now - parse_time(renewed) < _LATELY
 
 
 def _deployment(name: str, found: JsonObject | None, seen: Installed, key: str) -> str:

@@ -11,7 +11,9 @@ from cli.checks.installation import installation_report
 from cli.checks.installed import shipped_definition
 from cli.checks.items import Item, Verdict
 from cli.checks.setup_facts import Activity, FoundConfiguration, Installed
+from shared.api.names import LEASE_NAME
 from shared.api.objects import JsonObject
+from shared.api.times import format_precise_time
 from shared.config.configuration import Configuration
 from shared.config.kueue import wait_for_pods_ready
 from webhook.policies import policies
@@ -81,6 +83,19 @@ def namespace(name: str, **labels: str) -> JsonObject:
     return {"metadata": {"name": name, "labels": labels}}
 
 
+def held(
+    name: str, renewed: timedelta, holder: str = "appwrapper-controller-5f-x_1a"
+) -> JsonObject:
+    """Builds a Lease that was renewed so long before NOW."""
+    spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": 10,
+        "acquireTime": "2026-01-01T08:00:00.123456Z",
+        "renewTime": format_precise_time(NOW - renewed),
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
 TEAMS_LABEL = {"mlbatch-team-namespace": "true"}
 TEAM = namespace("team1", **TEAMS_LABEL, **{"pod-security.kubernetes.io/enforce": "baseline"})
 SOUND = Installed(
@@ -95,7 +110,7 @@ SOUND = Installed(
     secret={"data": {"tls.crt": LASTING}},
     webhook=deployment(),
     controller=deployment(),
-    leases=(),
+    leases=(held(LEASE_NAME, timedelta(seconds=2)),),
     answer="",
     activity=Activity(None, ()),
     kueue_namespace="kueue-system",

@@ -39,7 +39,7 @@ admission policies      ok   10 policies and bindings, as configured
 webhook                 ok   it validated an AppWrapper (dry run); 1 of 1 replicas of Deployment \
 appwrapper-webhook are ready
 controller              ok   1 of 1 replicas of Deployment appwrapper-controller are ready
-other controllers       ok   the Go operator's lease is not renewed
+lease                   ok   appwrapper-controller-5f-x_1a leads since 2026-01-01T08:00:00Z
 Pod Security            ok   each of 1 team namespaces enforces a level
 Kueue                   ok   0.19
 pod sets                ok   maxPodSets is 8, and this Kueue holds 18
@@ -179,7 +179,7 @@ def test_unreadable_parts_are_unknown() -> None:
         ("serving certificate", no),
         ("admission policies", no),
         ("webhook", "you may not create appwrappers"),
-        ("other controllers", no),
+        ("lease", no),
         ("Kueue's configuration", f"ConfigMap kueue-system/kueue-manager-config: {no}"),
     ]
 

@@ -12,6 +12,7 @@ import yaml
 from cli.checks.installation import installation_report
 from cli.checks.items import Verdict
 from cli.checks.setup_facts import Activity, FoundConfiguration
+from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.objects import JsonObject
 from shared.config.loading import parse_config
 from tests.support.builders.installations import (
@@ -23,6 +24,7 @@ from tests.support.builders.installations import (
     VALIDATING,
     certificate,
     deployment,
+    held,
     holding,
     kueue,
     kueue_config,
@@ -43,6 +45,8 @@ def with_config(**changes: Any) -> FoundConfiguration:
     return FoundConfiguration(config, "appwrapper-system")
 
 
+NO_HOLDER = "no replica of the controller holds the Lease appwrapper-controller: no controller acts"
+WITHOUT_LEASE = parse_config("controllerManager:\n  leaderElection: false\n").config
 MUTATING_NAME = MUTATING["metadata"]["name"]
 FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "old Kubernetes": (
@@ -170,16 +174,46 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "the Go operator runs": (
         {
             "leases": (
-                {
-                    "metadata": {"name": "f134c674.codeflare.dev"},
-                    "spec": {
-                        "holderIdentity": "other_1",
-                        "renewTime": "2026-01-01T23:59:59.123456Z",
-                    },
-                },
+                *(SOUND.leases or ()),
+                held(GO_OPERATORS_LEASE, timedelta(seconds=59), "other_1"),
             )
         },
-        [("other controllers", "other_1 renews the Go operator's lease: that operator runs too")],
+        [
+            (
+                "lease",
+                "other_1 renews the Go operator's lease f134c674.codeflare.dev: that operator runs,"
+                " and this controller waits for it",
+            )
+        ],
+    ),
+    "the leader does not renew its Lease": (
+        {"leases": (held(LEASE_NAME, timedelta(minutes=1)),)},
+        [
+            (
+                "lease",
+                "appwrapper-controller-5f-x_1a holds the Lease appwrapper-controller, and renewed"
+                " it last at 2026-01-01T23:59:00Z: no controller acts",
+            )
+        ],
+    ),
+    "no replica leads": (
+        {"leases": (held(LEASE_NAME, timedelta(seconds=2), holder=""),)},
+        [("lease", NO_HOLDER)],
+    ),
+    "there is no Lease": ({"leases": ()}, [("lease", NO_HOLDER)]),
+    "two replicas without a Lease": (
+        {
+            "configuration": FoundConfiguration(WITHOUT_LEASE, "appwrapper-system"),
+            "controller": deployment(2, replicas=2),
+            "leases": (),
+        },
+        [
+            (
+                "lease",
+                "controllerManager.leaderElection is false, and Deployment appwrapper-controller"
+                " has 2 replicas: each one acts",
+            )
+        ],
     ),
     "an old Kueue": (
         {"kueue": kueue("kueue:v0.15.3")},
