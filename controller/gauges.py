@@ -6,12 +6,12 @@ from typing import Protocol
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.facts.own_status import Standing
+from controller.facts.own_status import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 
-# Returns each AppWrapper's namespace and its standing: waits, unused quota, a blocked deletion.
-Standings = Callable[[], Iterable[tuple[str, Standing]]]
+# Returns each AppWrapper's namespace and name, and its outline, which holds its times.
+Outlines = Callable[[], Iterable[tuple[tuple[str, str], Outline]]]
 
 
 class PhaseGauge(Collector):
@@ -32,8 +32,8 @@ class PhaseGauge(Collector):
 class StandingGauges(Collector):
     """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample."""
 
-    def __init__(self, standings: Standings, now: Callable[[], float]) -> None:
-        self._standings = standings
+    def __init__(self, outlines: Outlines, now: Callable[[], float]) -> None:
+        self._outlines = outlines
         self._now = now
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
@@ -42,7 +42,8 @@ class StandingGauges(Collector):
         waits: dict[str, float] = {}
         unused: dict[str, float] = {}
         blocked: dict[str, float] = {}
-        for namespace, each in self._standings():
+        for (namespace, _), outline in self._outlines():
+            each = outline.standing
             for longest, since in ((waits, each.waits_since), (unused, each.unused_since)):
                 age = 0.0 if since is None else now - since
                 longest[namespace] = max(longest.get(namespace, 0.0), age)
@@ -64,10 +65,36 @@ class StandingGauges(Collector):
                 blocked,
             ),
         ):
-            family = GaugeMetricFamily(name, text, labels=["namespace"])
-            for namespace, value in values.items():
-                family.add_metric([namespace], value)
-            yield family
+            yield _family(name, text, "namespace", values)
+
+
+class PhaseAgeGauge(Collector):
+    """The oldest AppWrapper in each phase. Reads all AppWrappers at each scrape."""
+
+    def __init__(self, outlines: Outlines, now: Callable[[], float]) -> None:
+        self._outlines = outlines
+        self._now = now
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge; 0 for a phase without AppWrappers."""
+        now = self._now()
+        oldest = dict.fromkeys((phase.value for phase in Phase), 0.0)
+        for _, each in self._outlines():
+            if each.phase_since is not None:
+                oldest[each.phase] = max(oldest[each.phase], now - each.phase_since)
+        yield _family(
+            "appwrapper_oldest_in_phase_seconds",
+            "How long the AppWrapper that entered a phase first has been in this phase.",
+            "phase",
+            oldest,
+        )
+
+
+def _family(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
+    return family
 
 
 class Watched(Protocol):
@@ -91,20 +118,18 @@ class WatchGauge(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yield the gauge. A watch that ended because its Kind is unused has no sample."""
-        family = GaugeMetricFamily(
-            "appwrapper_watch_age_seconds",
-            "Seconds since the API server last reported on this resource: an event, a bookmark, a"
-            " whole list.",
-            labels=["resource"],
-        )
         now = self._now()
         ages: dict[str, float] = {}
         for each in self._watched():
             name = _name_of(each.resource)
             ages[name] = max(ages.get(name, 0.0), now - each.progressed)
-        for name, age in ages.items():
-            family.add_metric([name], age)
-        yield family
+        yield _family(
+            "appwrapper_watch_age_seconds",
+            "Seconds since the API server last reported on this resource: an event, a bookmark, a"
+            " whole list.",
+            "resource",
+            ages,
+        )
 
 
 def _name_of(resource: Resource) -> str:

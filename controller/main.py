@@ -22,7 +22,7 @@ from controller.apply.events import AnnotationWarner, Teller
 from controller.apply.metrics import Meter
 from controller.facts.evacuation import PODS_BY_NODE, by_node
 from controller.facts.outline import project_appwrapper
-from controller.facts.own_status import Outline, Standing
+from controller.facts.own_status import Outline
 from controller.facts.pods import Pod, project_pod, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_watches import ComponentWatches
@@ -181,7 +181,7 @@ class Controller:
     def _show_metrics(self) -> None:
         self._metrics.show_phases(self._count_phases)
         self._metrics.show_ready(lambda: not self._problems())
-        self._metrics.show_standings(self._standings, lambda: self._clock.now().timestamp())
+        self._metrics.show_standings(self._outlines, lambda: self._clock.now().timestamp())
         self._metrics.show_watches(self._watched, self._clock.monotonic)
 
     def _make_fleet(self, client: KubeClient) -> Fleet:
@@ -352,9 +352,8 @@ class Controller:
     def _count_phases(self) -> Counter[str]:
         return Counter(each.phase for _, each in self._appwrappers.items() if each.is_ours)
 
-    def _standings(self) -> list[tuple[str, Standing]]:
-        known = self._appwrappers.items()
-        return [(namespace, each.standing) for (namespace, _), each in known if each.is_ours]
+    def _outlines(self) -> list[tuple[Key, Outline]]:
+        return [(key, each) for key, each in self._appwrappers.items() if each.is_ours]
 
     def _watched(self) -> list[Watched]:
         others = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)

@@ -61,6 +61,7 @@ class Remembered:
     `owners`: by UID of a pod's owner, the end of its owner chain; empty if the pods count.
     `evacuated_since`: the monotonic time at which the label that caused the current evacuation was
     seen; None once the new pods run.
+    `entered`: the phase that this process moved it to, and the monotonic time of that.
     """
 
     deployment: _Deployment | None = None
@@ -70,6 +71,7 @@ class Remembered:
     annotation_warnings: frozenset[str] = frozenset()
     measured: Measured | None = None
     evacuated_since: float | None = None
+    entered: tuple[Phase, float] | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
     successes: dict[str, Pod] = field(default_factory=dict)  # by UID; written by Sightings

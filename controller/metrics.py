@@ -10,7 +10,14 @@ from typing import Final
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-from controller.gauges import PhaseGauge, StandingGauges, Standings, Watched, WatchGauge
+from controller.gauges import (
+    Outlines,
+    PhaseAgeGauge,
+    PhaseGauge,
+    StandingGauges,
+    Watched,
+    WatchGauge,
+)
 from controller.phases.phase import Phase, Reason
 from controller.phases.root_cause import RootCause, Source
 
@@ -121,6 +128,8 @@ _SOON: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LATER: Final = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 # The retry pause alone is 90 s by default; a wait for an admin or for quota may take hours.
 _MUCH_LATER: Final = (5, 10, 30, 60, 90, 120, 180, 300, 600, 1800, 3600, 7200)
+# Resuming takes milliseconds, a run may take weeks.
+_PHASE_SECONDS: Final = (0.1, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800)
 _ORIGINS: Final = ("User", "System", "Unknown")
 _RECOVERABLE: Final = {True: "true", False: "false", None: "unknown"}
 # Creation times would double the number of lines.
@@ -187,6 +196,7 @@ class ControllerMetrics:
             buckets=_MUCH_LATER,
             registry=self.registry,
         )
+        self._phases = _phase_histogram(self.registry)
         self._root_causes = _root_cause_counter(self.registry)
         self._begin_at_zero(watched)
 
@@ -198,6 +208,10 @@ class ControllerMetrics:
             self._passes.labels(_CONTROLLER, result)
         for reason in FINDINGS:
             self._detection.labels(reason.value)
+
+    def left(self, phase: Phase, seconds: float) -> None:
+        """Record the time that an AppWrapper was in a phase, at its end."""
+        self._phases.labels(phase.value).observe(seconds)
 
     def detected(self, reason: Reason, seconds: float) -> None:
         """Record the time from the watch event that showed a problem to its status."""
@@ -247,15 +261,30 @@ class ControllerMetrics:
             registry=self.registry,
         ).set_function(lambda: float(ready()))
 
-    def show_standings(self, standings: Standings, now: Callable[[], float]) -> None:
-        """Register the gauges of the standings. `now`: seconds since the epoch."""
-        self.registry.register(StandingGauges(standings, now))
+    def show_standings(self, outlines: Outlines, now: Callable[[], float]) -> None:
+        """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""
+        self.registry.register(StandingGauges(outlines, now))
+        self.registry.register(PhaseAgeGauge(outlines, now))
 
     def show_watches(
         self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]
     ) -> None:
         """Register the gauge of the watches' age. `now`: the monotonic time."""
         self.registry.register(WatchGauge(watched, now))
+
+
+def _phase_histogram(registry: CollectorRegistry) -> Histogram:
+    histogram = Histogram(
+        "appwrapper_phase_seconds",
+        "How long AppWrappers were in a phase, observed when they left it.",
+        ("phase",),
+        buckets=_PHASE_SECONDS,
+        registry=registry,
+    )
+    for phase in Phase:
+        if phase is not Phase.EMPTY:
+            histogram.labels(phase.value)
+    return histogram
 
 
 def _unexpected_counter(registry: CollectorRegistry) -> Counter:

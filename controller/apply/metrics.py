@@ -1,13 +1,22 @@
-"""Measure decisions: resets, failures, evacuations, and how long each took."""
+"""Measure decisions: phases, resets, failures, evacuations, and how long each took."""
 
 from collections.abc import Callable
 from typing import Final
 
 from controller.facts.observe import Observation
 from controller.facts.outline import requested
+from controller.facts.own_status import known_phase
+from controller.facts.phase_times import phase_began
 from controller.memory import Measured, Memory
 from controller.metrics import ControllerMetrics
-from controller.phases.actions import Action, Actions, MoveTo, RecordRootCause, SetCondition
+from controller.phases.actions import (
+    Action,
+    Actions,
+    MoveTo,
+    RecordRootCause,
+    RemoveFinalizer,
+    SetCondition,
+)
 from controller.phases.phase import Phase, Reason
 from controller.phases.root_cause import Decision
 from shared.api.appwrapper import AppWrapper
@@ -50,7 +59,11 @@ class Meter:
         for action in actions:
             match action:
                 case MoveTo():
+                    self._leave(appwrapper, now)
                     self._count(observation, action, now)
+                    self._memory.known(appwrapper.uid).entered = action.phase, now
+                case RemoveFinalizer() if known_phase(appwrapper) is Phase.TERMINATING:
+                    self._leave(appwrapper, now)
                 case RecordRootCause(root_cause, decision) if decision is not Decision.NONE:
                     self._metrics.found_root_cause(root_cause)
                 case _:
@@ -92,6 +105,17 @@ class Meter:
             self._memory.known(appwrapper.uid).measured = None
         if move.phase in _ENDED:
             self._memory.known(appwrapper.uid).evacuated_since = None
+
+    def _leave(self, appwrapper: AppWrapper, now: float) -> None:
+        """Measure the phase that ends. After a restart the stored status shows when it began."""
+        phase = known_phase(appwrapper)
+        if phase is None or phase is Phase.EMPTY:
+            return
+        entered, began = self._memory.known(appwrapper.uid).entered, phase_began(appwrapper)
+        if entered is not None and entered[0] is phase:
+            self._metrics.left(phase, now - entered[1])
+        elif began is not None:
+            self._metrics.left(phase, max(0.0, (self._clock.now() - began).total_seconds()))
 
     def _begin_evacuation(self, observation: Observation, now: float) -> None:
         """Count an evacuation, and remember when the node's label was seen.

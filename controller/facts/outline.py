@@ -14,6 +14,7 @@ import orjson
 
 from controller.facts.components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.own_status import Outline, standing_of
+from controller.facts.phase_times import phase_began
 from controller.facts.placement import topology_outline
 from controller.facts.suspects import blames_of
 from controller.phases.phase import Phase
@@ -46,6 +47,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
     except Exception:  # noqa: BLE001  one unforeseen template must not stop the informer
         outline = raw  # the AppWrapper's pass reports the error
     appwrapper = AppWrapper(raw)
+    began = phase_began(appwrapper)
     return Outline(
         uid=appwrapper.uid,
         phase=str(appwrapper.status.get("phase") or ""),
@@ -54,6 +56,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         blames=blames_of(appwrapper),
         standing=standing_of(appwrapper),
         waits_in=_waits_in(appwrapper),
+        phase_since=None if began is None else began.timestamp(),
     )
 
 

@@ -91,6 +91,7 @@ class Outline:
 
     Other readers use the fields beside the text. `blames`: nodes that it suspects. `standing`: its
     times for metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
+    `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
     """
 
     uid: str
@@ -100,6 +101,7 @@ class Outline:
     blames: tuple[Blame, ...] = ()
     standing: Standing = Standing()
     waits_in: tuple[str, str] | None = None
+    phase_since: float | None = None
 
     def read(self) -> AppWrapper:
         """Decode the text. The components' templates have only their Kinds and names."""

@@ -1,9 +1,11 @@
 from dataclasses import dataclass
+from typing import Any
 
 from prometheus_client import generate_latest
 
-from controller.facts.own_status import Standing
+from controller.facts.own_status import Outline, Standing
 from controller.metrics import ControllerMetrics
+from controller.phases.phase import Phase
 from shared.api.objects import PODS, Resource
 
 
@@ -24,15 +26,22 @@ def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
     assert len(counted) == 9
 
 
+def known(name: str, phase: str = "Running", **fields: Any) -> tuple[tuple[str, str], Outline]:
+    """One AppWrapper of namespace a, or of the one before a slash."""
+    namespace, _, short = name.rpartition("/")
+    outline = Outline(uid=name, phase=phase, is_ours=True, text=b"{}", **fields)
+    return (namespace or "a", short), outline
+
+
 def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
     metrics = ControllerMetrics()
-    known = [
-        ("a", Standing(waits_since=900.0)),
-        ("a", Standing(waits_since=400.0)),
-        ("a", Standing(unused_since=950.0, deletion_blocked=True)),
-        ("b", Standing(waits_since=1_007.0)),  # by a clock that is ahead
+    outlines = [
+        known("w1", standing=Standing(waits_since=900.0)),
+        known("w2", standing=Standing(waits_since=400.0)),
+        known("w3", standing=Standing(unused_since=950.0, deletion_blocked=True)),
+        known("b/w4", standing=Standing(waits_since=1_007.0)),  # by a clock that is ahead
     ]
-    metrics.show_standings(lambda: known, lambda: 1_000.0)
+    metrics.show_standings(lambda: outlines, lambda: 1_000.0)
     found = [line for line in shown(metrics) if "{namespace=" in line]
     assert found == [
         'appwrapper_longest_wait_seconds{namespace="a"} 600.0',
@@ -42,8 +51,27 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
         'appwrapper_deletions_blocked{namespace="a"} 1.0',
         'appwrapper_deletions_blocked{namespace="b"} 0.0',
     ]
-    known.clear()
+    outlines.clear()
     assert not [line for line in shown(metrics) if "{namespace=" in line]
+
+
+def test_a_scrape_shows_the_oldest_appwrapper_of_each_phase() -> None:
+    metrics = ControllerMetrics()
+    outlines = [
+        known("new", "", phase_since=999.0),
+        known("r1", phase_since=700.0),
+        known("r2", phase_since=100.0),
+        known("r3", phase_since=None),
+        known("p1", "Resetting", phase_since=1_002.0),  # by a clock that is ahead
+        known("other", "Paused"),  # another operator's phase
+    ]
+    metrics.show_standings(lambda: outlines, lambda: 1_000.0)
+    phases = [line for line in shown(metrics) if line.startswith("appwrapper_oldest_in_phase")]
+    assert len(phases) == len(Phase)
+    assert [line for line in phases if not line.endswith(" 0.0")] == [
+        'appwrapper_oldest_in_phase_seconds{phase=""} 1.0',
+        'appwrapper_oldest_in_phase_seconds{phase="Running"} 900.0',
+    ]
 
 
 @dataclass
@@ -58,14 +86,14 @@ def test_a_scrape_shows_the_oldest_answer_about_each_resource() -> None:
     metrics = ControllerMetrics()
     jobs = (Resource("batch", version, "jobs", "Job") for version in ("v1", "v2"))
     volcano = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
-    known = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
-    metrics.show_watches(lambda: known, lambda: 1_000.0)
+    watches = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
+    metrics.show_watches(lambda: watches, lambda: 1_000.0)
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == [
         'appwrapper_watch_age_seconds{resource="pods"} 10.0',
         'appwrapper_watch_age_seconds{resource="jobs.batch.volcano.sh"} 1.0',
         'appwrapper_watch_age_seconds{resource="jobs.batch"} 120.0',
     ]
-    del known[1:]
+    del watches[1:]
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == ['appwrapper_watch_age_seconds{resource="pods"} 10.0']

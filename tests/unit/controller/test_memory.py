@@ -48,6 +48,7 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.annotation_warnings = frozenset({"metadata.annotations: no"})
     remembered.measured = Measured(1.0)
     remembered.evacuated_since = 1.0
+    remembered.entered = Phase.RUNNING, 1.0
     remembered.owners["rs1"] = ""
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],

@@ -12,7 +12,7 @@ from controller.facts.observe import Observation
 from controller.facts.outline import outlined
 from controller.memory import Memory
 from controller.metrics import ControllerMetrics
-from controller.phases.actions import MoveTo, SetCondition
+from controller.phases.actions import MoveTo, RemoveFinalizer, SetCondition
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import Evacuation, FaultTolerance, PodCounts, Snapshot
 from shared.api.appwrapper import AppWrapper
@@ -49,11 +49,12 @@ class MeterBench:
         self.memory = Memory()
         self.meter = Meter(self.metrics, self.clock, self.memory, lambda key: age)
         self.conditions: list[Any] = []
+        self.phase = ""
 
     def decide(self, *actions: Any, running: int = 0, evacuation: Evacuation | None = None) -> None:
         metadata = {"namespace": "team1", "name": "train", "uid": "u1"}
         spec = {"components": [FOUR_GPUS]}
-        status = {"conditions": self.conditions}
+        status = {"phase": self.phase, "conditions": self.conditions}
         raw = outlined({"metadata": metadata, "spec": spec, "status": status}, [GPU])
         pods = PodCounts(running=running)
         snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, evacuation=evacuation)
@@ -70,6 +71,17 @@ class MeterBench:
             self.value(f"{histogram}_count"),
             self.value(f"{histogram}_sum"),
         )
+
+    def phases(self, *phases: str) -> list[tuple[float | None, float | None]]:
+        """How many left each phase, and how long they were in it together."""
+        histogram = "appwrapper_phase_seconds"
+        return [
+            (
+                self.value(f"{histogram}_count", phase=each),
+                self.value(f"{histogram}_sum", phase=each),
+            )
+            for each in phases
+        ]
 
     def lost(self) -> float | None:
         return self.value(
@@ -97,6 +109,73 @@ def test_phases_resets_and_failures_are_counted_by_reason() -> None:
         bench.value("appwrapper_failures_total", namespace="team1", reason=each)
         for each in failures
     ] == [1, 0]
+
+
+def test_a_phase_is_measured_when_it_is_left() -> None:
+    bench = MeterBench()
+    bench.phase = "Suspended"
+    bench.decide(RESUME)
+    bench.phase = "Resuming"
+    bench.clock.pass_by(0.5)
+    bench.decide(MoveTo(Phase.RUNNING, Reason.DEPLOYED))
+    bench.phase = "Running"
+    bench.clock.pass_by(600)
+    bench.decide(UNHEALTHY)
+    bench.clock.pass_by(60)
+    assert bench.phases("Running") == [(0, 0)]
+    bench.decide(RESET)
+    assert bench.phases("Resuming", "Running", "Resetting") == [(1, 0.5), (1, 660), (0, 0)]
+
+
+def test_after_a_restart_a_phase_is_measured_from_its_stored_beginning() -> None:
+    bench = MeterBench()
+    bench.phase = "Suspended"
+    since = format_time(START - timedelta(seconds=30))
+    waits = {"type": "QuotaReserved", "status": "False", "lastTransitionTime": since}
+    bench.conditions = [waits]
+    bench.decide(RESUME)
+    assert bench.phases("Suspended") == [(1, 30)]
+    ahead = format_time(START + timedelta(seconds=30))
+    bench.conditions = [waits | {"lastTransitionTime": ahead}]
+    bench.decide(RESUME)
+    assert bench.phases("Suspended") == [(2, 30)]
+
+
+def test_a_phase_that_another_process_began_is_measured_from_its_stored_beginning() -> None:
+    bench = MeterBench()
+    bench.decide(RESUME)
+    bench.clock.pass_by(900)
+    bench.phase = "Failed"
+    since = format_time(bench.clock.now() - timedelta(seconds=30))
+    bench.conditions = [{"type": "Unhealthy", "status": "True", "lastTransitionTime": since}]
+    bench.decide(MoveTo(Phase.TERMINATING, Reason.TERMINATING))
+    assert bench.phases("Failed") == [(1, 30)]
+
+
+@pytest.mark.parametrize("phase", ["", "Paused", "Running"])
+def test_a_phase_without_a_known_beginning_is_not_measured(phase: str) -> None:
+    bench = MeterBench()
+    bench.phase = phase
+    bench.decide(RESUME)
+    assert {count for count, _ in bench.phases(*list(Phase)[1:])} == {0}
+
+
+def test_the_last_phase_ends_with_the_finalizer() -> None:
+    bench = MeterBench()
+    bench.phase = "Running"
+    bench.decide(RESUME)  # so that something is remembered of it
+    bench.decide(MoveTo(Phase.TERMINATING, Reason.TERMINATING))
+    bench.clock.pass_by(40)
+    bench.phase = "Terminating"
+    bench.decide(RemoveFinalizer())
+    assert bench.phases("Terminating") == [(1, 40)]
+
+
+def test_one_that_vanishes_at_once_was_never_terminating() -> None:
+    bench = MeterBench()
+    bench.phase = "Suspended"
+    bench.decide(MoveTo(Phase.TERMINATING, Reason.TERMINATING), RemoveFinalizer())
+    assert bench.phases("Terminating") == [(0, 0)]
 
 
 def test_the_first_pod_is_timed_from_the_beginning_of_each_attempt() -> None:
