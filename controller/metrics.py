@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from controller.gauges import (
     Outlines,
@@ -137,14 +137,13 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class ControllerMetrics:
-    """The metrics of the process; the endpoint serves `registry`.
+    """The metrics of what the controller decides; the endpoint serves `registry`.
 
     `resources`: the resources with node health, whose loss is counted.
     """
 
     def __init__(self, resources: Iterable[str] = ()) -> None:
         self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
         watched = tuple(resources)
         self.by_namespace = NamespaceMetrics(self.registry, watched)
         self._passes = Counter(
@@ -252,14 +251,6 @@ class ControllerMetrics:
     def show_phases(self, count: Callable[[], Mapping[str, int]]) -> None:
         """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
         self.registry.register(PhaseGauge(count))
-
-    def show_ready(self, ready: Callable[[], bool]) -> None:
-        """Register a gauge of the readiness, computed at each scrape."""
-        Gauge(
-            "appwrapper_controller_ready",
-            "1 while the controller has listed all AppWrappers and pods, as /readyz reports.",
-            registry=self.registry,
-        ).set_function(lambda: float(ready()))
 
     def show_standings(self, outlines: Outlines, now: Callable[[], float]) -> None:
         """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""

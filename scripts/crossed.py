@@ -18,7 +18,7 @@ import httpx
 import orjson
 
 from cli.shipped.data import pod_schema
-from controller.main import Controller
+from controller.controller import Controller
 from controller.runtime.workqueue import Taken, Wake
 from shared.api.objects import Resource
 from shared.config.configuration import Configuration

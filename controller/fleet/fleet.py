@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,8 +24,7 @@ from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.gauges import Watched
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import NODES
-from shared.config.configuration import Configuration
+from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.injection.avoided_hosts import LABEL_HOSTNAME, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
@@ -81,11 +80,23 @@ RECORD_PATIENCE: Final = 5.0
 LOOK_AT_TIME: Final = 5.0
 
 
+def node_projection(section: AppWrapperConfig) -> NodeProjection:
+    """Return what the nodes' cache keeps of each node."""
+    taints = section.autopilot.resource_taints
+    # With a slack queue, all labels and resources: ResourceFlavors may name any of them.
+    slack = section.slack_queue.name
+    keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
+    # Requiring other nodes for pods also needs all labels: a pod's affinity may name any.
+    every_label = slack or section.suspect_nodes == "Required"
+    return NodeProjection(None if every_label else keys, None if slack else taints)
+
+
 class Fleet:
     """Owns the node index, the breakers, the reset gate, the suspects and the slack queue.
 
-    `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue. If
-    `autopilot.monitorNodes` is off, `nodes` stays empty and no AppWrapper is evacuated.
+    `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue.
+    `read_nodes` fills `informer`. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
+    AppWrapper is evacuated.
     """
 
     def __init__(
@@ -95,7 +106,9 @@ class Fleet:
         config: Configuration,
         recorder: EventRecorder,
         registry: CollectorRegistry,
+        informer: Informer[Node],
         *,
+        read_nodes: Callable[[], Awaitable[None]],
         pods_on: Callable[[str], Iterable[Pod]],
         pods_of: Callable[[Key], Iterable[Pod]],
         wake: Callable[[Key], None],
@@ -126,16 +139,9 @@ class Fleet:
         )
         self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
         self.reset_gate.paused = section.pause_resets
-        # With a slack queue, all labels and resources: ResourceFlavors may name any of them.
-        slack = section.slack_queue.name
-        keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
-        # Requiring other nodes for pods also needs all labels: a pod's affinity may name any.
-        every_label = slack or section.suspect_nodes == "Required"
-        projection = NodeProjection(None if every_label else keys, None if slack else taints)
-        self._informer: Informer[Node] = Informer(
-            client, NODES, transform=projection.project, sources=sources
-        )
-        self._informer.add_handler(self._node_changed)
+        self._informer = informer
+        self._read_nodes = read_nodes
+        informer.add_handler(self._node_changed)
         self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
         self.suspects.show(registry)
         show_permits(registry, self.reset_gate)
@@ -143,7 +149,7 @@ class Fleet:
         self.slack: SlackKeeper | None = None
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
-            if slack:
+            if section.slack_queue.name:
                 self.slack = SlackKeeper(
                     client, sources, self.nodes, section.slack_queue, recorder, self._nodes_certain
                 )
@@ -160,7 +166,7 @@ class Fleet:
                 Runnable(
                     "nodes",
                     "before AppWrappers, so that the first decisions know what is tagged",
-                    self._informer.run,
+                    self._read_nodes,
                     ready=self._nodes_known,
                 ),
                 Runnable(

@@ -7,9 +7,10 @@ and never delay a request.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -101,9 +102,17 @@ class Connection:
         self._streams = self._session(0)
 
     async def send(
-        self, request: Request, identity: Identity, *, largest: int | None = None
+        self,
+        request: Request,
+        identity: Identity,
+        *,
+        largest: int | None = None,
+        permit: Callable[[], None] | None = None,
     ) -> Answer:
         """Return the whole answer, also if its status is an error.
+
+        `permit` is called when a connection is open, directly before the request is written to it:
+        to open one may take seconds. Its error ends the request.
 
         Raise Unreachable without an answer, and TooLarge if the answer has more than `largest`
         bytes.
@@ -113,7 +122,7 @@ class Connection:
         )
         with _as_unreachable(_name(request)):
             async with self._requests.request(
-                **self._arguments(request, identity), timeout=limit
+                **self._arguments(request, identity), timeout=limit, trace_request_ctx=permit
             ) as response:
                 body = await _body(response, largest)
                 return Answer(response.status, response.headers, body)
@@ -152,6 +161,7 @@ class Connection:
             read_bufsize=READ_BUFFER,
             max_line_size=HEADER_LIMIT,
             max_field_size=HEADER_LIMIT,
+            trace_configs=[_asking_for_permits()],
         )
         # aiohttp would silently repeat a PUT or DELETE when a connection breaks, and it has no
         # public switch for that. Only `requests.retry_delay` decides about retries.
@@ -173,6 +183,19 @@ class Connection:
             # aiohttp pools connections per TLS context: a new context opens new connections.
             "ssl": identity.tls if identity.tls is not None else True,
         }
+
+
+def _asking_for_permits() -> aiohttp.TraceConfig:
+    """Return hooks that call each request's `permit` once its connection is open."""
+
+    async def connected(_session: object, context: SimpleNamespace, _params: object) -> None:
+        if context.trace_request_ctx is not None:
+            context.trace_request_ctx()
+
+    hooks = aiohttp.TraceConfig()
+    hooks.on_connection_create_end.append(connected)
+    hooks.on_connection_reuseconn.append(connected)
+    return hooks
 
 
 class _as_unreachable:  # noqa: N801 - reads as the phrase it is in a with statement

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
@@ -34,6 +35,7 @@ class HttpKubeClient(KubeClient):
 
     The part of `user_agent` before its first slash is the field manager of writes. `namespace` is
     the kubeconfig context's or the pod's own. `on_warning` receives the server's Warning headers.
+    `permit` is called directly before each request is sent; if it raises, nothing is sent.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class HttpKubeClient(KubeClient):
         timeouts: Timeouts | None = None,
         pool_size: int = 64,
         on_warning: Callable[[str], None] | None = None,
+        permit: Callable[[Request], None] | None = None,
     ) -> None:
         self._on_warning = on_warning
+        self._permit = permit
         self._timeouts = timeouts or Timeouts()
         self._clock = clock
         self.namespace = credentials.namespace
@@ -155,11 +159,12 @@ class HttpKubeClient(KubeClient):
             await self._clock.sleep(delay)
 
     async def _answer_once(self, request: Request, largest: int | None) -> Answer:
+        permit = None if self._permit is None else partial(self._permit, request)
         identity = await self._identity.current()
-        answer = await self._connection.send(request, identity, largest=largest)
+        answer = await self._connection.send(request, identity, largest=largest, permit=permit)
         if answer.status == 401:
             renewed = await self._renewed_or_raise(identity, answer)
-            answer = await self._connection.send(request, renewed, largest=largest)
+            answer = await self._connection.send(request, renewed, largest=largest, permit=permit)
         # `server_ahead` decodes the header when it is called.
         self._said_at = (answer.headers.get("Date"), self._clock.now())
         if self._on_warning is not None:
@@ -228,6 +233,7 @@ async def connect(
     impersonation: Impersonation | None = None,
     on_warning: Callable[[str], None] | None = None,
     timeouts: Timeouts | None = None,
+    permit: Callable[[Request], None] | None = None,
 ) -> HttpKubeClient:
     """Return a client with the identity that `load_credentials` finds. The caller closes it.
 
@@ -242,4 +248,5 @@ async def connect(
         user_agent=user_agent,
         on_warning=on_warning,
         timeouts=timeouts,
+        permit=permit,
     )

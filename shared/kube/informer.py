@@ -94,8 +94,20 @@ class Informer(Generic[T]):
         self._progressed = sources.clock.monotonic()
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """Add a handler before `run`: a later one misses the objects already in the cache."""
+        """Add a handler before `run` or `follow`: a later one misses the objects in the cache."""
         self._handlers.append(handler)
+
+    async def follow(self) -> None:
+        """Report all cached objects to the handlers, in one step, and every change until cancelled.
+
+        For a user that begins while `run` keeps the cache in another task, after `wait_synced`.
+        """
+        self._tell([Change(key, None, value) for key, value in self._cache])
+        await asyncio.Event().wait()
+
+    def drop_handlers(self) -> None:
+        """Forget all handlers: their user has ended."""
+        self._handlers.clear()
 
     @property
     def synced(self) -> bool:

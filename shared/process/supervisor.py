@@ -50,17 +50,27 @@ class Supervisor:
     async def run(self, stop: asyncio.Event) -> None:
         """Return after `stop` is set and all parts have ended.
 
-        Raise the first failing part's error, or PartEnded, after all other parts have ended.
+        Raise the first failing part's error, or PartEnded, after all other parts have ended. If it
+        is cancelled, it cancels all parts at once: none finishes its work.
         """
         stopping = asyncio.create_task(stop.wait(), name="stop requested")
+        drains = True
         try:
             for part in self._parts:
                 if not await self._start(part, stopping):
                     break
             await self._first_of(stopping)
+        except asyncio.CancelledError:
+            drains = False
+            raise
         finally:
             stopping.cancel()
-            await self._end_all()
+            try:
+                if drains:
+                    await self._drain()
+            finally:
+                for name, task in reversed(list(self._running.items())):
+                    await _end(name, task)
 
     def also_run(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Start one more part while running: an informer of a Kind that came into use."""
@@ -102,18 +112,17 @@ class Supervisor:
                     await task  # raises the task's error
                     raise PartEnded(f"{name} ended by itself")
 
-    async def _end_all(self) -> None:
+    async def _drain(self) -> None:
         deadline = self._clock.monotonic() + self._grace
         for part in reversed(self._parts):
             if part.drain is None or part.name not in self._running:
                 continue
-            task = self._running.pop(part.name)
+            task = self._running[part.name]
             if not task.done():
                 part.drain()
                 await self._ended_by(task, deadline)
             await _end(part.name, task)
-        for name, task in reversed(list(self._running.items())):
-            await _end(name, task)
+            del self._running[part.name]
 
     async def _ended_by(self, task: asyncio.Task[None], deadline: float) -> None:
         timer = asyncio.create_task(self._clock.sleep(deadline - self._clock.monotonic()))
@@ -141,9 +150,11 @@ def stop_on_signals(stop: asyncio.Event) -> None:
 
 
 async def _end(name: str, task: asyncio.Task[None]) -> None:
+    """Cancel a part and wait for its end, also if another cancellation arrives meanwhile."""
     task.cancel()
-    with suppress(asyncio.CancelledError):
-        await asyncio.wait([task])
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
     if not task.cancelled() and task.exception() is not None:
         logger.error("%s failed", name, exc_info=task.exception())
 

@@ -105,7 +105,7 @@ class Processes:
             self.start(name, ahead)
 
     def _kill(self, life: str) -> None:
-        self._lives.pop(life).client.alive = False
+        self._lives.pop(life).client.die()
         self._cluster.loop.wake(life)
         self._reap(life, _REAP_TRIES)
 

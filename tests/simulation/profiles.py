@@ -27,7 +27,8 @@ class Profile:
 
     `kinds`: the weights of the Kinds of components. `pods_fail`: pods may end in other ways than
     their templates prescribe. `pods_vanish`: how probable it is that an ended pod is removed.
-    `kueue`: the configurations of Kueue, each with its weight.
+    `skews` and `leased`: as in `Scenario`. `kueue`: the configurations of Kueue, each with its
+    weight.
     """
 
     lives: int = 4
@@ -38,6 +39,7 @@ class Profile:
     pods_fail: bool = False
     pods_vanish: float = 0.0
     skews: tuple[float, ...] = (0.0,)
+    leased: bool = False
     kueue: Sequence[tuple[Settings, float]] = ((Settings(), 0.4), (WITH_JOBS, 0.4), (OLDEST, 0.2))
 
 
@@ -89,6 +91,12 @@ _FREEZES: Final[Odds] = {
     "write": odds("write", 0.04, **{"429": 0, "500": 0, "409": 0, "freeze_20": 6, "freeze_90": 6}),
     "read": odds("read", 0.02, freeze_20=6),
 }
+_LEASED: Final[Odds] = {
+    **_LATENCY,
+    "write": odds("write", 0.04, **{"429": 0.3, "500": 0.3, "409": 0.3, "freeze_20": 3}),
+    "read": odds("read", 0.02, freeze_20=3),
+    "watch": odds("watch", 0.1),
+}
 _OPERATED: Final = {
     "Job": 1.0,
     "PyTorchJob": 3.0,
@@ -115,6 +123,14 @@ PROFILES: Final[dict[str, Profile]] = {
         acts=4, what=_USERS, odds=_LATENCY, pods_fail=True, kueue=((IMPATIENT, 1.0),)
     ),
     "freeze": Profile(acts=6, what={**_USERS, "freeze": 3.0}, odds=_FREEZES, pods_fail=True),
+    "leases": Profile(
+        acts=8,
+        what={**_USERS, "crash": 2.0, "freeze": 3.0, "outage": 2.0},
+        odds=_LEASED,
+        pods_fail=True,
+        skews=(0.0, 45.0),
+        leased=True,
+    ),
 }
 
 
@@ -157,6 +173,7 @@ class _Drawing:
             pods_fail=profile.pods_fail,
             pods_vanish=profile.pods_vanish,
             skews=profile.skews,
+            leased=profile.leased,
             kueue=self._pick("Kueue", *zip(*profile.kueue, strict=True)),
         )
 

@@ -38,7 +38,8 @@ class Scenario:
 
     `odds`: the weights of faults in a random run, by family. No fault is injected after the second
     `faults_until`. `pods_fail` and `pods_vanish`: as in `Profile`. `skews`: one controller for
-    each, with a clock that is so many seconds ahead. `kueue`: how Kueue is configured.
+    each, with a clock that is so many seconds ahead. `leased`: they compete for the lease. `kueue`:
+    how Kueue is configured.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Scenario:
     pods_fail: bool = False
     pods_vanish: float = 0.0
     skews: tuple[float, ...] = (0.0,)
+    leased: bool = False
     kueue: Settings = field(default_factory=Settings)
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from controller.main import Controller
+from controller.controller import Controller
 from shared.api.objects import APPWRAPPERS, NAMESPACES
 from shared.config.configuration import Configuration
 from shared.process.sources import Sources

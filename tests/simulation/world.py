@@ -8,10 +8,13 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
-from controller.main import Controller
+from controller.controller import Controller
+from controller.replica import Replica
+from controller.runtime.leadership import Leadership
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
-from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.api.objects import APPWRAPPERS, LEASES, NAMESPACES, JsonObject
 from shared.config.configuration import Configuration
+from shared.kube.requests import Request
 from shared.process.sources import Sources
 from shared.waits.workload import EVICTED
 from tests.simulation import programs
@@ -57,12 +60,14 @@ class World:
         self._configuration = Configuration.model_validate(
             {"controllerManager": _NO_LISTENERS, "appwrapper": dict(settings)}
         )
+        self._home = self._configuration.cert_management.namespace
         self.made: list[Callable[[Controller], None]] = []  # called with each new controller
         self.cluster = cluster = Cluster(choices, keep_trace=keep_trace)
         self.faults = Faults(cluster, until=scenario.faults_until, odds=scenario.odds)
         self.invariants = Invariants(cluster, self.faults, self._may_be_late)
         self.processes = Processes(cluster, self.faults, self._control)
         self.controllers: dict[str, Controller] = {}
+        self.replicas: dict[str, Replica] = {}
         self.over_at = 0  # the revision at the run's end, before the final deletions
         self.programs = programs.start(cluster, scenario)
         self.programs.kueue.on_release(self._released)
@@ -114,11 +119,41 @@ class World:
         """Run one of the product's controllers."""
         seed = self.cluster.choices.pick(f"jitter of {client.name}", range(1000))
         sources = Sources(clock, random.Random(seed), _run_at_once, client.name)
+
+        def begun(controller: Controller) -> None:
+            self.controllers[client.name] = controller
+            for each in self.made:
+                each(controller)
+
+        if self.scenario.leased:
+            await self._lead(client, sources, begun)
+            return
         controller = Controller(client, self._configuration, sources=sources)
-        self.controllers[client.name] = controller
-        for each in self.made:
-            each(controller)
+        begun(controller)
         await controller.run(asyncio.Event())
+
+    async def _lead(
+        self, client: SimulatedClient, sources: Sources, begun: Callable[[Controller], None]
+    ) -> None:
+        """Run a replica, which competes for the lease."""
+        leadership = Leadership(client.another(), self._home, sources)
+
+        def permit(request: Request) -> None:
+            leadership.permit(request)
+            if request.method != "GET":
+                self._check_holder(leadership.identity)
+
+        client.permit = permit
+        self.replicas[client.name] = replica = Replica(
+            client, self._configuration, sources=sources, leadership=leadership, begun=begun
+        )
+        await replica.run(asyncio.Event())
+
+    def _check_holder(self, sender: str) -> None:
+        """Check that no other process holds the lease at the moment of a write."""
+        [lease] = self.cluster.store.items(LEASES)
+        if (holder := lease["spec"]["holderIdentity"]) not in (sender, ""):
+            self.invariants.violate("lease", f"{sender} writes while {holder} leads")
 
     def _may_be_late(self) -> bool:
         """True if a process of this run may act on what it knew before another one acted."""
@@ -131,6 +166,8 @@ class World:
 
     def _arrange(self) -> None:
         loop, store = self.cluster.loop, self.cluster.store
+        if self.scenario.leased:
+            store.create(NAMESPACES, None, {"metadata": {"name": self._home}})
         for at, body in self.scenario.appwrappers:
             loop.outside(at, store.create, APPWRAPPERS, NAMESPACE, body)
         for act in self.scenario.acts:
@@ -192,6 +229,8 @@ class World:
         await self._wait(lambda: not self._asleep(), self.cluster.loop.now + _LONGEST)
         await asyncio.sleep(_STEP)
         for name in self.processes.running:
+            if name in self.replicas and self.replicas[name]._controller is None:
+                continue  # a standby
             for uid in self.controllers[name]._memory._known:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
 

@@ -5,6 +5,7 @@ A request that was sent arrives, even if its sender dies meanwhile. A dead proce
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeVar
 
@@ -32,19 +33,50 @@ _OVERTAKEN_ANSWER_TAKES: Final = 0.02
 _EVENT_TAKES: Final = 0.002  # an answer usually overtakes the event of its write
 
 
+@dataclass(slots=True)
+class _Process:
+    """What all connections of one process share."""
+
+    alive: bool = True
+    sent: int = 0
+
+
 class SimulatedClient(KubeClient):
-    """The connection of one process, `name`, whose clock is `ahead` of the server's."""
+    """The connection of one process, `name`, whose clock is `ahead` of the server's.
+
+    `permit` is called directly before each request is sent; if it raises, nothing is sent.
+    """
 
     def __init__(
         self, cluster: Cluster, faults: Faults, name: str, ahead: timedelta = timedelta()
     ) -> None:
         self.name = name
-        self.alive = True
-        self.sent = 0
+        self.permit: Callable[[Request], None] | None = None
+        self._process = _Process()
         self._cluster = cluster
         self._loop = cluster.loop
         self._faults = faults
         self._ahead = ahead
+
+    @property
+    def alive(self) -> bool:
+        """True until the process dies."""
+        return self._process.alive
+
+    @property
+    def sent(self) -> int:
+        """Return how many requests the process has sent."""
+        return self._process.sent
+
+    def die(self) -> None:
+        """Send nothing any more."""
+        self._process.alive = False
+
+    def another(self) -> "SimulatedClient":
+        """Return another connection of the same process."""
+        made = SimulatedClient(self._cluster, self._faults, self.name, self._ahead)
+        made._process = self._process
+        return made
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         """Send one request, and retry by the product's own rule."""
@@ -144,17 +176,20 @@ class SimulatedClient(KubeClient):
         while True:
             tries += 1
             try:
-                return await self._exchange_once(act, place, write=request.method != "GET")
+                return await self._exchange_once(request, act, place)
             except KubeError as error:
                 delay = retry_delay(request, error, tries) if retry else None
                 if delay is None:
                     raise
             await asyncio.sleep(delay)
 
-    async def _exchange_once(self, act: Callable[[], T], place: str, *, write: bool) -> T:
+    async def _exchange_once(self, request: Request, act: Callable[[], T], place: str) -> T:
         if not self.alive:
             await self._loop.create_future()
-        self.sent += 1
+        if self.permit is not None:
+            self.permit(request)
+        self._process.sent += 1
+        write = request.method != "GET"
         reply: asyncio.Future[T] = self._loop.create_future()
         self._loop.outside(self._faults.latency(), self._arrive, act, place, write, reply)
         return await reply

@@ -1,6 +1,6 @@
 """The resync finds a change that no watch reported, and counts it as a repair."""
 
-from controller.main import Controller
+from controller.controller import Controller
 from tests.simulation.lives.lived import live
 from tests.simulation.workloads import job
 from tests.simulation.world import World

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.main import Controller
+from controller.controller import Controller
 from localcluster.cluster import LocalCluster
 from shared.api.objects import APPWRAPPERS, EVENTS, Resource
 from shared.config.configuration import Configuration

@@ -10,10 +10,12 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controller.facts.pods import Pod
-from controller.fleet.fleet import Fleet
+from controller.fleet.fleet import Fleet, node_projection
 from controller.fleet.reset_gate import Key
 from controller.phases.snapshot import HoldReason
+from shared.api.objects import NODES
 from shared.config.configuration import Configuration
+from shared.kube.informer import Informer
 from shared.process.clock import Clock
 from shared.process.supervisor import Supervisor
 from tests.support.builders.autopilot import GPU
@@ -49,9 +51,9 @@ class FleetBench:
     def __init__(self, config: Configuration, clock: Clock, record: Any) -> None:
         self.nodes_feed = WatchFeed()
         self.record_feed = WatchFeed()
-        nodes = [raw_node("n1"), raw_node("n2"), raw_node("n3", "EVICT")]
+        raws = [raw_node("n1"), raw_node("n2"), raw_node("n3", "EVICT")]
         lists: dict[str, Any] = {
-            "nodes": listed(7, *nodes),
+            "nodes": listed(7, *raws),
             "configmaps": record,
             "clusterqueues": listed(5, gpu_queue(SLACK, 24)),
             "resourceflavors": listed(5, raw_flavor()),
@@ -62,12 +64,17 @@ class FleetBench:
         self.woken: list[str] = []
         self.registry = CollectorRegistry()
         client: Any = self.client
+        sources = fake_sources(clock)
+        project = node_projection(config.appwrapper).project
+        nodes = Informer(client, NODES, transform=project, sources=sources)
         self.fleet = Fleet(
             client,
-            fake_sources(clock),
+            sources,
             config,
             NOTHING_TOLD,
             self.registry,
+            nodes,
+            read_nodes=nodes.run,
             pods_on=lambda node: [each for each in PODS if each.node == node],
             pods_of=lambda key: [each for each in PODS if each.appwrapper == key[1]],
             wake=self._wake,

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from controller.main import Controller, main
+from controller.controller import Controller
+from controller.main import main
+from controller.replica import Replica
 from shared.config.configuration import Configuration
 from shared.kube.client import Forbidden
 from shared.kube.http_client import HttpKubeClient, connect
@@ -140,8 +142,8 @@ async def test_readiness_reports_missing_and_refused_watches(
     listeners = {"health": {"bindAddress": "127.0.0.1:0"}, "metrics": {"bindAddress": "0"}}
     config = Configuration.model_validate({"controllerManager": listeners})
     stop = asyncio.Event()
-    controller = Controller(client, config, sources=Sources.of_the_machine())
-    running = asyncio.create_task(controller.run(stop))
+    replica = Replica(client, config, sources=Sources.of_the_machine())
+    running = asyncio.create_task(replica.run(stop))
     said: dict[str, str] = {}
     while not said.keys() >= {"listening", "pods:"}:
         await asyncio.sleep(0)
@@ -197,9 +199,9 @@ def test_a_signal_while_the_credentials_are_looked_for_is_not_forgotten(
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    async def connect_slowly(user_agent: str) -> HttpKubeClient:
+    async def connect_slowly(**options: Any) -> HttpKubeClient:
         os.kill(os.getpid(), number)
-        return await connect(user_agent=user_agent)
+        return await connect(**options)
 
     monkeypatch.setattr("controller.main.connect", connect_slowly)
     before = signal.getsignal(number)

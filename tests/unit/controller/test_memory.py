@@ -6,11 +6,11 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+from controller.controller import Controller
 from controller.deletion_memory import Explanation
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
 from controller.facts.outline import project_appwrapper
-from controller.main import Controller
 from controller.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause

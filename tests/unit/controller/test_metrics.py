@@ -74,12 +74,3 @@ def test_no_metric_has_a_creation_time() -> None:
     """They would make a scrape twice as long."""
     metrics = ControllerMetrics()
     assert [line for line in shown(metrics) if "_created" in line] == []
-
-
-def test_readiness_is_asked_for_at_each_scrape() -> None:
-    metrics = ControllerMetrics()
-    ready = [False]
-    metrics.show_ready(lambda: ready[0])
-    assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 0
-    ready[0] = True
-    assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 1

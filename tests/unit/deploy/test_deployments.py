@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from controller import main as controller_main
+from controller import replica
 from shared.api.objects import JsonObject
 from shared.config.configuration import Configuration
 from shared.config.loading import load_config
@@ -130,7 +130,7 @@ def test_it_has_the_time_to_end_that_it_takes(config: Configuration) -> None:
     drains = config.controller_manager.webhook.drain_period.total_seconds()
     # As docs/admins/processes.md asks for, and the code needs less.
     assert pod("webhook")["terminationGracePeriodSeconds"] >= drains + 15 > drains + LONGEST_END
-    assert pod("controller")["terminationGracePeriodSeconds"] >= 2 * controller_main.GRACE
+    assert pod("controller")["terminationGracePeriodSeconds"] >= 2 * replica.GRACE
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

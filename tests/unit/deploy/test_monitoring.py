@@ -13,16 +13,13 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from controller.main import Controller
 from scripts.monitoring.alerts import ALERTS, Alert, Severity
 from scripts.monitoring.files import FOLDER, PROGRAMS, dashboard, rule
 from shared.config.configuration import CertManagement, Configuration
 from shared.kube.connection import Timeouts
 from shared.kube.http_client import WATCH_JITTER
 from shared.kube.informer import LONGEST_DELAY, WATCH_SECONDS
-from shared.process.sources import Sources
-from tests.support.builders.slack import SLACK, row
-from tests.support.fakes.fake_kube import FakeKube
+from tests.support.fakes.measured_controller import registries
 from tests.support.manifests import MANIFESTS, ROOT, documents, objects_under
 from tests.support.walkthrough import blocks_of
 from webhook.metrics import WebhookMetrics
@@ -42,17 +39,11 @@ SUFFIXES = ("_bucket", "_count", "_sum")
 
 async def metrics() -> dict[str, dict[str, set[str]]]:
     """By name: each label of the metrics of both programs, with the values that it has."""
-    settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
-    controller = Controller(
-        FakeKube(), Configuration.model_validate(settings), sources=Sources.of_the_machine()
-    )
-    assert controller._fleet.slack is not None
-    controller._fleet.slack.rows = (row(8),)
     webhook = WebhookMetrics({"/mutate": (), "/validate": ("names",)})
     webhook.watch_certificate(lambda: None, lambda: None)
     webhook.show_ready(lambda: None)
     return AWAITED | dict(
-        chain.from_iterable(of(each) for each in (controller._metrics.registry, webhook.registry))
+        chain.from_iterable(of(each) for each in (*registries(), webhook.registry))
     )
 
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from controller import phases
@@ -10,15 +11,11 @@ from controller.apply.events import REASON as INVALID_ANNOTATION
 from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
 from controller.fleet import slack_reports
 from controller.gather.error_store import SKIPPED, UNAVAILABLE
-from controller.main import Controller
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase, Reason
 from shared.api import names
-from shared.config.configuration import Configuration
 from shared.kube.events import EventType
-from shared.process.sources import Sources
-from tests.support.builders.slack import SLACK, row
-from tests.support.fakes.fake_kube import FakeKube
+from tests.support.fakes.measured_controller import registries
 from tests.support.manifests import ROOT
 
 ADMINS = ROOT / "docs" / "admins"
@@ -93,19 +90,12 @@ def test_every_event_has_a_row() -> None:
 
 
 async def test_every_metric_has_a_row_with_its_labels() -> None:
-    settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
-    controller = Controller(
-        FakeKube(), Configuration.model_validate(settings), sources=Sources.of_the_machine()
-    )
-    assert controller._fleet.slack is not None
-    controller._fleet.slack.rows = (row(8),)
-    registry = controller._metrics.registry
     made = {}
-    for collector in registry._collector_to_names:
-        labels = list(getattr(collector, "_labelnames", ()))
+    for collector in chain.from_iterable(each._collector_to_names for each in registries()):
+        of_all = list(getattr(collector, "_labelnames", ()))
         described = collector.describe() if hasattr(collector, "describe") else ()
         for family in (*described, *collector.collect()):
-            labels = labels or list(getattr(family, "_labelnames", ()))
+            labels = of_all or list(getattr(family, "_labelnames", ()))
             for sample in family.samples:
                 labels = labels or [label for label in sample.labels if label != "le"]
             name = f"{family.name}_total" if family.type == "counter" else family.name

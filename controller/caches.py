@@ -1,0 +1,72 @@
+"""The caches that a standby keeps full, so that it can lead within milliseconds of taking over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from controller.facts.evacuation import PODS_BY_NODE, by_node
+from controller.facts.nodes import Node
+from controller.facts.outline import project_appwrapper
+from controller.facts.own_status import Outline
+from controller.facts.pods import Pod, project_pod
+from controller.fleet.fleet import node_projection
+from controller.gather.queue_watch import WAITING, by_queue
+from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, by_appwrapper
+from shared.api.names import LABEL_APPWRAPPER
+from shared.api.objects import APPWRAPPERS, NODES, PODS
+from shared.config.configuration import Configuration
+from shared.kube.client import KubeClient
+from shared.kube.informer import Informer
+from shared.process.sources import Sources
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The AppWrappers, their pods, and the nodes. `monitors_nodes`: nodes are read at all."""
+
+    appwrappers: Informer[Outline]
+    pods: Informer[Pod]
+    nodes: Informer[Node]
+    monitors_nodes: bool
+
+    @classmethod
+    def of(cls, client: KubeClient, config: Configuration, sources: Sources) -> "Caches":
+        """Return empty caches."""
+        section = config.appwrapper
+        measured = tuple(section.autopilot.resource_taints)
+        return cls(
+            Informer(
+                client,
+                APPWRAPPERS,
+                transform=partial(project_appwrapper, resources=measured),
+                sources=sources,
+                indexes={WAITING: by_queue},
+                page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
+            ),
+            Informer(
+                client,
+                PODS,
+                transform=project_pod,
+                sources=sources,
+                label_selector=LABEL_APPWRAPPER,
+                indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
+            ),
+            Informer(client, NODES, transform=node_projection(section).project, sources=sources),
+            section.autopilot.monitor_nodes,
+        )
+
+    @property
+    def used(self) -> Sequence[Informer[Outline] | Informer[Pod] | Informer[Node]]:
+        """Return the informers that run, in the order in which decisions need them."""
+        nodes = (self.nodes,) if self.monitors_nodes else ()
+        return (self.pods, *nodes, self.appwrappers)
+
+    def drop_handlers(self) -> None:
+        """Forget who follows the caches."""
+        for each in (self.appwrappers, self.pods, self.nodes):
+            each.drop_handlers()
+
+    def problems(self) -> str:
+        """Return one line for each cache that is not complete; empty if all are."""
+        problems = (each.problem() for each in (self.appwrappers, self.pods))
+        return "".join(f"{problem}\n" for problem in problems if problem is not None)

@@ -1,0 +1,280 @@
+"""The composition root of everything that decides and writes, for one term of leadership."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+from prometheus_client import generate_latest
+
+from controller.apply.applier import Applier
+from controller.apply.creator import ComponentCreator
+from controller.apply.deleter import Deleter
+from controller.apply.events import AnnotationWarner, Teller
+from controller.apply.metrics import Meter
+from controller.caches import Caches
+from controller.facts.evacuation import PODS_BY_NODE
+from controller.facts.own_status import Outline
+from controller.facts.pods import Pod, touched
+from controller.fleet.fleet import Fleet
+from controller.gather.component_watches import ComponentWatches
+from controller.gather.components import ComponentLocator
+from controller.gather.error_store import ErrorStores
+from controller.gather.queue_watch import QueueWatch
+from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer
+from controller.gather.unserved_kinds import UnservedKinds
+from controller.gauges import Watched
+from controller.memory import Memory
+from controller.metrics import ControllerMetrics
+from controller.reconciler import Reconciler
+from controller.runtime.worker import WakeTimes, Workers
+from controller.runtime.workqueue import QueueMetrics, WorkQueue
+from shared.config.configuration import Configuration
+from shared.injection.pod_template import pod_defaults
+from shared.kube.client import KubeClient
+from shared.kube.discovery import Discovery
+from shared.kube.events import EventRecorder
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
+from shared.process.clock import ExponentialBackoff
+from shared.process.logs import object_fields
+from shared.process.sources import Sources
+from shared.process.supervisor import Runnable, Supervisor
+from shared.waits import kueue_settings
+
+logger = logging.getLogger(__name__)
+
+# AppWrappers that may wait for the API server at once; each pass sends a few requests.
+WORKERS = 32
+# Seconds that current passes, and then their Events, have at shutdown. A pass takes milliseconds
+# unless the API server is unavailable, and then cancelling it loses nothing.
+GRACE = 5.0
+
+T = TypeVar("T")
+
+
+class Controller:
+    """Creates and connects all parts that decide and write.
+
+    `config_file` is read again while the process runs, for `pauseResets`. Another part of the
+    process may keep `caches` full. With other `sources` than the machine's, and another client, a
+    simulation runs the whole controller.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        config: Configuration,
+        config_file: Path | None = None,
+        *,
+        sources: Sources,
+        caches: Caches | None = None,
+    ) -> None:
+        self._sources = sources
+        self._clock = clock = sources.clock
+        self._config = config
+        self._config_file = config_file
+        self._metrics = ControllerMetrics(config.appwrapper.autopilot.resource_taints)
+        self._wake_times: WakeTimes[Key] = WakeTimes(clock)
+        self._memory = Memory()
+        queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
+        self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
+        queue_metrics.show(self._queue)
+        self._fills_caches = caches is None
+        self._caches = caches or Caches.of(client, config, sources)
+        self._appwrappers = self._caches.appwrappers
+        self._pods = self._caches.pods
+        kueue = kueue_settings.namespaces(config.appwrapper.exemptions.quota_managers)
+        wakes = (self._wake, self._queue.add_after)
+        self._queue_watch = QueueWatch(client, sources, self._appwrappers, *wakes, kueue)
+        self._watches = ComponentWatches(
+            client, self._pods, sources, self._wake, self._is_alive, self._memory
+        )
+        self._show_metrics()
+        self._appwrappers.add_handler(self._appwrapper_changed)
+        self._pods.add_handler(self._pod_changed)
+        self._recorder = EventRecorder(
+            client, clock, component="appwrapper-controller", instance=sources.host
+        )
+        self._complainer = AnnotationWarner(
+            self._recorder, config.appwrapper.fault_tolerance, self._memory
+        )
+        self._fleet = self._make_fleet(client)
+        self._stores = self._make_stores()
+        self._workers = self._make_workers(client)
+        self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
+
+    def _show_metrics(self) -> None:
+        self._metrics.show_phases(self._count_phases)
+        self._metrics.show_standings(self._outlines, lambda: self._clock.now().timestamp())
+        self._metrics.show_watches(self._watched, self._clock.monotonic)
+
+    def _make_fleet(self, client: KubeClient) -> Fleet:
+        fleet = Fleet(
+            client,
+            self._sources,
+            self._config,
+            self._recorder,
+            self._metrics.registry,
+            self._caches.nodes,
+            read_nodes=self._reading(self._caches.nodes),
+            pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
+            pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
+            wake=self._wake,
+        )
+        self._memory.tell_others(fleet.reset_gate.forget)
+        return fleet
+
+    def _make_stores(self) -> ErrorStores:
+        config = self._config.appwrapper.fault_tolerance.error_aggregation
+        stores = ErrorStores(
+            config, self._wake, self._recorder, self._metrics.registry, self._sources
+        )
+        self._memory.tell_others(stores.forget)
+        return stores
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set and all current passes have ended."""
+        try:
+            await self._supervisor.run(stop)
+        finally:
+            self._stores.close()
+
+    def _make_workers(self, client: KubeClient) -> Workers[Key]:
+        clock = self._clock
+        discovery = Discovery(client, clock)
+        behaviour = self._config.appwrapper
+        locator = ComponentLocator(client, clock, discovery, self._watches, self._memory)
+        gatherer = SnapshotGatherer(
+            client,
+            clock,
+            self._appwrappers,
+            self._pods,
+            discovery,
+            locator,
+            UnservedKinds(client, clock),
+            self._memory,
+            behaviour,
+            self._fleet.nodes.tags,
+            self._fleet.nodes.flagged,
+            self._fleet.nodes.largest,
+            self._stores,
+            self._queue_watch,
+        )
+        creator = ComponentCreator(
+            client,
+            discovery,
+            self._watches,
+            self._memory.creations,
+            pod_defaults(behaviour),
+            self._fleet.avoided_hosts,
+            behaviour.fault_tolerance.error_aggregation,
+        )
+        meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)
+        teller = Teller(self._recorder, meter)
+        deleter = Deleter(client, self._memory.deletions, clock, teller.swept)
+        applier = Applier(
+            client,
+            self._appwrappers,
+            creator,
+            deleter,
+            teller,
+            self._memory,
+            self._fleet.suspects.look,
+        )
+        reconcile = Reconciler(gatherer, applier, clock, self._fleet.reset_gate).reconcile
+        return Workers(
+            self._queue,
+            partial(self._wake_times.timed, reconcile),
+            count=WORKERS,
+            sources=self._sources,
+            limiter=ExponentialBackoff(),
+            log_fields=self._log_fields,
+            observer=self._metrics,
+        )
+
+    def _parts(self) -> list[Runnable]:
+        return [
+            Runnable(
+                "events",
+                "decisions emit events",
+                self._recorder.run,
+                drain=self._recorder.drain,
+            ),
+            Runnable(
+                "pods",
+                "before AppWrappers, so that the first decisions see their pods",
+                self._reading(self._pods),
+                ready=self._pods.wait_synced,
+            ),
+            *self._fleet.parts(self._config_file),
+            Runnable("queues", "shows why AppWrappers wait in them", self._queue_watch.run),
+            Runnable(
+                "appwrappers",
+                "fills the queue",
+                self._reading(self._appwrappers),
+                ready=self._appwrappers.wait_synced,
+            ),
+            Runnable("components", "watches the objects that the workers use", self._watches.run),
+            Runnable(
+                "workers",
+                "last: they use the data of all other parts",
+                self._workers.run,
+                drain=self._queue.shut_down,
+            ),
+        ]
+
+    def _reading(self, cache: Informer[T]) -> Callable[[], Awaitable[None]]:
+        """Return the part that reads a cache, or that follows it if another part fills it."""
+        return cache.run if self._fills_caches else cache.follow
+
+    def _appwrapper_changed(self, change: Change[Outline]) -> None:
+        if change.new is None and change.old is not None:
+            self._memory.forget(change.old.uid, change.key)
+            self._fleet.suspects.look(change.key, ())
+        elif change.new is not None:
+            self._complainer.look(change.new.read())
+            self._fleet.suspects.look(change.key, change.new.blames if change.new.is_ours else ())
+            self._wake(change.key)
+
+    def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
+        return [pod for _, pod in self._pods.indexed(index, value)]
+
+    def _is_alive(self, key: Key, uid: str) -> bool:
+        """True if the AppWrapper exists, and always before the first list is complete."""
+        known = self._appwrappers.get(*key)
+        return not self._appwrappers.synced or (known is not None and known.uid == uid)
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        for key in touched(change.old, change.new):
+            self._wake(key)
+
+    def _wake(self, key: Key) -> None:
+        self._wake_times.woken(key)
+        self._queue.add(key)
+
+    def _log_fields(self, key: Key) -> dict[str, object]:
+        known = self._appwrappers.get(*key)
+        if known is None:
+            return object_fields(*key)
+        return object_fields(*key, known.uid, phase=known.phase)
+
+    def _count_phases(self) -> Counter[str]:
+        return Counter(each.phase for _, each in self._appwrappers.items() if each.is_ours)
+
+    def _outlines(self) -> list[tuple[Key, Outline]]:
+        return [(key, each) for key, each in self._appwrappers.items() if each.is_ours]
+
+    def _watched(self) -> list[Watched]:
+        others = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)
+        return [self._appwrappers, self._pods, *chain.from_iterable(others)]
+
+    def measured(self) -> bytes:
+        """Return the metrics of what this process decides."""
+        inhabited = {namespace for (namespace, _), _ in self._appwrappers.items()}
+        self._metrics.by_namespace.forget(inhabited, self._clock.monotonic())
+        return generate_latest(self._metrics.registry)
