@@ -106,9 +106,7 @@ class Leadership:
             async with self._clock.timeout(_REQUEST):
                 if (wait := await self._go_operator_for()) > 0.0:
                     if self._is_new(go := _holder(self._go)):
-                        logger.info(
-                            "waits for the Go operator: %s holds lease %s", go, GO_OPERATORS_LEASE
-                        )
+                        logger.info("waits for the Go operator: %s holds its lease", go)
                     return min(wait, RETRY.total_seconds())
                 return await self._try_to_take()
         except (AlreadyExists, Conflict):
@@ -189,9 +187,7 @@ class Leadership:
         if self._clock.monotonic() - self._go_looked_at < _LOOK_FOR_GO:
             return
         if await self._go_operator_for() > 0.0:
-            raise _Lost(
-                f"the Go operator runs: {_holder(self._go)} holds lease {GO_OPERATORS_LEASE}"
-            )
+            raise _Lost(f"the Go operator runs: {_holder(self._go)} holds its lease")
 
     async def _release(self) -> None:
         """Let another process begin at once: all writers have ended."""

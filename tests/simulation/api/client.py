@@ -35,7 +35,7 @@ _EVENT_TAKES: Final = 0.002  # an answer usually overtakes the event of its writ
 
 @dataclass(slots=True)
 class _Process:
-    """What all connections of one process share."""
+    """The state that all connections of one process share."""
 
     alive: bool = True
     sent: int = 0
