@@ -110,7 +110,9 @@ class Controller:
 
     def _show_metrics(self) -> None:
         self._metrics.show_phases(self._count_phases)
-        self._metrics.show_standings(self._outlines, lambda: self._clock.now().timestamp())
+        self._metrics.show_standings(
+            self._outlines, self._has_pods, lambda: self._clock.now().timestamp()
+        )
         self._metrics.show_watches(self._watched, self._clock.monotonic)
 
     def _make_fleet(self, client: KubeClient) -> Fleet:
@@ -268,6 +270,10 @@ class Controller:
 
     def _outlines(self) -> list[tuple[Key, Outline]]:
         return [(key, each) for key, each in self._appwrappers.items() if each.is_ours]
+
+    def _has_pods(self, key: Key) -> bool:
+        """True if a pod of the AppWrapper exists, and always before the first list is complete."""
+        return not self._pods.synced or bool(self._pods_by(PODS_BY_APPWRAPPER, key))
 
     def _watched(self) -> list[Watched]:
         others = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)

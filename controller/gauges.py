@@ -1,7 +1,7 @@
 """Gauges of what the caches hold, computed at each scrape instead of at each change."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -10,8 +10,11 @@ from controller.facts.own_status import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 
+Key = tuple[str, str]
 # Returns each AppWrapper's namespace and name, and its outline, which holds its times.
-Outlines = Callable[[], Iterable[tuple[tuple[str, str], Outline]]]
+Outlines = Callable[[], Iterable[tuple[Key, Outline]]]
+# Seconds that an AppWrapper may hold quota without any pod: its pods are created in less.
+_WITHOUT_PODS: Final = 60.0
 
 
 class PhaseGauge(Collector):
@@ -88,6 +91,68 @@ class PhaseAgeGauge(Collector):
             "phase",
             oldest,
         )
+
+
+class WithoutPods:
+    """Finds the AppWrappers that have held quota for a minute and of which no pod exists."""
+
+    def __init__(
+        self, outlines: Outlines, has_pods: Callable[[Key], bool], now: Callable[[], float]
+    ) -> None:
+        self._outlines = outlines
+        self._has_pods = has_pods
+        self._now = now
+
+    def __iter__(self) -> Iterator[tuple[str, Outline, bool]]:
+        """Yield each AppWrapper's namespace and outline, and whether it is one of them."""
+        now = self._now()
+        for key, each in self._outlines():
+            since = each.standing.unused_since
+            long = since is not None and now - since > _WITHOUT_PODS
+            yield key[0], each, long and not self._has_pods(key)
+
+
+class QuotaWithoutPodsGauge(Collector):
+    """How many AppWrappers hold quota without any pod, by namespace."""
+
+    def __init__(self, appwrappers: WithoutPods) -> None:
+        self._appwrappers = appwrappers
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge, with a sample for each namespace."""
+        held: dict[str, float] = {}
+        for namespace, _, without_pods in self._appwrappers:
+            held[namespace] = held.get(namespace, 0.0) + without_pods
+        yield _family(
+            "appwrapper_quota_held_without_pods",
+            "AppWrappers that have held quota for more than a minute and have no pod.",
+            "namespace",
+            held,
+        )
+
+
+class AmountWithoutPodsGauge(Collector):
+    """How much of each measured resource these AppWrappers request."""
+
+    def __init__(self, appwrappers: WithoutPods) -> None:
+        self._appwrappers = appwrappers
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge, with a sample for each resource that a namespace requests."""
+        family = GaugeMetricFamily(
+            "appwrapper_quota_amount_held_without_pods",
+            "How much AppWrappers request that have held quota for more than a minute and have no"
+            " pod.",
+            labels=["namespace", "resource"],
+        )
+        held: dict[tuple[str, str], float] = {}
+        for namespace, each, without_pods in self._appwrappers:
+            for resource, amount in each.requested:
+                known = held.get((namespace, resource), 0.0)
+                held[namespace, resource] = known + amount * without_pods
+        for labels, amount in held.items():
+            family.add_metric(labels, amount)
+        yield family
 
 
 def _family(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:

@@ -11,12 +11,16 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from controller.gauges import (
+    AmountWithoutPodsGauge,
+    Key,
     Outlines,
     PhaseAgeGauge,
     PhaseGauge,
+    QuotaWithoutPodsGauge,
     StandingGauges,
     Watched,
     WatchGauge,
+    WithoutPods,
 )
 from controller.phases.phase import Phase, Reason
 from controller.phases.root_cause import RootCause, Source
@@ -252,10 +256,15 @@ class ControllerMetrics:
         """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
         self.registry.register(PhaseGauge(count))
 
-    def show_standings(self, outlines: Outlines, now: Callable[[], float]) -> None:
+    def show_standings(
+        self, outlines: Outlines, has_pods: Callable[[Key], bool], now: Callable[[], float]
+    ) -> None:
         """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""
         self.registry.register(StandingGauges(outlines, now))
         self.registry.register(PhaseAgeGauge(outlines, now))
+        without_pods = WithoutPods(outlines, has_pods, now)
+        self.registry.register(QuotaWithoutPodsGauge(without_pods))
+        self.registry.register(AmountWithoutPodsGauge(without_pods))
 
     def show_watches(
         self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]

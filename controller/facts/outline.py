@@ -57,6 +57,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         standing=standing_of(appwrapper),
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),
+        requested=tuple(requested(AppWrapper(outline)).items()),
     )
 
 

@@ -92,6 +92,7 @@ class Outline:
     Other readers use the fields beside the text. `blames`: nodes that it suspects. `standing`: its
     times for metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
     `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
+    `requested`: how much of each measured resource its pods request.
     """
 
     uid: str
@@ -102,6 +103,7 @@ class Outline:
     standing: Standing = Standing()
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None
+    requested: tuple[tuple[str, float], ...] = ()
 
     def read(self) -> AppWrapper:
         """Decode the text. The components' templates have only their Kinds and names."""

@@ -41,8 +41,8 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
         known("w3", standing=Standing(unused_since=950.0, deletion_blocked=True)),
         known("b/w4", standing=Standing(waits_since=1_007.0)),  # by a clock that is ahead
     ]
-    metrics.show_standings(lambda: outlines, lambda: 1_000.0)
-    found = [line for line in shown(metrics) if "{namespace=" in line]
+    metrics.show_standings(lambda: outlines, lambda _: True, lambda: 1_000.0)
+    found = [line for line in shown(metrics) if "{namespace=" in line and "_held_" not in line]
     assert found == [
         'appwrapper_longest_wait_seconds{namespace="a"} 600.0',
         'appwrapper_longest_wait_seconds{namespace="b"} 0.0',
@@ -55,6 +55,29 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
     assert not [line for line in shown(metrics) if "{namespace=" in line]
 
 
+def test_a_scrape_shows_the_quota_that_is_held_without_any_pod() -> None:
+    metrics = ControllerMetrics()
+    four = (("nvidia.com/gpu", 4.0),)
+    since = Standing(unused_since=939.0)
+    outlines = [
+        known("long", standing=since, requested=four),
+        known("longer", standing=Standing(unused_since=100.0), requested=four),
+        known("pods", standing=since, requested=four),
+        known("minute", standing=Standing(unused_since=940.0), requested=four),
+        known("b/ready", requested=four),
+        known("c/cpu", standing=since),
+    ]
+    with_pods = {("a", "pods"), ("b", "ready")}
+    metrics.show_standings(lambda: outlines, lambda key: key in with_pods, lambda: 1_000.0)
+    assert [line for line in shown(metrics) if "_held_" in line] == [
+        'appwrapper_quota_held_without_pods{namespace="a"} 2.0',
+        'appwrapper_quota_held_without_pods{namespace="b"} 0.0',
+        'appwrapper_quota_held_without_pods{namespace="c"} 1.0',
+        'appwrapper_quota_amount_held_without_pods{namespace="a",resource="nvidia.com/gpu"} 8.0',
+        'appwrapper_quota_amount_held_without_pods{namespace="b",resource="nvidia.com/gpu"} 0.0',
+    ]
+
+
 def test_a_scrape_shows_the_oldest_appwrapper_of_each_phase() -> None:
     metrics = ControllerMetrics()
     outlines = [
@@ -65,7 +88,7 @@ def test_a_scrape_shows_the_oldest_appwrapper_of_each_phase() -> None:
         known("p1", "Resetting", phase_since=1_002.0),  # by a clock that is ahead
         known("other", "Paused"),  # another operator's phase
     ]
-    metrics.show_standings(lambda: outlines, lambda: 1_000.0)
+    metrics.show_standings(lambda: outlines, lambda _: True, lambda: 1_000.0)
     phases = [line for line in shown(metrics) if line.startswith("appwrapper_oldest_in_phase")]
     assert len(phases) == len(Phase)
     assert [line for line in phases if not line.endswith(" 0.0")] == [

@@ -13,13 +13,14 @@ import pytest
 from controller.controller import Controller
 from controller.main import main
 from controller.replica import Replica
+from shared.api.names import LABEL_APPWRAPPER
 from shared.config.configuration import Configuration
 from shared.kube.client import Forbidden
 from shared.kube.http_client import HttpKubeClient, connect
 from shared.kube.informer import Informer
 from shared.process.sources import Sources
 from tests.support.builders.kubeconfig import NOBODY_THERE
-from tests.support.fakes.fake_kube import FakeKube
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 
 
 @pytest.fixture(autouse=True)
@@ -177,6 +178,21 @@ async def test_the_watches_of_the_process_have_an_age() -> None:
     config = Configuration.model_validate(monitors)
     controller = Controller(client, config, sources=Sources.of_the_machine())
     assert len(controller._watched()) == 2
+
+
+async def test_before_the_pods_are_known_no_quota_counts_as_held_without_pods() -> None:
+    client: Any = FakeKube(lists=[[listed(5)]], watches=[WatchFeed()])
+    controller = Controller(client, Configuration(), sources=Sources.of_the_machine())
+    assert controller._has_pods(("team1", "train"))
+    running = asyncio.create_task(controller._pods.run())
+    await controller._pods.wait_synced()
+    assert not controller._has_pods(("team1", "train"))
+    pod = kube_object("train-0", 6)
+    pod["metadata"]["labels"] = {LABEL_APPWRAPPER: "train"}
+    controller._pods.assume(pod, silent=True)
+    assert controller._has_pods(("team1", "train"))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def asked(port: int, path: str) -> tuple[str, str]:

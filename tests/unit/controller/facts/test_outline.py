@@ -102,6 +102,7 @@ def test_projection_keeps_the_fields_that_decisions_need() -> None:
     assert (known.uid, known.phase, known.is_ours) == ("u1", "Suspended", True)
     outline = known.read()
     assert requested(outline) == {GPU: 8.0}
+    assert known.requested == ((GPU, 8.0),)
     assert outline.raw == {
         "metadata": METADATA
         | {
