@@ -16,7 +16,6 @@ from pydantic.fields import FieldInfo
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.config.configuration import Configuration
-from shared.config.unread import NOT_READ_YET
 from shared.config.values import Section
 
 # YAML with the line of every value; duplicate keys are errors.
@@ -164,9 +163,6 @@ def _resolve(
             else:
                 _check_elements(info, value, here, into)
                 _put(into, target, here, value)
-                if target in NOT_READ_YET:
-                    why = f"{dotted(here)}: no program reads this setting yet: "
-                    into.warnings.append((here, why + NOT_READ_YET[target]))
 
 
 def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None:

@@ -1,4 +1,4 @@
-"""Settings that no program reads, ever or beside others. They are valid, and cause a warning."""
+"""Settings that no program reads beside others. They are valid, and cause a warning."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -6,14 +6,6 @@ from typing import Final
 from shared.config.configuration import Configuration
 
 Path = tuple[str | int, ...]
-
-# Canonical path -> the actual behaviour. Remove an entry together with the code that reads it.
-NOT_READ_YET: Final[dict[Path, str]] = {
-    (
-        "controllerManager",
-        "leaderElection",
-    ): "the controller takes no lease; run one replica of it",
-}
 
 _OF_NODES: Final[tuple[Path, ...]] = (
     ("appwrapper", "slackQueue", "name"),

@@ -32,8 +32,6 @@ METRIC = re.compile(
 BY = re.compile(r"\bby \(([^)]*)\)")
 MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
 LABEL_IN_TEXT = re.compile(r"\$labels\.(\w+)")
-# The controller's lease is not merged yet: remove this with that merge.
-AWAITED = {"leader_election_master_status": {"name": {"appwrapper-controller"}}}
 SUFFIXES = ("_bucket", "_count", "_sum")
 
 
@@ -42,9 +40,7 @@ async def metrics() -> dict[str, dict[str, set[str]]]:
     webhook = WebhookMetrics({"/mutate": (), "/validate": ("names",)})
     webhook.watch_certificate(lambda: None, lambda: None)
     webhook.show_ready(lambda: None)
-    return AWAITED | dict(
-        chain.from_iterable(of(each) for each in (*registries(), webhook.registry))
-    )
+    return dict(chain.from_iterable(of(each) for each in (*registries(), webhook.registry)))
 
 
 def of(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, set[str]]]]:

@@ -18,7 +18,7 @@ import controller.rbac
 import webhook.rbac
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import _ANYTHING
-from shared.api.objects import CONFIGMAPS, LEASES, NAMESPACES, Resource
+from shared.api.objects import CONFIGMAPS, NAMESPACES, Resource
 from shared.api.rbac import Role
 from shared.config.configuration import AllowedKinds
 from shared.injection.component import ComponentIdentity
@@ -110,11 +110,6 @@ VARIABLES = {
 # What the API server asks itself while it judges a create (OwnerReferencesPermissionEnforcement).
 BY_ADMISSION: dict[str, set[Right]] = {
     "controller": {("update", "workload.codeflare.dev", "appwrappers/finalizers")},
-    "webhook": set(),
-}
-# The controller's lease, whose code is not merged yet: remove this with that merge.
-AWAITED: dict[str, set[Right]] = {
-    "controller": {(verb, LEASES.group, LEASES.plural) for verb in ("get", "update", "create")},
     "webhook": set(),
 }
 # Parts of shared/ with requests of their own, by who runs them. The informer's own are counted
@@ -219,7 +214,7 @@ def test_every_right_is_used_and_every_request_allowed(program: str) -> None:
     may = granted(PROGRAMS[program])
     asks = rights(program)
     assert sorted(asks - may) == [], "the code asks for it, rbac.py does not list it"
-    assert sorted(may - asks - AWAITED[program]) == [], "rbac.py lists it, no code asks for it"
+    assert sorted(may - asks) == [], "rbac.py lists it, no code asks for it"
 
 
 def test_components_block_the_deletion_of_their_appwrapper() -> None:

@@ -129,15 +129,6 @@ controllerManager:
     )
 
 
-def test_keys_that_no_program_reads_yet_are_warned_about() -> None:
-    loaded = parse_config("controllerManager:\n  leaderElection: false\n", "c.yaml")
-    assert loaded.warnings == (
-        "c.yaml:2: controllerManager.leaderElection: no program reads this setting yet: "
-        "the controller takes no lease; run one replica of it",
-    )
-    assert not loaded.config.controller_manager.leader_election
-
-
 def test_settings_that_another_one_switches_off_are_warned_about() -> None:
     text = """
 appwrapper:
