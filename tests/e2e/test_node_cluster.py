@@ -44,6 +44,7 @@ async def test_the_product_runs_there_from_our_images(node_cluster: LocalCluster
     ]
     assert sorted(ran) == [
         ("real-node", images.controller.name, True),
+        ("real-node", images.controller.name, True),
         ("real-node", images.webhook.name, True),
         ("real-node", images.webhook.name, True),
     ]
