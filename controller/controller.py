@@ -113,6 +113,7 @@ class Controller:
         self._metrics.show_standings(
             self._outlines, self._has_pods, lambda: self._clock.now().timestamp()
         )
+        self._metrics.show_stuck_deletions(self._memory.deletions.stuck)
         self._metrics.show_watches(self._watched, self._clock.monotonic)
 
     def _make_fleet(self, client: KubeClient) -> Fleet:

@@ -1,9 +1,12 @@
 """The part of the memory about deletions: sent deletes and their results."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from controller.facts.stuck_deletions import Stuck
 
 if TYPE_CHECKING:
     from controller.memory import Memory
@@ -13,7 +16,8 @@ if TYPE_CHECKING:
 class Explanation:
     """The last explanation of a blocked deletion. `forcing`: its grace period was over.
 
-    `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods.
+    `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods. `stuck`: the number of
+    remaining objects, for a metric.
     """
 
     at: datetime
@@ -21,6 +25,7 @@ class Explanation:
     blockers: tuple[str, ...]
     forced_off: tuple[str, ...]
     silent_nodes: frozenset[str] = frozenset()
+    stuck: Stuck = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,14 @@ class Deletions:
         """Return what blocked the deletion at the last check; None: nothing, or no check."""
         known = self._memory.known(appwrapper_uid).deletion
         return known.told if known else None
+
+    def stuck(self) -> Counter[tuple[str, str]]:
+        """Return the stuck objects of all AppWrappers, by finalizer and Kind."""
+        total: Counter[tuple[str, str]] = Counter()
+        for each in self._memory.all():
+            if each.deletion is not None and each.deletion.told is not None:
+                total.update(dict(each.deletion.told.stuck))
+        return total
 
     def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
         """Record that all pods of the attempt existed, so no controller is creating more."""

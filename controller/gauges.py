@@ -162,6 +162,25 @@ def _family(name: str, text: str, label: str, values: Mapping[str, float]) -> Ga
     return family
 
 
+class StuckDeletionsGauge(Collector):
+    """The objects whose deletion does not end, as the last search of each AppWrapper found them."""
+
+    def __init__(self, stuck: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        self._stuck = stuck
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield the gauge; no sample while nothing is stuck."""
+        family = GaugeMetricFamily(
+            "appwrapper_deletions_stuck",
+            "Components and pods that still exist after their grace period, by the finalizer that"
+            " keeps them.",
+            labels=["finalizer", "kind"],
+        )
+        for labels, number in sorted(self._stuck().items()):
+            family.add_metric(labels, number)
+        yield family
+
+
 class Watched(Protocol):
     """An informer, as the gauge of the watches reads it."""
 

@@ -4,7 +4,7 @@ The memory is empty after a restart. The controller then waits longer or repeats
 the opposite.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -110,6 +110,10 @@ class Memory:
     def known(self, uid: str) -> Remembered:
         """Return the memory of an AppWrapper for reading: an empty one if nothing is stored."""
         return self._known.get(uid) or Remembered()
+
+    def all(self) -> Collection[Remembered]:
+        """Return what is remembered of each AppWrapper."""
+        return self._known.values()
 
     def awaits_first_pod(self, uid: str) -> bool:
         """True if the time to the attempt's first running pod is measured and no pod ran yet."""

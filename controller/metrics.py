@@ -18,6 +18,7 @@ from controller.gauges import (
     PhaseGauge,
     QuotaWithoutPodsGauge,
     StandingGauges,
+    StuckDeletionsGauge,
     Watched,
     WatchGauge,
     WithoutPods,
@@ -265,6 +266,10 @@ class ControllerMetrics:
         without_pods = WithoutPods(outlines, has_pods, now)
         self.registry.register(QuotaWithoutPodsGauge(without_pods))
         self.registry.register(AmountWithoutPodsGauge(without_pods))
+
+    def show_stuck_deletions(self, stuck: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        """Register the gauge of the stuck objects by finalizer and Kind."""
+        self.registry.register(StuckDeletionsGauge(stuck))
 
     def show_watches(
         self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]

@@ -119,7 +119,7 @@ def blockers(
     pods before the deletion.
     """
     texts = [
-        *(text for each in components for text in _of_component(each)),
+        *(text for each in components for text in of_component(each)),
         *_of_pods(pods, silent_nodes, made),
     ]
     shown = texts if len(texts) <= MOST_TEXTS else texts[: MOST_TEXTS - 1]
@@ -135,7 +135,8 @@ def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tupl
     return tuple(_cut(text) for text in [*shown, *more])
 
 
-def _of_component(left: LeftComponent) -> Iterable[str]:
+def of_component(left: LeftComponent) -> Iterable[str]:
+    """Yield the sentences about a component; none while only its pods keep it."""
     who = f"{left.kind} {left.name}"
     if left.obstacle:
         yield f"{who} may exist although its Kind is not served: {left.obstacle}"
@@ -163,7 +164,7 @@ def _of_pods(pods: Sequence[LeftPod], silent_nodes: Mapping[str, str], made: int
     yield from _grouped([pod for pod in pods if pod.due], cut_off)
     rest = [pod for pod in pods if not pod.refused and not (pod.due and cut_off(pod))]
     yield from _grouped(rest, _held)
-    if ending := sum(pod.deleting and not _is_over(pod) for pod in rest):
+    if ending := sum(pod.deleting and not is_over(pod) for pod in rest):
         yield f"{ending} of {max(made, len(pods))} pods are within their grace period"
     yield from _grouped(rest, _unasked)
 
@@ -187,7 +188,7 @@ def _on_silent_node(silent_nodes: Mapping[str, str]) -> Callable[[LeftPod], _Sai
 
 
 def _held(pod: LeftPod) -> _Said:
-    if not _is_over(pod):
+    if not is_over(pod):
         return None
     if pod.finalizers:
         named = _finalizers(pod.finalizers)
@@ -207,7 +208,7 @@ def _unasked(pod: LeftPod) -> _Said:
     return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
 
 
-def _is_over(pod: LeftPod) -> bool:
+def is_over(pod: LeftPod) -> bool:
     """True if only the pod's finalizers or its node keep the pod."""
     return pod.deleting and (pod.due or (pod.ended and bool(pod.finalizers)))
 

@@ -201,7 +201,12 @@ class DeletionProof:
         forcing = _is_forced(context)
         findings = await self._search.look(context, located, left, pods, forcing=forcing)
         told = Explanation(
-            context.now, forcing, findings.blockers, findings.forced_off, findings.silent_nodes
+            context.now,
+            forcing,
+            findings.blockers,
+            findings.forced_off,
+            findings.silent_nodes,
+            findings.stuck,
         )
         self._deletions.tell(context.appwrapper.uid, told)
         return replace(self._as_told(context, found), empty=findings.empty)

@@ -21,6 +21,7 @@ from controller.facts.blockers import (
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, kind_of
+from controller.facts.stuck_deletions import Stuck, stuck_deletions
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence
@@ -259,6 +260,7 @@ class Findings:
     forced_off: tuple[str, ...] = ()
     empty: tuple[Deployed, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
+    stuck: Stuck = ()
 
 
 class BlockerSearch:
@@ -308,6 +310,7 @@ class BlockerSearch:
             forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
             frozenset(nodes),
+            stuck_deletions(components, pods),
         )
 
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:

@@ -59,6 +59,8 @@ THRESHOLDS = {
 }
 # The second node that turns bad opens it.
 BREAKER = {"percent": 10, "minimumNodes": 4, "window": "10m"}
+# The name of the finalizer is a user's, so the metric does not show it.
+STUCK = 'sum(appwrapper_deletions_stuck{finalizer="other",kind="Job"})'
 FAILURES = f'sum(appwrapper_failures_total{{namespace="{NAMESPACE}"}})'
 
 
@@ -190,6 +192,7 @@ async def bring_about(lives: Lives, watching: Prometheus, stack: AsyncExitStack)
     stack.push_async_callback(set_finalizers, lives.client, JOBS, "held")
     await lives.delete(APPWRAPPERS, "held")
     await blocked(held, f"Job held has the finalizer {HOLD}")
+    await comes_to(lambda: watching.value(STUCK), 1)
 
     # An increase needs a scrape of the count before it grew.
     async def counted() -> bool:

@@ -3,10 +3,13 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
+from controller.deletion_memory import Explanation
 from controller.facts.own_status import Outline, Standing
+from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Phase
 from shared.api.objects import PODS, Resource
+from tests.support.moments import NOW
 
 
 def shown(metrics: ControllerMetrics) -> list[str]:
@@ -95,6 +98,22 @@ def test_a_scrape_shows_the_oldest_appwrapper_of_each_phase() -> None:
         'appwrapper_oldest_in_phase_seconds{phase=""} 1.0',
         'appwrapper_oldest_in_phase_seconds{phase="Running"} 900.0',
     ]
+
+
+def test_a_scrape_shows_the_stuck_deletions_by_finalizer_and_kind() -> None:
+    metrics, memory = ControllerMetrics(), Memory()
+    metrics.show_stuck_deletions(memory.deletions.stuck)
+    assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
+    job, pods = ("other", "Job"), ("none", "Pod")
+    for uid, stuck in (("u1", ((job, 1),)), ("u2", ((pods, 3), (job, 1))), ("u3", ())):
+        memory.deletions.tell(uid, Explanation(NOW, False, (), (), stuck=stuck))
+    assert [line for line in shown(metrics) if "deletions_stuck{" in line] == [
+        'appwrapper_deletions_stuck{finalizer="none",kind="Pod"} 3.0',
+        'appwrapper_deletions_stuck{finalizer="other",kind="Job"} 2.0',
+    ]
+    memory.deletions.end("u2")
+    memory.forget("u1", ("team1", "train"))
+    assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
 
 
 @dataclass

@@ -108,6 +108,7 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
         observation = await bench.gatherer.gather(KEY, NOW + elapsed)
         assert observation is not None
         assert observation.snapshot.blockers == told
+        assert bench.deletions.stuck() == {("other", "Job"): 1}
         assert len(bench.methods()) == reads
 
 

@@ -97,7 +97,13 @@ async def test_a_component_that_owns_or_may_own_objects_is_not_empty(
     owned: Any, blocker: str
 ) -> None:
     found, _ = await findings("a", [going("a")], owned=owned)
-    assert found == Findings(blockers=(blocker,))
+    assert found == Findings(blockers=(blocker,), stuck=((("none", "Job"), 1),))
+
+
+async def test_the_components_found_are_counted_by_finalizer() -> None:
+    held = going("b", finalizers=["a.b/c", "foregroundDeletion"])
+    found, _ = await findings("ab", [going("a"), held])
+    assert found.stuck == ((("none", "Job"), 1), (("other", "Job"), 1))
 
 
 async def test_with_pods_about_nothing_is_empty() -> None:
