@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -114,7 +114,6 @@ class Controller:
             self._outlines, self._has_pods, lambda: self._clock.now().timestamp()
         )
         self._metrics.show_stuck_deletions(self._memory.deletions.stuck)
-        self._metrics.show_watches(self._watched, self._clock.monotonic)
 
     def _make_fleet(self, client: KubeClient) -> Fleet:
         fleet = Fleet(
@@ -276,9 +275,11 @@ class Controller:
         """True if a pod of the AppWrapper exists, and always before the first list is complete."""
         return not self._pods.synced or bool(self._pods_by(PODS_BY_APPWRAPPER, key))
 
-    def _watched(self) -> list[Watched]:
-        others = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)
-        return [self._appwrappers, self._pods, *chain.from_iterable(others)]
+    @property
+    def watched(self) -> Sequence[Watched]:
+        """The informers that run during this term alone."""
+        parts = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)
+        return [*chain.from_iterable(parts)]
 
     def measured(self) -> bytes:
         """Return the metrics of what this process decides."""

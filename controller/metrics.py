@@ -19,8 +19,6 @@ from controller.gauges import (
     QuotaWithoutPodsGauge,
     StandingGauges,
     StuckDeletionsGauge,
-    Watched,
-    WatchGauge,
     WithoutPods,
 )
 from controller.phases.phase import Phase, Reason
@@ -270,12 +268,6 @@ class ControllerMetrics:
     def show_stuck_deletions(self, stuck: Callable[[], Mapping[tuple[str, str], int]]) -> None:
         """Register the gauge of the stuck objects by finalizer and Kind."""
         self.registry.register(StuckDeletionsGauge(stuck))
-
-    def show_watches(
-        self, watched: Callable[[], Iterable[Watched]], now: Callable[[], float]
-    ) -> None:
-        """Register the gauge of the watches' age. `now`: the monotonic time."""
-        self.registry.register(WatchGauge(watched, now))
 
 
 def _phase_histogram(registry: CollectorRegistry) -> Histogram:

@@ -17,6 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from controller import controller
 from controller.caches import Caches
 from controller.controller import Controller
+from controller.gauges import Watched, WatchGauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import Leadership
 from shared.config.configuration import Configuration
@@ -60,7 +61,9 @@ class Replica:
         self._controller: Controller | None = None
         self._ending = asyncio.Event()
         self._metrics = ReplicaMetrics(
-            lambda: not self._caches.problems(), None if leadership is None else leadership.standing
+            lambda: not self._caches.problems(),
+            None if leadership is None else leadership.standing,
+            WatchGauge(self._watched, sources.clock.monotonic),
         )
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), sources.clock, grace=GRACE)
@@ -135,6 +138,10 @@ class Replica:
             for name, text, paths in served
             if (address := parse_bind_address(text)) is not None
         }
+
+    def _watched(self) -> Sequence[Watched]:
+        leader = self._controller
+        return [*self._caches.used, *(() if leader is None else leader.watched)]
 
     def _healthy(self) -> Answer:
         return Answer(HTTPStatus.OK, b"ok\n")

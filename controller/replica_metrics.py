@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from controller.gauges import WatchGauge
 from controller.runtime.leadership import LeaseStanding
 from shared.api.names import LEASE_NAME
 
@@ -16,7 +17,9 @@ from shared.api.names import LEASE_NAME
 class ReplicaMetrics:
     """The metrics of one replica, leader or standby; the endpoint serves `registry`."""
 
-    def __init__(self, ready: Callable[[], bool], standing: LeaseStanding | None) -> None:
+    def __init__(
+        self, ready: Callable[[], bool], standing: LeaseStanding | None, watches: WatchGauge
+    ) -> None:
         """`ready` and `standing` are read at each scrape. Without a standing there is no lease."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -25,6 +28,7 @@ class ReplicaMetrics:
             "1 while the controller has listed all AppWrappers and pods, as /readyz reports.",
             registry=self.registry,
         ).set_function(lambda: float(ready()))
+        self.registry.register(watches)
         if standing is not None:
             self.registry.register(_LeaseMetrics(standing))
 

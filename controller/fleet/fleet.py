@@ -188,11 +188,11 @@ class Fleet:
 
     @property
     def informers(self) -> tuple[Watched, ...]:
-        """The informers that run: of nodes, of the breakers' record, of the slack queue."""
+        """The informers that run beside that of the nodes: of the record, of the slack queue."""
         if not self._watched:
             return ()
         slack = () if self.slack is None else self.slack.informers
-        return (self._informer, self._breakers.record, *slack)
+        return (self._breakers.record, *slack)
 
     def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
         """Return the nodes that the pods of the current attempt avoid.

@@ -6,6 +6,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controller.controller import Controller
+from controller.gauges import WatchGauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import LeaseStanding
 from shared.config.configuration import Configuration
@@ -23,4 +24,5 @@ def registries() -> tuple[CollectorRegistry, ...]:
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
     held = LeaseStanding(leads=True, holder="pod_1", acquired=datetime(2026, 1, 1, tzinfo=UTC))
-    return ReplicaMetrics(lambda: True, held).registry, controller._metrics.registry
+    watches = WatchGauge(lambda: controller.watched, lambda: 0.0)
+    return ReplicaMetrics(lambda: True, held, watches).registry, controller._metrics.registry

@@ -5,14 +5,16 @@ from prometheus_client import generate_latest
 
 from controller.deletion_memory import Explanation
 from controller.facts.own_status import Outline, Standing
+from controller.gauges import WatchGauge
 from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Phase
+from controller.replica_metrics import ReplicaMetrics
 from shared.api.objects import PODS, Resource
 from tests.support.moments import NOW
 
 
-def shown(metrics: ControllerMetrics) -> list[str]:
+def shown(metrics: ControllerMetrics | ReplicaMetrics) -> list[str]:
     lines = generate_latest(metrics.registry).decode().splitlines()
     return [line for line in lines if not line.startswith(("#", "process_"))]
 
@@ -125,11 +127,10 @@ class Watch:
 
 
 def test_a_scrape_shows_the_oldest_answer_about_each_resource() -> None:
-    metrics = ControllerMetrics()
     jobs = (Resource("batch", version, "jobs", "Job") for version in ("v1", "v2"))
     volcano = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
     watches = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
-    metrics.show_watches(lambda: watches, lambda: 1_000.0)
+    metrics = ReplicaMetrics(lambda: True, None, WatchGauge(lambda: watches, lambda: 1_000.0))
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == [
         'appwrapper_watch_age_seconds{resource="pods"} 10.0',

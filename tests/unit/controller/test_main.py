@@ -163,21 +163,27 @@ async def test_readiness_reports_missing_and_refused_watches(
     assert (health_head.splitlines()[0], health_body) == ("HTTP/1.1 200 OK", "ok\n")
 
 
-async def test_the_watches_of_the_process_have_an_age() -> None:
+@pytest.mark.parametrize(
+    ("monitors", "always", "leading"),
+    [
+        pytest.param(True, ["pods", "nodes", "appwrappers"], ["configmaps"], id="nodes"),
+        pytest.param(False, ["pods", "appwrappers"], [], id="no nodes"),
+    ],
+)
+async def test_a_standby_shows_its_watches_and_a_leader_those_of_its_term_too(
+    monitors: bool, always: list[str], leading: list[str]
+) -> None:
     client: Any = FakeKube()
-    settings = {"appwrapper": {"slackQueue": {"name": "slack"}}}
-    config = Configuration.model_validate(settings)
-    controller = Controller(client, config, sources=Sources.of_the_machine())
-    watched = [each.resource.plural for each in controller._watched()]
-    assert watched == ["appwrappers", "pods", "nodes", "configmaps"]
-    name, labels = "appwrapper_watch_age_seconds", {"resource": "pods"}
-    age = controller._metrics.registry.get_sample_value(name, labels)
+    settings = {"slackQueue": {"name": "slack"}, "autopilot": {"monitorNodes": monitors}}
+    config = Configuration.model_validate({"appwrapper": settings})
+    replica = Replica(client, config, sources=Sources.of_the_machine())
+    assert [each.resource.plural for each in replica._watched()] == always
+    value = replica._metrics.registry.get_sample_value
+    age = value("appwrapper_watch_age_seconds", {"resource": "pods"})
     assert age is not None
     assert 0 <= age < 60
-    monitors = {"appwrapper": {"autopilot": {"monitorNodes": False}}}
-    config = Configuration.model_validate(monitors)
-    controller = Controller(client, config, sources=Sources.of_the_machine())
-    assert len(controller._watched()) == 2
+    replica._controller = Controller(client, config, sources=Sources.of_the_machine())
+    assert [each.resource.plural for each in replica._watched()] == always + leading
 
 
 async def test_before_the_pods_are_known_no_quota_counts_as_held_without_pods() -> None:

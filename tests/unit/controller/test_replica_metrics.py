@@ -2,13 +2,16 @@
 
 from datetime import UTC, datetime
 
+from controller.gauges import WatchGauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import LeaseStanding
+
+NO_WATCHES = WatchGauge(lambda: (), lambda: 0.0)
 
 
 def test_readiness_is_asked_for_at_each_scrape() -> None:
     ready = [False]
-    metrics = ReplicaMetrics(lambda: ready[0], None)
+    metrics = ReplicaMetrics(lambda: ready[0], None, NO_WATCHES)
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 0
     ready[0] = True
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 1
@@ -16,7 +19,7 @@ def test_readiness_is_asked_for_at_each_scrape() -> None:
 
 def test_who_leads_and_since_when() -> None:
     standing = LeaseStanding()
-    value = ReplicaMetrics(lambda: True, standing).registry.get_sample_value
+    value = ReplicaMetrics(lambda: True, standing, NO_WATCHES).registry.get_sample_value
     master = ("leader_election_master_status", {"name": "appwrapper-controller"})
     since = "appwrapper_lease_acquired_timestamp_seconds"
     assert (value(*master), value(since, {"holder": "a"})) == (0.0, None)
@@ -30,6 +33,6 @@ def test_who_leads_and_since_when() -> None:
 
 
 def test_without_a_lease_there_are_no_metrics_about_one() -> None:
-    registry = ReplicaMetrics(lambda: True, None).registry
+    registry = ReplicaMetrics(lambda: True, None, NO_WATCHES).registry
     assert registry.get_sample_value("leader_election_master_status", {"name": "x"}) is None
     assert not [each for each in registry.collect() if "lease" in each.name]
