@@ -39,6 +39,16 @@ _FIGURES: Final[Mapping[str, tuple[str, str, str]]] = {
         "{{resource}} {{reason}}",
         "short",
     ),
+    "Oldest AppWrapper in each phase": (
+        'max by (phase) (appwrapper_oldest_in_phase_seconds{phase!~"Succeeded|Failed"})',
+        "{{phase}}",
+        "s",
+    ),
+    "Deletions that do not end, by finalizer": (
+        "sum by (finalizer, kind) (appwrapper_deletions_stuck)",
+        "{{kind}} {{finalizer}}",
+        "short",
+    ),
     "From an attempt's begin to its first pod, 90th percentile": (
         "histogram_quantile(0.9, sum by (le) (rate(appwrapper_first_pod_seconds_bucket[15m])))",
         "p90",
