@@ -159,6 +159,27 @@ def test_a_frozen_leader_may_not_write_when_it_wakes_though_it_does_not_know_yet
     competition.members["a"].permit(get(CONFIGMAPS, HOME, "a"))
 
 
+def test_a_renewal_that_is_answered_late_counts_from_its_request() -> None:
+    """The process is frozen just after a renewal arrived, and gets the answer when it wakes."""
+    before = Competition()
+    lived(before, seconds=25.0)
+    arrivals = [float(line.split()[0]) for line in before.cluster.trace if "a PUT leases" in line]
+    freeze = arrivals[-1] + 0.0005
+    competition = Competition()
+    seen: list[tuple[bool, bool]] = []
+
+    def look() -> None:
+        seen.append((competition.may_write("a"), competition.may_write("b")))
+
+    lived(
+        competition,
+        (freeze, lambda: competition.processes.freeze("a", 14.0)),
+        (freeze + 14.001, look),
+        (freeze + 14.05, look),
+    )
+    assert seen == [(False, True), (False, True)]
+
+
 def test_without_an_api_server_the_leader_stops_after_7_seconds_and_leads_again_later() -> None:
     competition = Competition()
     lived(competition, (20.05, lambda: competition.faults.outage(30.0)), seconds=80.0)
@@ -181,6 +202,15 @@ def test_writers_that_do_not_stop_end_the_process() -> None:
     assert name == "a"
     assert isinstance(error, StillWriting)
     assert str(error) == "writers have not stopped 2 s after the lease ended"
+
+
+def test_while_writers_do_not_stop_the_lease_is_not_released() -> None:
+    competition = Competition(obeys=False)
+    lived(competition, (20.0, lambda: competition.hold_by_go("now")), seconds=40.0)
+    assert isinstance(competition.processes.ended[0][1], StillWriting)
+    found = competition.cluster.store.get(LEASES, HOME, LEASE_NAME)
+    assert found is not None
+    assert found["spec"]["holderIdentity"] == competition.members["a"].identity
 
 
 def test_a_client_that_changes_the_lease_ends_no_term() -> None:

@@ -61,4 +61,4 @@ def test_the_command_needs_no_more_than_the_seed(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["shrink", "11"])
     assert main() == 0
-    assert capsys.readouterr().out == "seed 11 (calm) breaks no promise\n"
+    assert capsys.readouterr().out == "seed 11 (leases) breaks no promise\n"

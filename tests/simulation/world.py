@@ -230,9 +230,16 @@ class World:
         await asyncio.sleep(_STEP)
         for name in self.processes.running:
             if name in self.replicas and self.replicas[name]._controller is None:
-                continue  # a standby
+                self._check_standby(name)
+                continue
             for uid in self.controllers[name]._memory._known:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
+
+    def _check_standby(self, name: str) -> None:
+        """Check that a standby's caches serve no controller of an earlier term."""
+        for cache in self.replicas[name]._caches.used:
+            if cache._handlers:
+                self.invariants.violate("memory", f"an earlier term of {name} still follows")
 
     def _check_quota(self) -> None:
         """Check that Kueue no longer counts the quota of an AppWrapper that ended 60 s ago."""

@@ -243,3 +243,29 @@ def test_a_signal_asks_for_a_stop_and_a_second_one_ends_the_process(number: sign
         assert uvloop.run(asked()) in (signal.SIG_DFL, signal.default_int_handler)
     finally:
         signal.signal(number, before)
+
+
+async def test_cancelled_it_lets_no_part_finish_its_work(diary: Diary) -> None:
+    drained: list[str] = []
+    parts = [diary.part("a"), diary.part("b", drain=lambda: drained.append("b"))]
+    running = asyncio.create_task(Supervisor(parts, FakeClock()).run(asyncio.Event()))
+    await settle()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert diary.lines == ["a begins", "b begins", "b ends", "a ends"]
+    assert drained == []
+
+
+async def test_cancelled_while_a_part_drains_it_ends_that_part_too(diary: Diary) -> None:
+    stop = asyncio.Event()
+    parts = [diary.part("a"), diary.part("b", drain=lambda: None)]
+    running = asyncio.create_task(Supervisor(parts, FakeClock()).run(stop))
+    await settle()
+    stop.set()
+    await settle()
+    assert diary.lines == ["a begins", "b begins"]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert diary.lines[2:] == ["b ends", "a ends"]
