@@ -18,7 +18,7 @@ StartThread = Callable[[Callable[[], None], str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`random` decides only about jitter, never about names or decisions. `host` names the replica.
+    """`random` decides only about jitter, and distinguishes the processes of one `host`.
 
     `start_thread` runs blocking calls; a simulation may run them at once.
     """
