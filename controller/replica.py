@@ -19,7 +19,7 @@ from controller.caches import Caches
 from controller.controller import Controller
 from controller.gauges import Watched, WatchGauge
 from controller.replica_metrics import ReplicaMetrics
-from controller.runtime.leadership import Leadership
+from controller.runtime.leadership import Leadership, LeaseStanding
 from shared.config.configuration import Configuration
 from shared.config.values import parse_bind_address
 from shared.kube.client import KubeClient
@@ -62,7 +62,8 @@ class Replica:
         self._ending = asyncio.Event()
         self._metrics = ReplicaMetrics(
             lambda: not self._caches.problems(),
-            None if leadership is None else leadership.standing,
+            # Without a lease this replica always leads.
+            LeaseStanding(leads=True) if leadership is None else leadership.standing,
             WatchGauge(self._watched, sources.clock.monotonic),
         )
         self._listeners = self._make_listeners()

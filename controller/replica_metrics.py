@@ -18,9 +18,9 @@ class ReplicaMetrics:
     """The metrics of one replica, leader or standby; the endpoint serves `registry`."""
 
     def __init__(
-        self, ready: Callable[[], bool], standing: LeaseStanding | None, watches: WatchGauge
+        self, ready: Callable[[], bool], standing: LeaseStanding, watches: WatchGauge
     ) -> None:
-        """`ready` and `standing` are read at each scrape. Without a standing there is no lease."""
+        """`ready` and `standing` are read at each scrape."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         Gauge(
@@ -29,8 +29,7 @@ class ReplicaMetrics:
             registry=self.registry,
         ).set_function(lambda: float(ready()))
         self.registry.register(watches)
-        if standing is not None:
-            self.registry.register(_LeaseMetrics(standing))
+        self.registry.register(_LeaseMetrics(standing))
 
 
 class _LeaseMetrics(Collector):

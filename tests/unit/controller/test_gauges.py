@@ -10,6 +10,7 @@ from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Phase
 from controller.replica_metrics import ReplicaMetrics
+from controller.runtime.leadership import LeaseStanding
 from shared.api.objects import PODS, Resource
 from tests.support.moments import NOW
 
@@ -130,7 +131,9 @@ def test_a_scrape_shows_the_oldest_answer_about_each_resource() -> None:
     jobs = (Resource("batch", version, "jobs", "Job") for version in ("v1", "v2"))
     volcano = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
     watches = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
-    metrics = ReplicaMetrics(lambda: True, None, WatchGauge(lambda: watches, lambda: 1_000.0))
+    metrics = ReplicaMetrics(
+        lambda: True, LeaseStanding(), WatchGauge(lambda: watches, lambda: 1_000.0)
+    )
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == [
         'appwrapper_watch_age_seconds{resource="pods"} 10.0',

@@ -11,7 +11,7 @@ NO_WATCHES = WatchGauge(lambda: (), lambda: 0.0)
 
 def test_readiness_is_asked_for_at_each_scrape() -> None:
     ready = [False]
-    metrics = ReplicaMetrics(lambda: ready[0], None, NO_WATCHES)
+    metrics = ReplicaMetrics(lambda: ready[0], LeaseStanding(), NO_WATCHES)
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 0
     ready[0] = True
     assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 1
@@ -30,9 +30,3 @@ def test_who_leads_and_since_when() -> None:
     transitions = "appwrapper_lease_transitions_total"
     assert value(transitions, {"to": "leader"}) == 2.0
     assert value(transitions, {"to": "standby"}) == 1.0
-
-
-def test_without_a_lease_there_are_no_metrics_about_one() -> None:
-    registry = ReplicaMetrics(lambda: True, None, NO_WATCHES).registry
-    assert registry.get_sample_value("leader_election_master_status", {"name": "x"}) is None
-    assert not [each for each in registry.collect() if "lease" in each.name]
