@@ -1,6 +1,6 @@
 """A real client, its loopback server and its clock."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from shared.api.objects import PODS
@@ -9,6 +9,7 @@ from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.requests import Request
 from tests.support.fakes.api_server import ScriptedServer, scripted_server
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 
@@ -46,6 +47,7 @@ async def opened(
     tokens: Tokens | None = None,
     timeouts: Timeouts | None = None,
     clock: FakeClock | None = None,
+    permit: Callable[[Request], None] | None = None,
 ) -> AsyncIterator[Session]:
     clock = clock or ImpatientClock()
     async with scripted_server() as server:
@@ -55,6 +57,7 @@ async def opened(
             clock,
             user_agent="test/1",
             timeouts=timeouts,
+            permit=permit,
         )
         try:
             yield Session(server, client, clock)

@@ -23,6 +23,7 @@ from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import LARGEST_PAGE, HttpKubeClient
 from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.requests import Request
 from tests.support.fakes.api_server import (
     broken_answer,
     json_answer,
@@ -74,6 +75,52 @@ async def test_the_built_request_is_sent() -> None:
             "application/apply-patch+yaml",
         ]
         assert session.server.received[5].headers["Accept"].endswith("g=meta.k8s.io;v=v1")
+
+
+class Permits:
+    """Refuses the requests whose number is in `refused`, and notes the method of each."""
+
+    def __init__(self, *refused: int) -> None:
+        self.asked: list[str] = []
+        self._refused = refused
+
+    def __call__(self, request: Request) -> None:
+        self.asked.append(request.method)
+        if len(self.asked) in self._refused:
+            raise Unreachable("not permitted")
+
+
+async def test_a_request_without_a_permit_is_not_sent_on_a_new_or_an_old_connection() -> None:
+    permits = Permits(1, 3)
+    async with opened(permit=permits) as session:
+        session.server.then(*[json_answer({})] * 2)
+        client = session.client
+        with pytest.raises(Unreachable, match=r"^not permitted$"):
+            await client.create(PODS, "ns", {"a": 1})
+        await client.create(PODS, "ns", {"a": 2})
+        with pytest.raises(Unreachable, match=r"^not permitted$"):
+            await client.create(PODS, "ns", {"a": 3})
+        await client.create(PODS, "ns", {"a": 4})
+        assert [received.body for received in session.server.received] == [b'{"a":2}', b'{"a":4}']
+        assert permits.asked == ["POST"] * 4
+
+
+async def test_each_retry_needs_a_permit() -> None:
+    permits = Permits(2)
+    async with opened(permit=permits) as session:
+        session.server.then(status_answer(429, "TooManyRequests", "wait", {"Retry-After": "1"}))
+        with pytest.raises(Unreachable, match=r"^not permitted$"):
+            await session.client.create(PODS, "ns", {"a": 1})
+        assert len(session.server.received) == 1
+
+
+async def test_a_request_with_renewed_credentials_needs_another_permit() -> None:
+    permits = Permits(2)
+    async with opened(Tokens("Bearer old", "Bearer new"), permit=permits) as session:
+        session.server.then(UNAUTHORIZED)
+        with pytest.raises(Unreachable, match=r"^not permitted$"):
+            await session.client.create(PODS, "ns", {"a": 1})
+        assert len(session.server.received) == 1
 
 
 async def test_delete_with_grace_0_sends_0() -> None:
