@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from controller.runtime import lease
 from controller.runtime.lease import RENEW_DEADLINE, RETRY, Seen
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.objects import LEASES, JsonObject
-from shared.kube.client import AlreadyExists, Conflict, KubeClient, KubeError, NotFound
+from shared.kube.client import AlreadyExists, ApiError, Conflict, KubeClient, KubeError, NotFound
 from shared.kube.requests import Request
 from shared.process.clock import Clock
 from shared.process.sources import Sources
@@ -59,6 +59,7 @@ class LeaseStanding:
     lost: int = 0
 
 
+T = TypeVar("T")
 Lead = Callable[[], Awaitable[None]]
 """Everything that writes. It ends by itself only after a stop request or with a failure."""
 
@@ -105,12 +106,11 @@ class Leadership:
     async def _compete(self) -> float | None:
         """Try to take the lease. Return None with it, else the seconds until the next try."""
         try:
-            async with self._clock.timeout(_REQUEST):
-                if (wait := await self._go_operator_for()) > 0.0:
-                    if self._is_new(go := _holder(self._go)):
-                        logger.info("waits for the Go operator: %s holds its lease", go)
-                    return min(wait, RETRY.total_seconds())
-                return await self._try_to_take()
+            if (wait := await self._in_time(self._go_operator_for())) > 0.0:
+                if self._is_new(go := _holder(self._go)):
+                    logger.info("waits for the Go operator: %s holds its lease", go)
+                return min(wait, RETRY.total_seconds())
+            return await self._try_to_take()
         except (AlreadyExists, Conflict):
             self._lease = None
             return RETRY.total_seconds()  # another process was faster
@@ -121,14 +121,19 @@ class Leadership:
             return RETRY.total_seconds()
 
     async def _try_to_take(self) -> float | None:
-        await self._read()
+        await self._in_time(self._read())
         now = self._clock.monotonic()
         if (wait := lease.free_in(self._seen, self.identity, now)) > 0.0:
             if self._is_new(holder := _holder(self._seen)):
                 logger.info("on standby: %s holds lease %s", holder, self._place)
             return min(wait, RETRY.total_seconds())
-        await self._write()
+        await self._in_time(self._write())
         return None
+
+    async def _in_time(self, request: Awaitable[T]) -> T:
+        """Raise TimeoutError if one request takes too long. Several may take longer together."""
+        async with self._clock.timeout(_REQUEST):
+            return await request
 
     async def _lead(self, lead: Lead) -> None:
         self.standing.leads, self.standing.gained = True, self.standing.gained + 1
@@ -169,10 +174,13 @@ class Leadership:
 
     async def _keep(self) -> None:
         """Renew until the lease is lost, then raise _Lost."""
+        began = self._until - RENEW_DEADLINE.total_seconds()
         while True:
-            left = self._until - self._clock.monotonic()
-            await self._clock.sleep(min(RETRY.total_seconds(), left))
-            left = self._until - self._clock.monotonic()
+            # From the begin of the last try: after one that hung, the next one begins at once.
+            due = min(began + RETRY.total_seconds(), self._until)
+            await self._clock.sleep(due - self._clock.monotonic())
+            began = self._clock.monotonic()
+            left = self._until - began
             if left <= 0.0:
                 raise _Lost(f"no renewal for {RENEW_DEADLINE.total_seconds():g} s")
             try:
@@ -187,7 +195,7 @@ class Leadership:
         except (AlreadyExists, Conflict, NotFound):
             # Another client changed or deleted it; another controller is only one of them.
             await self._read()
-            if self._seen is not None and (holder := _holder(self._seen)) != self.identity:
+            if (holder := _holder(self._seen)) != self.identity:
                 raise _Lost(f"{holder or 'no process'} holds lease {self._place}") from None
             await self._write()
         if self._clock.monotonic() - self._go_looked_at < _LOOK_FOR_GO:
@@ -197,48 +205,54 @@ class Leadership:
 
     async def _release(self) -> None:
         """Let another process begin at once: all writers have ended."""
+        try:
+            async with self._clock.timeout(_RELEASE):
+                try:
+                    await self._write_released()
+                except Conflict:
+                    # The renewal that was on its way at the end of the term has taken effect.
+                    await self._read()
+                    await self._write_released()
+        except (KubeError, TimeoutError) as error:
+            logger.warning("the lease is not released: %s", str(error) or "no answer in time")
+
+    async def _write_released(self) -> None:
         if self._lease is None or lease.holding_of(self._lease).holder != self.identity:
             return
         body = lease.released(self._lease, self._namespace, self._clock.now())
-        try:
-            async with self._clock.timeout(_RELEASE):
-                self._lease = await self._client.update(LEASES, self._namespace, LEASE_NAME, body)
-                self._see(self._lease)
-        except (KubeError, TimeoutError) as error:
-            logger.warning("the lease is not released: %s", str(error) or "no answer in time")
+        self._see(await self._client.update(LEASES, self._namespace, LEASE_NAME, body))
 
     async def _go_operator_for(self) -> float:
         """Return the seconds for which the Go operator may still act; 0 without one."""
         self._go_looked_at = self._clock.monotonic()
-        try:
-            found = await self._client.get(LEASES, self._namespace, GO_OPERATORS_LEASE)
-        except NotFound:
-            self._go = None
-        else:
+        with suppress(NotFound):
+            found = _checked(await self._client.get(LEASES, self._namespace, GO_OPERATORS_LEASE))
             self._go = lease.see(self._go, found, self._clock.monotonic())
         return lease.free_in(self._go, "", self._clock.monotonic())
 
     async def _read(self) -> None:
+        """Read the lease. A deleted one stays in `_seen`: its holder writes until it notices."""
         try:
-            self._lease = await self._client.get(LEASES, self._namespace, LEASE_NAME)
+            answer = await self._client.get(LEASES, self._namespace, LEASE_NAME)
         except NotFound:
-            self._lease = self._seen = None
+            self._lease = None
         else:
-            self._see(self._lease)
+            self._see(answer)
 
     async def _write(self) -> None:
         """Take or renew the lease as last read. Raise Conflict, AlreadyExists, NotFound."""
         began = self._clock.monotonic()
         body = lease.taken(self._lease, self._namespace, self.identity, self._clock.now())
         if self._lease is None:
-            self._lease = await self._client.create(LEASES, self._namespace, body)
+            answer = await self._client.create(LEASES, self._namespace, body)
         else:
-            self._lease = await self._client.update(LEASES, self._namespace, LEASE_NAME, body)
-        self._see(self._lease)
+            answer = await self._client.update(LEASES, self._namespace, LEASE_NAME, body)
+        self._see(answer)
         self._until = began + RENEW_DEADLINE.total_seconds()
 
-    def _see(self, found: JsonObject) -> None:
-        self._seen = lease.see(self._seen, found, self._clock.monotonic())
+    def _see(self, answer: JsonObject) -> None:
+        self._lease = _checked(answer)
+        self._seen = lease.see(self._seen, self._lease, self._clock.monotonic())
         self.standing.holder = self._seen.holding.holder
         self.standing.acquired = lease.time_of(self._seen.holding.acquired)
 
@@ -246,6 +260,13 @@ class Leadership:
         """True unless the last look showed the same, which the log has already."""
         known, self._told = self._told, told
         return known != told
+
+
+def _checked(answer: JsonObject) -> JsonObject:
+    """Return a Lease. Raise ApiError for an answer that is none: a proxy may have sent it."""
+    if answer.get("kind") != "Lease":
+        raise ApiError(200, "NotALease", "the answer is no Lease: is this an API server?")
+    return answer
 
 
 def _holder(seen: Seen | None) -> str:

@@ -6,14 +6,15 @@ The real `Leadership` in virtual time, against the simulated API server.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 import pytest
 
 from controller.runtime.leadership import Leadership, NotLeading, StillWriting
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
-from shared.api.objects import CONFIGMAPS, LEASES, NAMESPACES
-from shared.kube.requests import create, get
+from shared.api.objects import CONFIGMAPS, LEASES, NAMESPACES, JsonObject
+from shared.kube.requests import Request, create, get
 from shared.process.sources import Sources
 from tests.simulation.api.client import SimulatedClient
 from tests.simulation.choices import Recorded
@@ -79,6 +80,19 @@ class Competition:
             return False
         return True
 
+    def end(self, name: str) -> Callable[[], None]:
+        """Return a stop request to this process."""
+        return lambda: self.stops[name].set()
+
+    def answer_as_a_proxy(self) -> None:
+        """Answer all requests of the members, from now on, with an object that is no Lease."""
+
+        async def send(_request: Request, *, retry: bool = True) -> JsonObject:
+            return {"status": "maintenance"}
+
+        for member in self.members.values():
+            member._client.send = send  # type: ignore[assignment, method-assign]
+
     def hold_by_go(self, renewed: str, seconds: int = 15) -> None:
         """Write the Go operator's lease as its client does."""
         spec = {"holderIdentity": "go-1", "renewTime": renewed, "leaseDurationSeconds": seconds}
@@ -130,6 +144,16 @@ def test_a_leader_that_ends_by_itself_is_followed_within_3_seconds(tenths: int) 
     assert (first.name, second.name) == ("a", "b")
     assert first.ended is not None
     assert end <= first.ended <= second.began <= end + 3.0
+
+
+@pytest.mark.parametrize("tenths", range(20))
+def test_a_leader_that_ends_during_a_slow_renewal_is_followed_within_3_seconds(tenths: int) -> None:
+    competition = Competition()
+    competition.faults.latency = lambda: 0.3  # type: ignore[method-assign]
+    end = 20.0 + tenths / 10
+    lived(competition, (end, competition.end("a")))
+    assert competition.terms[1].name == "b"
+    assert end <= competition.terms[1].began <= end + 3.0
 
 
 def test_a_frozen_leader_may_not_write_when_it_wakes_though_it_does_not_know_yet() -> None:
@@ -195,6 +219,28 @@ def test_a_short_outage_changes_no_leader() -> None:
     assert [each.name for each in competition.terms] == ["a"]
 
 
+@pytest.mark.parametrize("latency", [1.1, 2.5])
+@pytest.mark.parametrize("begins", [0.0, 15.0])
+def test_a_slow_api_server_prevents_and_ends_no_term(latency: float, begins: float) -> None:
+    competition = Competition()
+    slow = lambda: latency if competition.now >= begins else 0.001  # noqa: E731
+    competition.faults.latency = slow  # type: ignore[method-assign]
+    lived(competition, seconds=60.0)
+    [term] = competition.terms
+    assert term.name == "a"
+    assert term.began <= 10.0
+    assert term.ended == 60.0
+
+
+@pytest.mark.parametrize("hangs", range(20, 24))
+def test_one_renewal_that_hangs_ends_no_term(hangs: int) -> None:
+    competition = Competition()
+    lost = lambda: 100.0 if hangs <= competition.now < hangs + 2.5 else 0.001  # noqa: E731
+    competition.faults.latency = lost  # type: ignore[method-assign]
+    lived(competition)
+    assert [each.name for each in competition.terms] == ["a"]
+
+
 def test_writers_that_do_not_stop_end_the_process() -> None:
     competition = Competition(obeys=False)
     lived(competition, (20.05, lambda: competition.faults.outage(30.0)), seconds=32.0)
@@ -230,6 +276,44 @@ def test_a_client_that_changes_the_lease_ends_no_term() -> None:
     assert [each.name for each in competition.terms] == ["a"]
     [lease] = competition.cluster.store.items(LEASES)
     assert lease["spec"]["holderIdentity"] == competition.members["a"].identity
+
+
+@pytest.mark.parametrize("twentieths", range(0, 40, 3))
+def test_after_the_lease_is_deleted_no_two_processes_may_write(twentieths: int) -> None:
+    competition = Competition()
+    both: list[float] = []
+
+    def look() -> None:
+        if competition.may_write("a") and competition.may_write("b"):
+            both.append(competition.now)
+
+    deleted = 20.0 + twentieths / 20
+    looks = [(deleted + each / 10, look) for each in range(1, 60)]
+    delete = partial(competition.cluster.store.delete, LEASES, HOME, LEASE_NAME)
+    lived(competition, (deleted, delete), *looks, seconds=40.0)
+    assert both == []
+
+
+def test_a_lease_that_its_dead_holder_left_deleted_is_taken() -> None:
+    competition = Competition()
+
+    def die() -> None:
+        competition.processes.freeze("a", 60.0)
+        competition.cluster.store.delete(LEASES, HOME, LEASE_NAME)
+
+    lived(competition, (20.0, die))
+    assert [each.name for each in competition.terms] == ["a", "b"]
+    assert 28.0 <= competition.terms[1].began <= 33.0
+
+
+def test_an_answer_that_is_no_lease_ends_no_process() -> None:
+    """A proxy before an API server that is away answers every request with a JSON object."""
+    competition = Competition()
+    lived(competition, (20.0, competition.answer_as_a_proxy), seconds=40.0)
+    [term] = competition.terms
+    assert term.ended is not None
+    assert 25.0 <= term.ended <= 27.1
+    assert competition.processes.ended == []
 
 
 def test_another_holder_ends_the_term_at_the_next_renewal() -> None:
