@@ -34,10 +34,13 @@ class PauseSwitch:
         self._seen: bytes | str | None = None  # the content, or why there is none
 
     async def run(self) -> None:
-        """Read the file at intervals until cancelled."""
+        """Read the file at once, then at intervals until cancelled.
+
+        At once: a replica that begins to lead may have read its configuration days ago.
+        """
         while True:
-            await self._clock.sleep(LOOK_EVERY)
             self._take(self._read())  # a few bytes from memory need no thread
+            await self._clock.sleep(LOOK_EVERY)
 
     def _read(self) -> bytes | str:
         try:

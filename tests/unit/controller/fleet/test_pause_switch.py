@@ -76,6 +76,16 @@ async def test_it_is_read_again_by_content(file: Path, caplog: pytest.LogCapture
     assert caplog.messages == ["pauseResets is now true", "pauseResets is now false"]
 
 
+async def test_a_term_that_begins_long_after_the_start_reads_the_file_at_once(file: Path) -> None:
+    made = Running(file)
+    write(file, PAUSE)
+    task = asyncio.create_task(made.switch.run())
+    await asyncio.sleep(0)
+    assert made.turns == [True]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
