@@ -144,6 +144,8 @@ class Controller:
         try:
             await self._supervisor.run(stop)
         finally:
+            # Also without a drain: its alarm would keep this controller's queue alive for hours.
+            self._queue.shut_down()
             self._stores.close()
 
     def _make_workers(self, client: KubeClient) -> Workers[Key]:

@@ -18,6 +18,8 @@ K = TypeVar("K", bound=Hashable)
 
 # The heap is cleaned once it holds this many entries more than twice the valid ones.
 _SPARE_MOMENTS: Final = 1000
+# The name of the task that waits for the next deadline.
+ALARM: Final = "workqueue alarm"
 
 
 class Wake(IntEnum):
@@ -289,9 +291,7 @@ class WorkQueue(Generic[K]):
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = moment
-        self._alarm = asyncio.get_running_loop().create_task(
-            self._ring(moment), name="workqueue alarm"
-        )
+        self._alarm = asyncio.get_running_loop().create_task(self._ring(moment), name=ALARM)
 
     async def _ring(self, moment: float) -> None:
         await self._clock.sleep(moment - self._clock.monotonic())

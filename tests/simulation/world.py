@@ -11,6 +11,7 @@ from typing import Any, Final
 from controller.controller import Controller
 from controller.replica import Replica
 from controller.runtime.leadership import Leadership
+from controller.runtime.workqueue import ALARM
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.api.objects import APPWRAPPERS, LEASES, NAMESPACES, JsonObject
 from shared.config.configuration import Configuration
@@ -236,10 +237,12 @@ class World:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
 
     def _check_standby(self, name: str) -> None:
-        """Check that a standby's caches serve no controller of an earlier term."""
+        """Check that nothing of an earlier term is left: no handler, no deadline."""
         for cache in self.replicas[name]._caches.used:
             if cache._handlers:
                 self.invariants.violate("memory", f"an earlier term of {name} still follows")
+        if any(each.get_name() == ALARM for each in self.cluster.loop.tasks_of[name].values()):
+            self.invariants.violate("memory", f"an earlier term of {name} has a deadline")
 
     def _check_quota(self) -> None:
         """Check that Kueue no longer counts the quota of an AppWrapper that ended 60 s ago."""
