@@ -341,6 +341,15 @@ def test_no_process_leads_while_the_go_operator_renews_its_lease() -> None:
     assert 35.0 <= term.began <= 37.1
 
 
+def test_a_go_operator_whose_lease_is_deleted_may_still_act_for_its_duration() -> None:
+    competition = Competition()
+    competition.hold_by_go("first")
+    delete = partial(competition.cluster.store.delete, LEASES, HOME, GO_OPERATORS_LEASE)
+    lived(competition, (5.0, delete), seconds=40.0)
+    [term] = competition.terms
+    assert 15.0 <= term.began <= 17.1
+
+
 def test_a_leader_yields_to_a_go_operator_that_appears() -> None:
     competition = Competition()
     lived(competition, (20.0, lambda: competition.hold_by_go("now")), seconds=34.0)
