@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
@@ -10,12 +9,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-import yaml
 
 from localcluster.access import kubeconfig as kubeconfigs
-from localcluster.access.probes import http_ok
 from localcluster.cluster import LocalCluster
-from localcluster.machine.child import Child
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.connection import Timeouts
@@ -26,9 +22,9 @@ from shared.process.clock import SystemClock
 from shared.process.sources import Sources
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
+from tests.support.cluster.controller_process import controller
 from tests.support.cluster.life import Life, ends_well
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
-from tests.support.manifests import ROOT
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
 
@@ -223,62 +219,6 @@ async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
         with suppress(asyncio.CancelledError):
             await running
         await client.close()
-
-
-class ControllerProcess:
-    """A second controller, as a process of its own, that sees the cluster through a proxy."""
-
-    def __init__(self, child: Child, log: Path, health: str) -> None:
-        self.child = child
-        self._log = log
-        self._health = health
-
-    @property
-    def said(self) -> str:
-        return self._log.read_text()
-
-    async def is_ready(self) -> bool:
-        return await http_ok(f"{self._health}/readyz")() is None
-
-    async def becomes(self, path: str) -> None:
-        """Waits until it answers 200 there."""
-        probe = http_ok(self._health + path)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while (missing := await probe()) is not None:
-                assert self.child.exit_code is None, (missing, self.said)
-                await asyncio.sleep(0.05)
-
-    async def ended(self) -> int:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self.child.wait()
-
-
-@asynccontextmanager
-async def controller(
-    cluster: LocalCluster, folder: Path, server: str
-) -> AsyncIterator[ControllerProcess]:
-    account = await cluster.service_account_kubeconfig("appwrapper-system", "appwrapper-controller")
-    document = yaml.safe_load(account.read_text())
-    document["clusters"][0]["cluster"]["server"] = server
-    file = folder / "kubeconfig"
-    file.write_text(yaml.safe_dump(document))
-    health = f"127.0.0.1:{cluster.ports.reserve()}"
-    listeners = {"health": {"bindAddress": health}, "metrics": {"bindAddress": "0"}}
-    config = folder / "config.yaml"
-    config.write_text(yaml.safe_dump({"controllerManager": listeners}))
-    log = folder / "log"
-    with log.open("wb") as output:
-        child = Child(
-            (sys.executable, "-m", "controller", "--config", str(config)),
-            output=output,
-            environment={"KUBECONFIG": str(file), "PYTHONUNBUFFERED": "1", "PATH": "/usr/bin"},
-            folder=ROOT,
-        )
-    try:
-        yield ControllerProcess(child, log, f"http://{health}")
-    finally:
-        child.signal(signal.SIGKILL)
-        await child.wait()
 
 
 async def test_a_process_waits_for_the_api_server_and_survives_its_absence(
