@@ -11,10 +11,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 REPAIRS: Final = "appwrapper_resync_repairs_total"
 ERRORS: Final = "controller_runtime_reconcile_errors_total"
+_LEADS: Final = "leader_election_master_status"
 _FIRST_WORDS: Final = b"configuration, as far as it is not the default"
+_LEADS_NOW: Final = b'"message":"leads: '
 _FAILED_REQUEST: Final = b'"message":"request failed: '
 _CHANGED: Final = b'"message":"changed since the decision to create its components; '
 _SECONDS: Final = 60.0
+
+
+class OnStandby(OSError):
+    """Raised if the controller does not lead: it has no metrics of what it decides."""
 
 
 class ControllerWords:
@@ -48,11 +54,14 @@ class ControllerWords:
         return [line.decode() for line in told]
 
     def repairs(self) -> float:
-        """Return how often, since the last call, only the resync found work.
+        """Return how often, since the last call, only the resync found work; 0 on standby.
 
         Raises OSError without an answer.
         """
-        now, before = self.sample(REPAIRS, {}), self._repairs
+        try:
+            now, before = self.sample(REPAIRS, {}), self._repairs
+        except OnStandby:
+            return 0.0
         self._repairs = now
         return now - before if now >= before else now  # it was restarted
 
@@ -60,13 +69,17 @@ class ControllerWords:
         """Return why more passes ended with an error than there were reasons for; else empty.
 
         The log shows each failed request, and each read that found a newer version. It shows no
-        conflicts: there are at most as many as the API server has answered for AppWrappers. Raises
-        OSError.
+        conflicts: there are at most as many as the API server has answered for AppWrappers. A
+        standby counts nothing. Raises OSError.
         """
-        errors = self.sample(ERRORS, {"controller": "appwrapper"})
+        try:
+            errors = self.sample(ERRORS, {"controller": "appwrapper"})
+        except OnStandby:
+            return ""
         *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
-        told = since_its_start.count(_FAILED_REQUEST)
-        changed = since_its_start.count(_CHANGED)
+        *_, in_this_term = since_its_start.rpartition(_LEADS_NOW)
+        told = in_this_term.count(_FAILED_REQUEST)
+        changed = in_this_term.count(_CHANGED)
         if told <= errors <= told + conflicts + changed:
             return ""
         return (
@@ -77,9 +90,12 @@ class ControllerWords:
     def sample(self, name: str, labels: Mapping[str, str]) -> float:
         """Return one value of /metrics; 0 for labels that were not counted yet.
 
-        Raises OSError without an answer, and KeyError for an unknown metric.
+        Raises OSError without an answer, OnStandby if it does not lead, and KeyError for an unknown
+        metric.
         """
         families = [*text_string_to_metric_families(self._metrics())]
+        if any(each.name == _LEADS and not each.samples[0].value for each in families):
+            raise OnStandby
         for family in families:
             for sample in family.samples:
                 if sample.name == name and sample.labels == dict(labels):
