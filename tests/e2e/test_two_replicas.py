@@ -1,5 +1,6 @@
 """Two controllers in pods, as docs/admins/two-replicas.md describes them."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -88,6 +89,40 @@ async def test_when_the_leader_is_killed_another_process_leads_within_its_lease(
     await another_leads(node_cluster, holder, EXPIRED)
     await something_runs_once(team, "expired")
     await until_led(node_cluster)
+
+
+async def test_a_drain_evicts_the_leader_under_load_and_waits_before_it_evicts_the_other(
+    node_cluster: LocalCluster, team: ResearchTeam, admin: Kubectl
+) -> None:
+    """As `kubectl drain` does it, by evictions: the only node must stay usable here."""
+    leader, holder = await until_led(node_cluster)
+    standby = next(
+        each
+        for each in await pods_of(node_cluster, "controller")
+        if each["metadata"]["uid"] != leader["metadata"]["uid"]
+    )
+    names = [f"drained-{number}" for number in range(5)]
+    lives = [await team.submit(appwrapper(name, job(name, "sleep 3"))) for name in names]
+    await evict(admin, leader)
+    with pytest.raises(AssertionError, match="violate the pod's disruption budget"):
+        await evict(admin, standby)
+    await another_leads(node_cluster, holder, RELEASED)
+    for life in lives:
+        ended = await life.until_phase("Succeeded")
+        assert ended["status"]["attempt"] == 1
+        await life.check_the_promise_to_kueue()
+    await until_led(node_cluster)
+
+
+async def evict(admin: Kubectl, pod: JsonObject) -> None:
+    name = pod["metadata"]["name"]
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": SYSTEM},
+    }
+    path = f"/api/v1/namespaces/{SYSTEM}/pods/{name}/eviction"
+    await admin("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
 
 
 async def something_runs_once(team: ResearchTeam, name: str) -> None:

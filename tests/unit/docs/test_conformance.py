@@ -33,7 +33,7 @@ class Page:
 
 WEBHOOK = Page("conformance.md")
 CONTROLLER = Page("conformance-controller.md")
-NAMED = re.compile(r"`((?:integration|simulation|unit)/[^`]*?)::([^`]*)`")
+NAMED = re.compile(r"`((?:e2e|integration|simulation|unit)/[^`]*?)::([^`]*)`")
 
 CASE = re.compile("`corpus: ([^`]+)`")
 
