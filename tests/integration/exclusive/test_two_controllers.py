@@ -16,8 +16,12 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from localcluster.machine.slowness import stretched
-from shared.api.names import LABEL_APPWRAPPER
-from shared.api.objects import APPWRAPPERS, PODS
+from localcluster.product import NAMESPACE as PRODUCT
+from shared.api.names import GO_OPERATORS_LEASE, LABEL_APPWRAPPER
+from shared.api.objects import APPWRAPPERS, LEASES, PODS, JsonObject
+from shared.api.times import format_precise_time
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import appwrapper, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.controller_process import (
@@ -40,6 +44,7 @@ from tests.support.patience import PATIENCE_SECONDS, comes_to
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("lives_team")]
 
 STANDBY = "on standby: "
+GO_HOLDER, GO_SECONDS = "go-operator_1", 15
 TAKE_OVER_SECONDS = stretched(15.0)
 HAND_OVER_SECONDS = stretched(3.0)
 OUTAGES = 5
@@ -231,6 +236,49 @@ async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
             assert leader.words.complaints() == []
             leader.start()
             await leader.becomes("/readyz")
+
+
+async def test_while_the_go_operators_lease_is_renewed_no_replica_leads(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """The Lease as client-go writes it. Outside a pod the Go operator itself has none."""
+    async with controller(cluster, tmp_path / "waits", cluster.access.server) as process:
+        await process.says(LEADS)
+        async with renewed(cluster.client):
+            await process.says(f"{LEADS_NO_LONGER}the Go operator runs: {GO_HOLDER} holds its")
+            await process.says(f"waits for the Go operator: {GO_HOLDER} holds its lease")
+            assert await process.is_ready()
+            assert process.said.count(LEADS) == 1
+        # Its last renewal counts for 15 s.
+        await process.says(LEADS, times=2, seconds=GO_SECONDS + TAKE_OVER_SECONDS)
+        assert process.words.complaints() == []
+
+
+@asynccontextmanager
+async def renewed(client: KubeClient) -> AsyncIterator[None]:
+    """Hold the Go operator's Lease inside the block, then delete it. Its duration still counts."""
+    body: JsonObject = {
+        "metadata": {"name": GO_OPERATORS_LEASE},
+        "spec": {"holderIdentity": GO_HOLDER, "leaseDurationSeconds": GO_SECONDS},
+    }
+    await client.create(LEASES, PRODUCT, body)
+
+    async def renew() -> None:
+        while True:
+            moment = format_precise_time(SystemClock().now())
+            patch = {"spec": {"renewTime": moment}}
+            await client.patch(LEASES, PRODUCT, GO_OPERATORS_LEASE, patch, PatchType.MERGE)
+            await asyncio.sleep(2)
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
+        await client.delete(
+            LEASES, PRODUCT, GO_OPERATORS_LEASE, uid=None, propagation=Propagation.BACKGROUND
+        )
 
 
 async def until_it_has_a_pod(lives: Lives, name: str) -> None:
