@@ -1,4 +1,4 @@
-"""Refuses modules over 400 lines, functions over 60, and a product of too many tiny modules.
+"""Refuses modules over 400 lines and functions over 60.
 
 Run as `python -m scripts.size_limits`; exits with 1 and one line per offender.
 """
@@ -6,16 +6,12 @@ Run as `python -m scripts.size_limits`; exits with 1 and one line per offender.
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 MODULE_LINES: Final = 400
 FUNCTION_LINES: Final = 60
-# The least median of the product's modules. Packages' own files do not count.
-MEDIAN_LINES: Final = 100
-PRODUCT: Final = ("cli", "controller", "shared", "webhook", "worker")
 
 
 def offences(path: Path, source: str) -> Iterator[str]:
@@ -33,20 +29,6 @@ def offences(path: Path, source: str) -> Iterator[str]:
                 )
 
 
-def splinters(lines: Mapping[Path, int]) -> Iterator[str]:
-    """Yield a line if half of the product's modules, by their lines, are too small."""
-    of_the_product = [
-        number
-        for path, number in lines.items()
-        if path.parts[0] in PRODUCT and path.name != "__init__.py"
-    ]
-    if of_the_product and median(of_the_product) < MEDIAN_LINES:
-        yield (
-            f"the median module of {', '.join(PRODUCT)} has {median(of_the_product):g} lines, "
-            f"and {MEDIAN_LINES} are the least: merge what is read together"
-        )
-
-
 def tracked_modules() -> list[Path]:
     """Return the Python files that git tracks or would track."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
@@ -58,7 +40,6 @@ def main() -> int:
     """Print every offence; any makes the exit code 1."""
     sources = {path: path.read_text() for path in tracked_modules()}
     found = [text for path, source in sources.items() for text in offences(path, source)]
-    found += splinters({path: source.count("\n") for path, source in sources.items()})
     for text in found:
         print(text, file=sys.stderr)
     return 1 if found else 0

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from scripts import crossed, size_limits, tracked_files
-from shared.api.findings import quoted
+from scripts import size_limits, tracked_files
 
 
 def test_a_module_of_the_limit_passes_and_one_line_more_does_not() -> None:
@@ -20,38 +19,6 @@ def test_a_function_of_the_limit_passes_and_one_line_more_does_not() -> None:
     assert list(size_limits.offences(path, "async def f():\n" + "    x = 1\n" * 60)) == [
         "a.py:1: function f has 61 lines, the limit is 60"
     ]
-
-
-def test_half_of_the_products_modules_have_the_least_lines_or_more() -> None:
-    lines = {
-        Path("webhook/a.py"): 99,
-        Path("controller/b.py"): 100,
-        Path("shared/c/d.py"): 300,
-        Path("shared/c/__init__.py"): 1,
-        Path("tests/e.py"): 1,
-    }
-    assert list(size_limits.splinters(lines)) == []
-    assert list(size_limits.splinters(lines | {Path("controller/b.py"): 99})) == [
-        "the median module of cli, controller, shared, webhook, worker has 99 lines,"
-        " and 100 are the least: merge what is read together"
-    ]
-
-
-def test_a_pass_and_a_review_may_cross_so_many_files_and_no_more() -> None:
-    names = [f"shared/{number}.py" for number in range(crossed.MOST["pass"] + 1)]
-    allowed = {"pass": names[1:], "review": names[: crossed.MOST["review"]]}
-    assert crossed.offences(allowed) == []
-    most = crossed.MOST["pass"]
-    assert crossed.offences(allowed | {"pass": names}) == [
-        f"a healthy pass crosses {most + 1} files, the limit is {most}"
-    ]
-
-
-def test_only_the_products_files_of_a_pass_are_counted() -> None:
-    with crossed.Crossed() as seen:
-        list(size_limits.splinters({}))
-        assert quoted("text") == '"text"'
-    assert seen.files == ["shared/api/findings.py"]
 
 
 def test_machine_paths_and_index_addresses_are_refused() -> None:
