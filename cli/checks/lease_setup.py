@@ -13,7 +13,7 @@ from shared.api.times import format_time, parse_time
 _TITLE: Final = "lease"
 # Longer than any takeover (15 s), even if the clock of this machine is some seconds off.
 _LATELY: Final = timedelta(minutes=1)
-_PAGE: Final = "docs/admins/runbook/no-leader.md"
+_PAGE: Final = "docs/admins/runbook.md#no-leader"
 
 
 def lease(seen: Installed, now: datetime) -> Item:

@@ -264,7 +264,7 @@ def webhook(seen: Installed) -> Item:
         return warning(
             title,
             f"a dry run of an AppWrapper failed: {seen.answer}",
-            f"{deployment}. Read its logs and /readyz (docs/admins/runbook/webhook-failing.md)",
+            f"{deployment}. Read its logs and /readyz (docs/admins/runbook.md#webhook-failing)",
         )
     if seen.webhook is not None and not _is_ready(seen.webhook):
         return warning(title, f"it answers, but {deployment}", "Check the pods that are not ready")
@@ -275,7 +275,7 @@ def controller(seen: Installed, now: datetime) -> Item:
     """Check for AppWrappers without status, then the Deployment; without one, recent writes."""
     title = "controller"
     deployment = _deployment("appwrapper-controller", seen.controller, seen, "controller")
-    logs = "Read its logs (docs/admins/runbook/controller-down.md)"
+    logs = "Read its logs (docs/admins/runbook.md#controller-down)"
     waiting = [
         name
         for name, made in (seen.activity.unseen if seen.activity else ())

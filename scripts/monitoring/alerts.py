@@ -1,4 +1,4 @@
-"""The table of alerts, each with its page of the runbook.
+"""The table of alerts, each with its section of the runbook.
 
 docs/admins/monitoring.md lists them; a test fires each in a real Prometheus.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-RUNBOOK: Final = "docs/admins/runbook"
+RUNBOOK: Final = "docs/admins/runbook.md"
 _DAY: Final = 86_400
 
 
@@ -28,7 +28,7 @@ class Alert:
     """
 
     name: str
-    page: str
+    section: str
     severity: Severity
     condition: str
     threshold: float = 0
@@ -45,8 +45,8 @@ class Alert:
 
     @property
     def runbook(self) -> str:
-        """Return the path of its page in this repository."""
-        return f"{RUNBOOK}/{self.page}"
+        """Return the path of the runbook in this repository, with the section's anchor."""
+        return f"{RUNBOOK}#{self.section}"
 
 
 _AGE: Final = "max by (resource) (appwrapper_watch_age_seconds)"
@@ -63,7 +63,7 @@ _EXCESS: Final = "max by (flavor, resource) (appwrapper_quota_excess)"
 ALERTS: Final = (
     Alert(
         name="AppWrapperControllerDown",
-        page="controller-down.md",
+        section="controller-down",
         severity=Severity.CRITICAL,
         # A program that does not run, is not scraped, or has not listed the cluster yet.
         condition="absent(appwrapper_controller_ready == 1)",
@@ -74,7 +74,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperNoLeader",
-        page="no-leader.md",
+        section="no-leader",
         severity=Severity.CRITICAL,
         # A lost leader is replaced in 15 s, and the new one is scraped within 30 s more.
         condition=f"sum({_LEADS}) == 0 or absent({_LEADS})",
@@ -85,7 +85,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperTwoLeaders",
-        page="two-leaders.md",
+        section="two-leaders",
         severity=Severity.CRITICAL,
         # Shorter: the replicas of a takeover are scraped at different times.
         condition=f"sum({_LEADS}) > 1",
@@ -96,7 +96,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperWebhookFailing",
-        page="webhook-failing.md",
+        section="webhook-failing",
         severity=Severity.CRITICAL,
         # `missing_facts` must last: the API server may be away for a moment. Any client that
         # reaches the port can cause `unusable_request`.
@@ -112,7 +112,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperFailed",
-        page="job-failed.md",
+        section="job-failed",
         severity=Severity.INFO,
         condition=f"{_FAILED} > 0",
         lasts="0s",
@@ -122,7 +122,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperWaitsTooLong",
-        page="waiting-too-long.md",
+        section="waiting-too-long",
         severity=Severity.INFO,
         condition=f"{_WAIT} > {{threshold}}",
         threshold=_DAY,
@@ -135,7 +135,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperDeletionBlocked",
-        page="deletion-blocked.md",
+        section="deletion-blocked",
         severity=Severity.WARNING,
         condition=f"{_BLOCKED} > 0",
         lasts="15m",
@@ -145,7 +145,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperEvacuationBreakerOpen",
-        page="breaker-open.md",
+        section="breaker-open",
         severity=Severity.CRITICAL,
         condition=f"{_BREAKER} == 1",
         lasts="1m",
@@ -155,7 +155,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperWebhookCertificateExpires",
-        page="certificate-expires.md",
+        section="certificate-expires",
         severity=Severity.WARNING,
         condition=f"{_EXPIRES} < {{threshold}}",
         threshold=7 * _DAY,
@@ -168,7 +168,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperQuotaWithoutPods",
-        page="quota-without-pods.md",
+        section="quota-without-pods",
         severity=Severity.WARNING,
         condition=f"{_UNUSED} > {{threshold}}",
         # By default an AppWrapper whose pods never run fails earlier, after its last attempt.
@@ -182,7 +182,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperQuotaAboveHardware",
-        page="quota-above-hardware.md",
+        section="quota-above-hardware",
         severity=Severity.WARNING,
         condition=f"{_EXCESS} > 0",
         lasts="1h",
@@ -193,7 +193,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="AppWrapperWatchSilent",
-        page="watch-silent.md",
+        section="watch-silent",
         severity=Severity.CRITICAL,
         condition=f"{_AGE} > {{threshold}}",
         # A quiet watch ends, and begins again, within 44 s.

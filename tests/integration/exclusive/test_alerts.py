@@ -155,7 +155,7 @@ async def test_a_second_leader_raises_an_alert_and_a_standby_none(
         leads.append(1)
         await comes_to(lambda: names(watching), {CERTIFICATE, TWO_LEADERS})
         found = (await watching.firing())[TWO_LEADERS]["runbook_url"]
-        assert found == "docs/admins/runbook/two-leaders.md"
+        assert found == "docs/admins/runbook.md#two-leaders"
 
 
 @asynccontextmanager

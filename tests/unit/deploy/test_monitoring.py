@@ -1,4 +1,4 @@
-"""deploy/monitoring: every alert is about metrics that exist, links to its page, and renders."""
+"""deploy/monitoring: every alert is about metrics that exist, links to its section, and renders."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from scripts.monitoring.alerts import ALERTS, Alert, Severity
+from scripts.monitoring.alerts import ALERTS, RUNBOOK, Alert, Severity
 from scripts.monitoring.files import FOLDER, PROGRAMS, dashboard, rule
 from shared.config.configuration import CertManagement, Configuration
 from shared.kube.connection import Timeouts
@@ -98,18 +98,19 @@ def test_an_alert_is_complete(alert: Alert) -> None:
     assert "\n" not in alert.summary
 
 
-def test_names_and_pages_are_distinct() -> None:
+def test_names_and_sections_are_distinct() -> None:
     assert len({alert.name for alert in ALERTS}) == len(ALERTS)
-    assert len({alert.page for alert in ALERTS}) == len(ALERTS)
+    assert len({alert.section for alert in ALERTS}) == len(ALERTS)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each.name)
-def test_the_page_of_an_alert_exists(alert: Alert) -> None:
-    assert (ROOT / alert.runbook).is_file()
+def test_the_section_of_an_alert_exists(alert: Alert) -> None:
+    heading = alert.section.replace("-", " ").capitalize()
+    assert f"\n## {heading}\n" in (ROOT / RUNBOOK).read_text()
 
 
 def test_quota_without_pods_is_reported_after_the_last_attempt_without_any() -> None:
-    (alert,) = (each for each in ALERTS if each.page == "quota-without-pods.md")
+    (alert,) = (each for each in ALERTS if each.section == "quota-without-pods")
     defaults = Configuration().appwrapper.fault_tolerance
     longest = (
         defaults.warmup_grace_period * (defaults.retry_limit + 1)
@@ -120,13 +121,13 @@ def test_quota_without_pods_is_reported_after_the_last_attempt_without_any() -> 
 
 def test_a_quiet_watch_raises_no_alert() -> None:
     """A dead connection is noticed at the end of its watch, and one more may be as dead."""
-    (alert,) = (each for each in ALERTS if each.page == "watch-silent.md")
+    (alert,) = (each for each in ALERTS if each.section == "watch-silent")
     longest = WATCH_SECONDS * max(WATCH_JITTER) + Timeouts().overtime
     assert 2 * longest + LONGEST_DELAY < alert.threshold
 
 
 def test_a_certificate_that_is_replaced_in_time_raises_no_alert() -> None:
-    (alert,) = (each for each in ALERTS if each.page == "certificate-expires.md")
+    (alert,) = (each for each in ALERTS if each.section == "certificate-expires")
     assert CertManagement().leaf_lifetime.total_seconds() / 3 > alert.threshold
 
 
@@ -160,10 +161,10 @@ def test_the_dashboard_shows_every_alert_and_no_panel_covers_another() -> None:
     assert len(corners) == len({each["id"] for each in panels}) == len(panels)
 
 
-def test_the_page_lists_every_alert_with_its_severity_and_its_page() -> None:
+def test_the_page_lists_every_alert_with_its_severity_and_its_section() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| .* \| \[.*\]\((.*)\) \|$", PAGE.read_text(), re.M)
     assert rows == [
-        (each.name, Severity(each.severity).value, f"runbook/{each.page}") for each in ALERTS
+        (each.name, Severity(each.severity).value, f"runbook.md#{each.section}") for each in ALERTS
     ]
 
 

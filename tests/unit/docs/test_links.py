@@ -19,6 +19,7 @@ REFERENCES = {
     "docs/admins/metrics.md",
     "docs/admins/processes.md",
     "docs/admins/rules.md",
+    "docs/admins/runbook.md",
     "docs/maintainers/benchmark-figures.md",
     "docs/maintainers/conformance-controller.md",
     "docs/maintainers/conformance.md",

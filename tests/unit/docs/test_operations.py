@@ -26,7 +26,7 @@ PLACES = {
     "Events on other objects": (CONDITIONS_AND_EVENTS, "Events on other objects"),
     "Metrics": ((ADMINS / "metrics.md").read_text(), "The controller"),
     "Logs": ((ADMINS / "logs.md").read_text(), "The controller"),
-    "Worth an alert": ((ADMINS / "runbook" / "README.md").read_text(), "Worth an alert"),
+    "Worth an alert": ((ADMINS / "runbook.md").read_text(), "Worth an alert"),
 }
 HELD = {Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD}
 
