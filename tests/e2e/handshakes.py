@@ -7,7 +7,7 @@ import asyncio
 import base64
 import ssl
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from shared.api.objects import (
 )
 from shared.config.configuration import CertManagement
 from tests.e2e.product_pods import is_ready, pods_of
+from tests.support.ca_bundles import Reading, surely
 
 _NAMES = CertManagement()
 _SERVER = f"{_NAMES.webhook_service_name}.{_NAMES.namespace}.svc"
@@ -30,6 +31,8 @@ _PORT = 9443
 _EVERY = 0.5
 # An API server learns of a change of the caBundle from its watch. This one learns of it later.
 LATE = 1.5
+# How often the caBundle is read. Between two different answers it is unknown.
+_READ_EVERY = 0.2
 # A handshake that takes longer fails. On two cores beside four other clusters one took 12 s.
 _TIME_LIMIT = stretched(60.0)
 
@@ -42,6 +45,7 @@ class Handshakes:
     served: dict[str, list[Certificate]] = field(default_factory=lambda: defaultdict(list))
     refused: list[str] = field(default_factory=list)
     count: int = 0
+    _readings: list[Reading] = field(default_factory=list)
 
     @property
     def serials(self) -> set[int]:
@@ -56,32 +60,50 @@ class Handshakes:
 
     async def run(self) -> None:
         """Connect to every ready pod, again and again, until cancelled."""
-        known: deque[tuple[float, bytes]] = deque()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._read())
+            group.create_task(self._shake())
+
+    async def _read(self) -> None:
         while True:
-            known.append((time.monotonic(), await ca_bundle(self.cluster)))
-            while len(known) > 1 and known[1][0] <= time.monotonic() - LATE:
-                known.popleft()
-            context = ssl.create_default_context(cadata=known[0][1].decode())
+            asked = time.monotonic()
+            bundle = await ca_bundle(self.cluster)
+            self._readings.append(Reading(asked, time.monotonic(), bundle))
+            await asyncio.sleep(_READ_EVERY)
+
+    async def _shake(self) -> None:
+        while True:
             for pod in await pods_of(self.cluster, "webhook"):
-                if is_ready(pod):
-                    await self._connect(pod, context)
+                now = time.monotonic()
+                bundle = surely(self._readings, now - LATE, now - LATE)
+                if bundle is not None and is_ready(pod):
+                    await self._connect(pod, bundle)
             await asyncio.sleep(_EVERY)
 
-    async def _connect(self, pod: JsonObject, context: ssl.SSLContext) -> None:
+    async def _connect(self, pod: JsonObject, bundle: bytes) -> None:
         name, address = pod["metadata"]["name"], pod["status"]["podIP"]
+        context = ssl.create_default_context(cadata=bundle.decode())
+        began = time.monotonic()
         try:
             found = await shown_by(address, context)
-        except ssl.SSLError as error:
-            self.refused.append(f"{name}: {error}")
-            return
         except OSError as error:
-            # A timeout is an OSError, too. A pod that is terminating may close its port.
-            if await self._is_ready(pod):
+            # A timeout is an OSError, too, and so is whatever TLS refuses. A pod that is
+            # terminating may close its port.
+            if await self._counts(pod, bundle, began):
                 self.refused.append(f"{name}: {error!r}")
             return
         self.count += 1
         if not self.served[name] or self.served[name][-1] != found:
             self.served[name].append(found)
+
+    async def _counts(self, pod: JsonObject, bundle: bytes, began: float) -> bool:
+        """True if an API server that is LATE would have had this caBundle, and the pod is ready.
+
+        On a busy machine a handshake, or the way to it, takes seconds. If the caBundle changed
+        meanwhile, an API server would know the new one.
+        """
+        late = time.monotonic() - LATE
+        return surely(self._readings, began - LATE, late) == bundle and await self._is_ready(pod)
 
     async def _is_ready(self, pod: JsonObject) -> bool:
         """True if the API server still has the pod as ready and not terminating."""

@@ -206,9 +206,9 @@ async def test_cert_manager_issues_and_renews_under_load_and_no_request_is_refus
         await running
 
     figures = f"{load.summary()}; {handshakes.count} handshakes, {len(handshakes.serials)} serials"
-    assert load.failed == [], figures
+    assert load.failed == [], (load.failed, figures)
     assert load.unlabelled == []
-    assert handshakes.refused == [], figures
+    assert handshakes.refused == [], (handshakes.refused, figures)
     # Both went on during each step. How many a second there were is the machine's matter.
     for (answers, hands), (more_answers, more_hands) in pairwise(seen):
         assert more_answers > answers, (seen, figures)
