@@ -23,7 +23,6 @@ from controller.phases.snapshot import (
     CreateProblem,
     Evacuation,
     FaultTolerance,
-    Ghosts,
     HoldReason,
     Misplacement,
     PodCounts,
@@ -130,7 +129,6 @@ _QUEUEING: Final = (
     Queueing(workload=True, pending="insufficient quota"),
     Queueing(workload=True, trouble="LocalQueue q does not exist", certain=True),
 )
-_GHOSTS: Final = (None, None, Ghosts("train-0 on b"), Ghosts("train-1", ("Pod train-1 on node b",)))
 
 
 _Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
@@ -184,7 +182,6 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         topology_workload="appwrapper-train-1" if bits & 1 else "",
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
-        ghosts=None if gone else _GHOSTS[bits >> 9 & 3],
         unexpected_due=not gone and bits >> 17 & 7 == 1,
         unexpected_alive=not gone and bits >> 18 & 3 == 1,
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),

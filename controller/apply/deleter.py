@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from controller.apply.fence import is_later, read_unchanged
@@ -60,7 +59,7 @@ class Deleter:
         self._deletions = deletions
         self._clock = clock
 
-    async def delete(  # noqa: C901  one case for each mode reads best
+    async def delete(
         self, observation: Observation, mode: DeletionMode, *, keep: bool = False
     ) -> None:
         """Delete the objects that `mode` selects; with `keep`, except kept components.
@@ -83,8 +82,6 @@ class Deleter:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.UNEXPECTED:
                 await self._sweep(seen)
-            case DeletionMode.FORCE_GHOSTS:
-                await self._forced_pods(_with_operators_patience(seen), seen.ghosts)
             case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
                 whatever = mode is DeletionMode.FORCE_PODS
                 pods = [pod for pod in _own(seen.pods) if whatever or pod.deleting]
@@ -233,12 +230,6 @@ class Deleter:
 def _own(pods: Iterable[Deployed]) -> list[Deployed]:
     """Return the pods without those of other owners that copied the AppWrapper's labels."""
     return [pod for pod in pods if not pod.made_by]
-
-
-def _with_operators_patience(seen: Observation) -> Observation:
-    """Return the observation with `longest_pod_grace` as its forceful deletion grace period."""
-    period = seen.config.longest_pod_grace
-    return replace(seen, config=replace(seen.config, forceful_deletion_grace=period))
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

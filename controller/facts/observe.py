@@ -11,7 +11,6 @@ from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failures import evidence, on_bad_nodes
-from controller.facts.ghosts import find_ghosts, reserved_pods
 from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,
@@ -26,7 +25,7 @@ from controller.facts.pod_counts import (
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_among, suspect_of
-from controller.facts.unexpected import Owned, Unexpected, find_unexpected
+from controller.facts.unexpected import Owned, find_unexpected
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
@@ -34,7 +33,6 @@ from controller.phases.snapshot import (
     Component,
     Evacuation,
     FaultTolerance,
-    Ghosts,
     Presence,
     Snapshot,
     Suspect,
@@ -148,8 +146,8 @@ class Observation:
     `helpers`: components that only serve the others. `stragglers`: unfinished pods of a component
     that ended well or is gone. `outlived`: components whose pods go only together with them.
     `empty`: terminating components that own nothing any more, as a list of this pass proves.
-    `silent_nodes`: nodes that cannot stop their pods. `ghosts`: replaced pods that run for too
-    long. `look_again`: when to read again if no watch would report a change.
+    `silent_nodes`: nodes that cannot stop their pods. `look_again`: when to read again if no watch
+    would report a change.
     """
 
     appwrapper: AppWrapper
@@ -160,7 +158,6 @@ class Observation:
     helpers: tuple[Deployed, ...] = ()
     stragglers: tuple[Deployed, ...] = ()
     outlived: tuple[Deployed, ...] = ()
-    ghosts: tuple[Deployed, ...] = ()
     unexpected: tuple[Deployed, ...] = ()
     empty: tuple[Deployed, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
@@ -196,7 +193,6 @@ class GatherContext:
 
 # How often unwatched components are read: Secrets, and Kinds without a watch.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
-LOOK_AT_GHOSTS: Final = timedelta(seconds=30)  # until the deletion of a pod is forced again
 LOOK_AT_UNEXPECTED: Final = timedelta(seconds=5)  # until a rejected delete is sent again
 
 
@@ -283,7 +279,6 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
     ]
     whole = outlived(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, context.owned, own, context.absent)
-    ghosts, next_ghost = _ghosts(context, own, membership, unexpected)
     counted = with_successes(current, successes, membership)
     root_cause = _root_cause(context, counted, membership)
     snapshot = replace(
@@ -299,15 +294,12 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         and not unexpected.components
         and not any(each.makes_unseen for each in membership.components)
         and any(not pod.deleting for pod in own),
-        ghosts=Ghosts() if ghosts else None,
         unexpected_due=bool(unexpected.due),
         unexpected_alive=unexpected.alive,
     )
-    looks = [] if next_ghost is None else [next_ghost]
+    looks: list[timedelta] = []
     if _may_be_missed(snapshot, located):
         looks.append(LOOK_AT_UNWATCHED)
-    if ghosts:
-        looks.append(LOOK_AT_GHOSTS)
     if unexpected.due:
         looks.append(LOOK_AT_UNEXPECTED)
     return Observation(
@@ -325,7 +317,6 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
             for index, each in enumerate(located)
             if index in whole and (found := deployed_component(each)) is not None
         ),
-        ghosts=tuple(deployed_pod(pod) for pod in ghosts),
         unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )
@@ -374,13 +365,3 @@ def _suspect(
         return suspect_of(cause) if cause else None
     failed = judged_failures(pods, membership)
     return suspect_among(failed, config) if failed else None
-
-
-def _ghosts(
-    context: GatherContext, pods: Sequence[Pod], membership: Membership, unexpected: Unexpected
-) -> tuple[list[Pod], timedelta | None]:
-    if not any(pod.deleting for pod in pods):
-        return [], None  # as on almost every pass
-    reserved, period = reserved_pods(context.appwrapper), context.config.longest_pod_grace
-    surplus = frozenset(pod.uid for pod in unexpected.pods)
-    return find_ghosts(pods, membership, reserved, period, context.now, surplus)

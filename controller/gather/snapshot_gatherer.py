@@ -15,7 +15,6 @@ from controller.facts.components import (
     with_attempt,
     with_sound_record,
 )
-from controller.facts.deployed import Deployed
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failures import failure_in
@@ -27,7 +26,6 @@ from controller.facts.pods import Pod
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
-from controller.gather.dependants import silent_nodes
 from controller.gather.error_store import ErrorStores
 from controller.gather.node_labels import confirmed
 from controller.gather.owner_chains import OwnerChains
@@ -37,7 +35,7 @@ from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.needs import Need, is_reassignment_overdue, needs
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import FaultTolerance, Ghosts, Presence, Snapshot
+from controller.phases.snapshot import FaultTolerance, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import NAMESPACES
@@ -145,7 +143,7 @@ class SnapshotGatherer:
         context = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
         if proving:
             context = replace(context, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
-            return await self._with_ghosts_named(await self._proved(context, located, pods))
+            return await self._proved(context, located, pods)
         observation = observe(context, located, pods)
         needed = needs(observation.snapshot, now, config)
         if Need.REJECTIONS in needed:
@@ -161,7 +159,7 @@ class SnapshotGatherer:
         if Need.ASSIGNMENT in needed:
             observation = await self._with_assignment(observation, now)
         observation = self._with_too_large(observation, pods)
-        return self._sightings.look(await self._with_ghosts_named(observation))
+        return self._sightings.look(observation)
 
     async def _swept(self, context: GatherContext) -> Observation:
         """Observe an AppWrapper that has no objects; unexpected ones are in the caches."""
@@ -172,8 +170,7 @@ class SnapshotGatherer:
             pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
             if pods or context.owned:
                 elsewhere = await self._elsewhere(appwrapper, (), pods)
-                found = observe(replace(context, elsewhere=elsewhere), (), pods)
-                return await self._with_ghosts_named(found)
+                return observe(replace(context, elsewhere=elsewhere), (), pods)
         return Observation(appwrapper, context.snapshot, context.config)
 
     def _context(
@@ -317,35 +314,6 @@ class SnapshotGatherer:
             return await self._with_eviction(observation)
         return observation
 
-    async def _with_ghosts_named(self, observation: Observation) -> Observation:
-        """Add the text for replaced pods that were not forced yet, and their silent nodes.
-
-        Raises KubeError.
-        """
-        owner = observation.appwrapper.uid
-        fresh = [
-            pod
-            for pod in observation.ghosts
-            if self._deletions.forced(owner, pod.uid) is None
-            and not self._deletions.refusal(owner, pod.uid)
-        ]
-        if not fresh:
-            return observation
-        silent = await silent_nodes(self._client, (pod.node for pod in fresh))
-        ghosts = Ghosts(
-            ", ".join(sorted(_placed(pod) for pod in fresh)),
-            tuple(
-                f"Pod {pod.name} on node {pod.node}, which {silent[pod.node]}"
-                for pod in fresh
-                if pod.node in silent
-            ),
-        )
-        return replace(
-            observation,
-            snapshot=replace(observation.snapshot, ghosts=ghosts),
-            silent_nodes=observation.silent_nodes | frozenset(silent),
-        )
-
     async def _with_eviction(self, observation: Observation) -> Observation:
         """Add why Kueue evicted the AppWrapper; a failed read does not stop the suspension."""
         appwrapper = observation.appwrapper
@@ -379,10 +347,6 @@ class SnapshotGatherer:
         """True if the namespace is being deleted, which explains missing or failed components."""
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
-
-
-def _placed(pod: Deployed) -> str:
-    return f"{pod.name} on {pod.node}" if pod.node else pod.name
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

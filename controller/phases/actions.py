@@ -45,7 +45,6 @@ class DeletionMode(StrEnum):
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     OUTLIVED = "outlived"  # components whose pods go only together with them
     FORCE_LEAVING = "force-leaving"  # labelled pods that are already being deleted
-    FORCE_GHOSTS = "force-ghosts"  # replaced pods that exceeded their period
     UNEXPECTED = "unexpected"  # objects that the phase and attempt cannot have
 
 

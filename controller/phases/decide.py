@@ -5,12 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions, DeleteComponents, DeletionMode
-from controller.phases.deletion import (
-    decide_suspending,
-    decide_terminating,
-    force_ghosts,
-    terminate,
-)
+from controller.phases.deletion import decide_suspending, decide_terminating, terminate
 from controller.phases.phase import Phase
 from controller.phases.retries import decide_failed
 from controller.phases.running import decide_running
@@ -54,7 +49,6 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
         created = record_created(snapshot.components)
         recorded = (*created, *record_refusal(problem, snapshot.components))
     sweep = (DeleteComponents(DeletionMode.UNEXPECTED),) if snapshot.unexpected_due else ()
-    always = (*sweep, *(force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()))
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
-        return (*recorded, *terminate(snapshot), *always)
-    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *always)
+        return (*recorded, *terminate(snapshot), *sweep)
+    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *sweep)

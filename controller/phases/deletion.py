@@ -25,7 +25,6 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
     FaultTolerance,
-    Ghosts,
     PodsReadyEviction,
     Presence,
     Snapshot,
@@ -132,23 +131,6 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
         SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_BLOCKED, message),
         Warn(Reason.DELETION_BLOCKED, message),
         *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, forced),) if news else ()),
-    )
-
-
-def force_ghosts(found: Ghosts) -> Actions:
-    """Force replaced pods that keep running, in every phase and whichever client deleted them.
-
-    Each pod is reported once. The status does not change: pods may come and go every second.
-    """
-    told = (
-        "deleted and replaced, but still there after the forceful deletion period; the controller "
-        f"deletes them by force: {found.named}"
-    )
-    off = f"deleted without confirmation from its node: {', '.join(found.forced_off)}"
-    return (
-        DeleteComponents(DeletionMode.FORCE_GHOSTS),
-        *((Warn(Reason.GHOSTS, told),) if found.named else ()),
-        *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, off),) if found.forced_off else ()),
     )
 
 

@@ -107,10 +107,6 @@ class Reason(StrEnum):
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
     DELETION_COMPLETE = "DeletionComplete", "its resources are deleted"
     STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
-    GHOSTS = (
-        "ReplacedPodsForced",
-        "deleted and replaced pods did not end in time, so the controller forced their deletion",
-    )
     UNEXPECTED = (
         "UnexpectedObjects",
         "objects appeared that its phase and attempt cannot have, so the controller deletes them",

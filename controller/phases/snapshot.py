@@ -34,8 +34,8 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
-    # The longest grace period of a pod, and how long a deleted pod may keep running after it was
-    # replaced: the operator's forceful deletion period, or the AppWrapper's own shorter one.
+    # The longest grace period of a pod: the operator's forceful deletion period, or a shorter one
+    # of the AppWrapper.
     longest_pod_grace: timedelta = timedelta(minutes=10)
     # Only the operator's configuration sets the following fields.
     # How long a pod that crashed in place must run before it counts as running again.
@@ -294,18 +294,6 @@ class Misplacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Ghosts:
-    """Replaced pods that keep running for longer than `longest_pod_grace`.
-
-    `named`: the text about pods that were not reported yet. `forced_off`: the pods among them that
-    are removed without confirmation from their node.
-    """
-
-    named: str = ""
-    forced_off: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ConditionText:
     """The present text of a condition of the AppWrapper."""
 
@@ -383,7 +371,6 @@ class Snapshot:
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
-    ghosts: Ghosts | None = None  # None: no replaced pod must be forced
     # Objects exist that this phase and attempt cannot have (facts/unexpected.py): some of them are
     # not being deleted; some of them may use quota.
     unexpected_due: bool = False

@@ -12,17 +12,14 @@ from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import restarted_job, scaled
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.another_team import member_of
-from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.life_record import DEPLOYED, QUOTA, READY, Condition, condition
-from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
 PERIOD = timedelta(seconds=2)
-GHOST_PERIOD = timedelta(seconds=8)
 
 
 @pytest.mark.long
@@ -72,56 +69,6 @@ async def test_problems_are_reported_again_after_the_configured_period(
             seen = version_of(fell)
         await life.until(_has(RUNS, after=seen), "that it runs again")
     assert life.phases() == ["", "Suspended", "Resuming", "Running"]
-
-
-@pytest.mark.long
-async def test_a_deleted_and_replaced_pod_is_forced_after_the_configured_period(
-    lives: Lives, cluster: LocalCluster
-) -> None:
-    """A researcher deletes pods that ignore it, of what asked for a day's patience with them."""
-    researcher = member_of(cluster, NAMESPACE)
-    body = slow_to_go(scaled("Deployment", "haunted", 1))
-    ignores = pod_template(hang="running", ignore_deletion_for="1h")["metadata"]["annotations"]
-    body["spec"]["template"]["metadata"]["annotations"] = ignores
-    asked = {"forcefulDeletionGracePeriodDuration": "24h"}
-    deleted: list[str] = []
-    operators = {"forcefulDeletionGracePeriod": f"{GHOST_PERIOD.seconds}s"}
-    # Under the shorter period the pods would get it as their grace period, and end in time.
-    life = await lives.begin(appwrapper("haunted", body, annotations=asked))
-    await comes_to(lambda: running(lives, life), 1)
-    async with reconfigured(cluster, "controller", faultTolerance=operators):
-        for number in range(3):
-            await comes_to(lambda number=number: running(lives, life), number + 1)  # type: ignore[misc]
-            [fresh] = set(await lives.names(PODS, life)) - set(deleted)
-            await researcher("delete", "pod", fresh, "-n", NAMESPACE, "--wait=false")
-            deleted.append(fresh)
-        await comes_to(lambda: still_there(lives, life, deleted), False)
-        said = "; ".join(await lives.told("haunted", "ReplacedPodsForced"))
-        await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
-        await lives.annotate("haunted", forcefulDeletionGracePeriodDuration="0s")
-    assert all(name in said for name in deleted)
-    assert all(lasted(life, name) >= GHOST_PERIOD for name in deleted)
-    assert life.phases() == ["", "Suspended", "Resuming", "Running"]
-
-
-async def running(lives: Lives, life: Life) -> int:
-    uid = life.events[0].object["metadata"]["uid"]
-    pods = await listed(lives.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
-    return sum(each["status"]["phase"] == "Running" for each in pods)
-
-
-async def still_there(lives: Lives, life: Life, names: list[str]) -> bool:
-    return not set(names).isdisjoint(await lives.names(PODS, life))
-
-
-def lasted(life: Life, name: str) -> timedelta:
-    """From the moment in which its deletion was asked for until its container ended."""
-    states = [each.object for each in life.pod_events if each.object["metadata"]["name"] == name]
-    metadata = next(each["metadata"] for each in states if "deletionTimestamp" in each["metadata"])
-    grace = timedelta(seconds=metadata["deletionGracePeriodSeconds"])
-    [status] = states[-1]["status"]["containerStatuses"]
-    ended = parse_time(status["state"]["terminated"]["finishedAt"])
-    return ended - (parse_time(metadata["deletionTimestamp"]) - grace)
 
 
 def _has(conditions: set[str], *, after: int) -> Callable[[JsonObject], bool]:

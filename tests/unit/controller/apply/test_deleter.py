@@ -15,7 +15,6 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import PODS
-from shared.api.times import format_time
 from shared.kube.client import (
     ApiError,
     Conflict,
@@ -272,31 +271,6 @@ async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
     left = replace(observation(), pods=(POD, leaving))
     await bench.delete(left, DeletionMode.FORCE_LEAVING)
     assert sent(bench.kube) == [("a-1", "uid-1", SHORTEST_GRACE)]
-
-
-async def test_only_ghosts_are_forced_after_the_configured_period() -> None:
-    """It was told a day by whoever deleted it. It is removed after the operator's own period."""
-    bench = DeleterBench(None, None)
-    leaves = format_time(bench.clock.now() + timedelta(days=1))
-    ghost = replace(POD, name="a-1", uid="uid-1", deleting=True, node="n1", leaves=leaves)
-    config = FaultTolerance(
-        forceful_deletion_grace=timedelta(days=1), longest_pod_grace=timedelta(seconds=9)
-    )
-    left = replace(observation(), pods=(POD, ghost), ghosts=(ghost,), config=config)
-    for _ in range(2):
-        await bench.delete(left, DeletionMode.FORCE_GHOSTS)
-    assert sent(bench.kube) == [("a-1", "uid-1", SHORTEST_GRACE)]
-    await bench.clock.advance(NODE_PATIENCE + 9)
-    await bench.delete(left, DeletionMode.FORCE_GHOSTS)
-    assert sent(bench.kube)[1:] == [("a-1", "uid-1", 0)]
-
-
-async def test_on_a_silent_node_a_ghost_is_removed_at_once() -> None:
-    bench = DeleterBench(None)
-    ghost = replace(POD, deleting=True, node="n7")
-    left = replace(observation(), ghosts=(ghost,), silent_nodes=frozenset({"n7"}))
-    await bench.delete(left, DeletionMode.FORCE_GHOSTS)
-    assert sent(bench.kube) == [("a-0", "uid-0", 0)]
 
 
 async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:

@@ -147,7 +147,7 @@ class Process:
         components = tuple(each for each in seen if each.resource != PODS)
         pods = tuple(each for each in seen if each.resource == PODS)
         observation = Observation(
-            item, snapshot, FaultTolerance(), components, pods, ghosts=pods, empty=components
+            item, snapshot, FaultTolerance(), components, pods, empty=components
         )
         actions = action if isinstance(action, tuple) else (action,)
         await self.applier.apply(observation, actions, NOW)
@@ -169,7 +169,6 @@ POD = Deployed(PODS, "p", "uid-p", False, attempt="2")
 MODES = [
     DeletionMode.GRACEFUL,
     DeletionMode.FORCE_PODS,
-    DeletionMode.FORCE_GHOSTS,
     DeletionMode.FORCE_COMPONENTS,
     DeletionMode.BACKGROUND_EMPTY,
 ]

@@ -26,8 +26,8 @@ def expected(**changes: Any) -> FaultTolerance:
     written = replace(FaultTolerance(), **changes)
     asked = written.retry_pause
     pause = spread_out(asked, UID, ATTEMPT)
-    ghosts = min(written.forceful_deletion_grace, FaultTolerance().forceful_deletion_grace)
-    return replace(written, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=ghosts)
+    grace = min(written.forceful_deletion_grace, FaultTolerance().forceful_deletion_grace)
+    return replace(written, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=grace)
 
 
 def test_each_field_is_an_annotations_or_the_operators_alone() -> None:

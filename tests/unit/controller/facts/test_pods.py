@@ -192,3 +192,24 @@ def test_equal_values_of_pods_are_stored_once() -> None:
     one, other = project_pod(of_a_gang(1)), project_pod(of_a_gang(2))
     for field in ("namespace", "node", "created", "resources", "phase"):
         assert getattr(one, field) is getattr(other, field)
+
+
+@pytest.mark.parametrize(
+    ("grace", "leaves"),
+    [
+        (30, "2026-01-01T12:00:30Z"),
+        (0, "2026-01-01T12:00:00Z"),
+        (86_400, "2026-01-02T12:00:00Z"),
+        # 2^63 seconds of nanoseconds: an even number of turns, and the API server adds nothing.
+        (2**63 - 1, "2026-01-01T11:59:59Z"),
+    ],
+)
+def test_any_grace_period_leads_back_to_the_time_of_the_deletion(grace: int, leaves: str) -> None:
+    metadata = {
+        "namespace": "team1",
+        "name": "a",
+        "uid": "a",
+        "deletionTimestamp": leaves,
+        "deletionGracePeriodSeconds": grace,
+    }
+    assert project_pod({"metadata": metadata}).asked == "2026-01-01T12:00:00Z"

@@ -26,9 +26,8 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.decide import BY_PHASE
-from controller.phases.deletion import force_ghosts
 from controller.phases.phase import EDGES, Phase
-from controller.phases.snapshot import Ghosts, HoldReason, Snapshot
+from controller.phases.snapshot import HoldReason, Snapshot
 from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -128,7 +127,7 @@ def test_components_are_created_in_resuming_only(decisions: Decisions) -> None:
 def test_only_resets_and_suspensions_spare_what_is_to_be_kept(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         (phase,) = moves(actions) or {snapshot.phase}
-        actions = without_ghosts(snapshot, actions)
+        actions = without_sweep(actions)
         came_from = snapshot.phase if phase in (Phase.RESUMING, Phase.SUSPENDED) else phase
         spares = came_from in SPARING and not snapshot.deletion_requested
         for action in actions:
@@ -162,7 +161,7 @@ def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
             assert driven_off(freely), "another reason to fail, which waits for nothing"
         else:
             assert not moves(actions)
-            rest = without_ghosts(snapshot, actions)
+            rest = without_sweep(actions)
             assert not any(isinstance(action, DeleteComponents) for action in rest)
     assert held > 500
 
@@ -183,7 +182,6 @@ def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
         after = replace(
             after,
             pods_fell=snapshot.pods_fell and StartTimer(Timer.ADMISSION) not in actions,
-            ghosts=snapshot.ghosts and Ghosts(),
             gone=snapshot.gone and not any(isinstance(a, RecordRemoval) for a in actions),
         )
         again = decide(after, NOW, CONFIG)
@@ -199,19 +197,9 @@ def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
 def test_every_warning_but_that_of_stragglers_is_in_a_condition(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         said = {a.message for a in actions if isinstance(a, SetCondition)}
-        for action in without_ghosts(snapshot, actions):
+        for action in without_sweep(actions):
             if isinstance(action, Warn) and action.reason is not Reason.STRAGGLERS:
                 assert any(action.message in each for each in said), (snapshot, actions)
-
-
-def test_ghosts_are_forced_in_every_phase_and_change_nothing_else(decisions: Decisions) -> None:
-    haunted: set[Phase] = set()
-    for snapshot, actions in decisions:
-        if snapshot.ghosts is not None:
-            haunted.add(snapshot.phase)
-            rest = decide(replace(snapshot, ghosts=None), NOW, CONFIG)
-            assert actions == (*rest, *force_ghosts(snapshot.ghosts))
-    assert haunted == set(Phase)
 
 
 def test_unexpected_objects_are_deleted_in_every_phase(decisions: Decisions) -> None:
@@ -240,10 +228,9 @@ def test_no_attempt_begins_and_none_succeeds_while_unexpected_objects_may_use_qu
     assert waited == {Phase.SUSPENDED, Phase.RESETTING, Phase.RUNNING}
 
 
-def without_ghosts(snapshot: Snapshot, actions: Actions) -> Actions:
-    """What is decided of the rest. Pods that were replaced go in any phase, without a permit."""
-    forced = (SWEEP, *(force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()))
-    return tuple(action for action in actions if action not in forced)
+def without_sweep(actions: Actions) -> Actions:
+    """What is decided of the rest. Unexpected objects go in any phase, without a permit."""
+    return tuple(action for action in actions if action != SWEEP)
 
 
 def moves(actions: Actions) -> set[Phase]:
