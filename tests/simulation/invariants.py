@@ -75,6 +75,13 @@ class Invariants:
         self._begun: dict[str, tuple[int, int]] = {}
         cluster.store.listeners.append(self._see)
 
+    def continue_from(self, item: JsonObject) -> None:
+        """Accept the phase that a run has reached: what caused it happened before."""
+        uid, status = item["metadata"]["uid"], item.get("status") or {}
+        self._phases[uid] = status.get("phase") or ""
+        self._begun[uid] = status.get("attempt") or 0, 0
+        self._cluster.causes.add(uid, "before it was stored")
+
     def violate(self, kind: str, text: str) -> None:
         """Record one broken promise, once."""
         if (kind, text) in self._told:

@@ -83,8 +83,7 @@ class World:
         level = root.level
         root.addHandler(log)
         root.setLevel(logging.INFO)
-        programs.populate(self.cluster, self.programs.nodes, self.scenario.capacity)
-        self._arrange()
+        self._begin()
         try:
             self.cluster.loop.run_until_complete(self._live())
         except Deadlock as error:
@@ -165,7 +164,9 @@ class World:
         if release.why in WAITED_FOR:
             self.invariants.see_release(release.uid)
 
-    def _arrange(self) -> None:
+    def _begin(self) -> None:
+        """Make the cluster's own objects, and arrange the users' and the acts."""
+        programs.populate(self.cluster, self.programs.nodes, self.scenario.capacity)
         loop, store = self.cluster.loop, self.cluster.store
         if self.scenario.leased:
             store.create(NAMESPACES, None, {"metadata": {"name": self._home}})

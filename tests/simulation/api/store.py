@@ -18,6 +18,8 @@ ObjectKey = tuple[str, str]
 """Namespace ("" for cluster-wide Kinds) and name."""
 
 _LONGEST_PREFIX: Final = 58
+# More objects than a recorded run made: the UIDs and names of its own objects are others.
+_BEFORE: Final = 1000
 
 
 def key_of(item: JsonObject) -> ObjectKey:
@@ -67,6 +69,16 @@ class Store:
         """Put a recorded object in as it is. That is no write."""
         self._tables[resource][key_of(item)] = item
         self.revision = max(self.revision, int(item["metadata"]["resourceVersion"]))
+
+    def restore(self, resource: Resource, item: JsonObject) -> None:
+        """Put a recorded object in, as `load` does, and let the listeners see it as a new one."""
+        self.load(resource, item)
+        self._uids[resource] += _BEFORE
+        if prefix := item["metadata"].get("generateName"):
+            self._names[resource, prefix] = _BEFORE
+        write = Write(resource, "ADDED", item, None, self.revision, self._now())
+        for listener in self.listeners:
+            listener(write)
 
     def compact(self, resource: Resource) -> None:
         """Forget the history: a watch from an older revision gets 410."""
