@@ -1,6 +1,7 @@
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
+import orjson
 import pytest
 
 from controller.phases.actions import MoveTo, Reason
@@ -22,6 +23,19 @@ def test_stored_values_of_periods() -> None:
             "resettingCount": 1,
         }
     }
+
+
+KEYS = (
+    "admission warmup failure deletionOnFailure forcefulDeletion retryPause successTTL stragglers "
+    "unready records errorStore noWorkload queueReason podsTold"
+).split()
+
+
+def test_all_periods_are_stored_in_these_bytes() -> None:
+    """An earlier or later version reads them, so neither keys nor values may change."""
+    entry = '{"began":"2026-01-01T10:00:00.123456Z","phase":"Running","attempt":2,"resettingCount":1}'
+    expected = ",".join(f'"{key}":{entry}' for key in KEYS)
+    assert orjson.dumps(encode_timers(ALL, STAMP)).decode() == f"{{{expected}}}"
 
 
 def test_every_timer_is_decoded_as_it_was_encoded() -> None:
