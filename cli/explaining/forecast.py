@@ -19,7 +19,8 @@ from controller.phases.actions import (
     SetCondition,
     WakeAfter,
 )
-from controller.phases.decide import decide
+from controller.phases.ask import Ask
+from controller.phases.decide import next_step
 from controller.phases.phase import Reason
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
@@ -61,11 +62,16 @@ _FORCED: Final = {
 
 
 def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple[Step, ...]:
-    """Return each step once, up to the first change of phase, deletion or force."""
+    """Return each step once, up to the first change of phase, deletion or force.
+
+    The forecast ends before a decision that needs a fact which only the controller can read.
+    """
     steps: list[Step] = []
     at = now
     for _ in range(_MOST_LOOKS):
-        actions = decide(snapshot, at, config)
+        actions = next_step(snapshot, at, config)
+        if isinstance(actions, Ask):
+            break
         found = _steps(actions, snapshot, at)
         steps += [each for each in found if not any(_is_same(each, known) for known in steps)]
         if any(each.change in _LAST for each in steps):

@@ -24,6 +24,7 @@ from controller.facts.observe import (
 )
 from controller.facts.own_status import effective_fault_tolerance, read_status
 from controller.facts.pods import Pod, project_pod
+from controller.phases.ask import Need
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
     ConditionText,
@@ -46,6 +47,8 @@ _HELD: Final = {
 }
 _PAUSED: Final = "an admin has paused all resets (pauseResets)"
 _FAR: Final = timedelta(days=1)
+# A user cannot read the error store, nor the nodes that Kueue assigned.
+_UNREADABLE: Final = frozenset({Need.RECORDS, Need.ASSIGNMENT})
 _DELETING: Final = frozenset({Phase.RESETTING, Phase.SUSPENDING, Phase.TERMINATING})
 
 
@@ -120,9 +123,9 @@ def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapsho
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
     held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
     if held is not None and is_unhealthy:
-        snapshot = replace(snapshot, reset_hold=ResetHold(held, unhealthy.message))
+        snapshot = _held(snapshot, ResetHold(held, unhealthy.message))
     elif seen.world.settings.pause_resets:
-        snapshot = replace(snapshot, reset_hold=ResetHold(HoldReason.PAUSED, _PAUSED))
+        snapshot = _held(snapshot, ResetHold(HoldReason.PAUSED, _PAUSED))
     if deployed.reason == Reason.CREATE_FAILED:
         problem = CreateProblem(False, deployed.message, retry_at=seen.now + _FAR)
         snapshot = replace(snapshot, create_problem=problem)
@@ -130,7 +133,14 @@ def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapsho
         snapshot = replace(snapshot, namespace_ending=True)
     ends = snapshot.phase in _DELETING or snapshot.deletion_requested
     left = snapshot.labelled_pods or any(each.exists for each in snapshot.components)
-    return replace(snapshot, gone=bool(ends and sees_all and not left))
+    return replace(snapshot, gone=bool(ends and sees_all and not left), unread=_UNREADABLE)
+
+
+def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
+    """Add a hold. The breaker holds only evacuations."""
+    if hold.reason is HoldReason.BREAKER:
+        return replace(snapshot, evacuation_hold=hold)
+    return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
 
 
 def _located(appwrapper: AppWrapper, seen: Seen) -> tuple[Located, ...]:

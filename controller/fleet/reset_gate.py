@@ -114,33 +114,36 @@ class ResetGate:
         self._held: dict[Key, frozenset[HoldReason]] = {}
         # AppWrappers with a token whose reset may not be written yet: a status write is retried.
         self._granted: set[str] = set()
-        # AppWrappers that any of these fields mentions. The passes of all others can skip `asking`.
-        self.askers: set[Key] = set()
         self.paused = False
 
     @contextmanager
     def asking(self, uid: str, key: Key, now: datetime) -> Iterator["Asking"]:
-        """Begin one pass over an AppWrapper. Requests that it does not repeat are withdrawn."""
+        """Begin one pass over an AppWrapper. Requests that it does not repeat are withdrawn.
+
+        A pass that fails before its first request withdraws nothing: it may still need its token.
+        """
         asking = Asking(self, uid, now)
+        decided = False
         try:
             yield asking
+            decided = True
         finally:
-            if asking.reasons:
-                self._held[key] = frozenset(asking.reasons)
-            else:
-                self._held.pop(key, None)
-            if not asking.asked_for_a_token:
-                self._give_up(uid)
-            if asking.reasons or asking.asked_for_a_token:
-                self.askers.add(key)
-            else:
-                self.askers.discard(key)
+            if decided or asking.has_asked:
+                self._keep(asking, uid, key)
+
+    def _keep(self, asking: "Asking", uid: str, key: Key) -> None:
+        """Keep the requests of this pass, and no others."""
+        if asking.reasons:
+            self._held[key] = frozenset(asking.reasons)
+        else:
+            self._held.pop(key, None)
+        if not asking.asked_for_a_token:
+            self._give_up(uid)
 
     def forget(self, uid: str, key: Key) -> None:
         """Forget an AppWrapper that is gone."""
         self._held.pop(key, None)
         self._give_up(uid)
-        self.askers.discard(key)
 
     def held(self, reason: HoldReason) -> list[Key]:
         """Return the AppWrappers that wait for this reason."""
@@ -182,6 +185,11 @@ class Asking:
         self._now = now
         self.reasons: set[HoldReason] = set()
         self.asked_for_a_token = False
+
+    @property
+    def has_asked(self) -> bool:
+        """True if a reset waits for something, or asked for a token."""
+        return bool(self.reasons) or self.asked_for_a_token
 
     def hold(self, evacuation: Collection[str] | None) -> ResetHold | None:
         """Return why the reset must wait; None if it may begin.

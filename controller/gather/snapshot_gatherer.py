@@ -1,11 +1,11 @@
-"""Gather the Observation of one AppWrapper, its components and its pods."""
+"""Answer what a decision asks for, about one AppWrapper, its components and its pods."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from controller.facts.components import (
     Located,
@@ -30,12 +30,14 @@ from controller.gather.error_store import ErrorStores
 from controller.gather.node_labels import confirmed
 from controller.gather.owner_chains import OwnerChains
 from controller.gather.queue_watch import QueueWatch
+from controller.gather.reads import Reads
 from controller.gather.rejections import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
-from controller.phases.needs import Need, is_reassignment_overdue, needs
+from controller.phases.ask import Need
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import FaultTolerance, Presence, Snapshot
+from controller.phases.reassignment import is_reassignment_overdue
+from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import NAMESPACES
@@ -50,7 +52,6 @@ from shared.waits.workload import WORKLOADS
 logger = logging.getLogger(__name__)
 
 _WORKLOAD_SECONDS: Final = 5.0  # the quota is held so long at most, only for a message
-_PROOFS: Final = frozenset({Need.PROOF, Need.PROOF_SAVE_KEPT})
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
@@ -62,7 +63,7 @@ def by_appwrapper(pod: Pod) -> tuple[Key]:
 
 
 class SnapshotGatherer:
-    """Reads caches, and the API server where a cache proves nothing."""
+    """Answers what decisions ask for, from caches or from the API server: one method per need."""
 
     def __init__(
         self,
@@ -101,13 +102,26 @@ class SnapshotGatherer:
         self._stores = stores
         self._queues = queues
         self._assignments = Assignments(client, behaviour.autopilot)
+        self._answers: dict[Need, Callable[[Reads], Awaitable[Reads]]] = {
+            Need.OBSERVED: self._observed,
+            Need.PROOF: self._proved,
+            Need.PROOF_SAVE_KEPT: self._proved_save_kept,
+            Need.NAMESPACE: self._namespace,
+            Need.REJECTIONS: self._rejections,
+            Need.RECORDS: self._records,
+            Need.LIVE_LABELS: self._live_labels,
+            Need.LIVE_PODS: self._live_pods,
+            Need.EVICTION: self._eviction,
+            Need.ASSIGNMENT: self._assignment,
+            Need.KUEUE: self._kueue,
+            Need.QUEUE: self._queue,
+            Need.KUEUE_SETTINGS: self._kueue_settings,
+        }
 
-    async def gather(
-        self, key: Key, now: datetime, asked: Collection[Need] = ()
-    ) -> Observation | None:
-        """Observe an AppWrapper; None if it does not exist or another controller manages it.
+    async def begin(self, key: Key, now: datetime) -> Reads | None:
+        """Read the AppWrapper alone; None if it is gone or another controller manages it.
 
-        `asked`: what `needs_before` asked for. Raises KubeError.
+        Raises KubeError. A lost attempt number is restored first, because timers depend on it.
         """
         known = self._appwrappers.get(*key)
         if known is None or not known.is_ours:
@@ -116,81 +130,82 @@ class SnapshotGatherer:
         if is_lost(appwrapper) and was_deployed(appwrapper):
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
-        config = effective_fault_tolerance(appwrapper, self._behaviour)
         _tell_unless_known_phase(appwrapper)
         snapshot = read_status(appwrapper, now)
-        successes = self._sightings.successes(appwrapper.uid, snapshot.phase)
-        failures = self._sightings.failures(appwrapper.uid, snapshot.phase)
-        needed = needs(snapshot, now, config)
-        if Need.DEPLOYED not in needed:
-            snapshot = await self._waiting(needed, appwrapper, snapshot, now, config)
-            return await self._swept(self._context(appwrapper, snapshot, config, now))
-        pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
-        if is_lost(appwrapper):
+        pods = tuple(pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key))
+        if is_lost(appwrapper) and not _is_waiting(snapshot):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
-            config = effective_fault_tolerance(appwrapper, self._behaviour)
             snapshot = read_status(appwrapper, now)
-            needed = needs(snapshot, now, config)
-        proving = not needed.isdisjoint(_PROOFS)
-        located = await self._located(appwrapper, proof_follows=proving)
-        snapshot = replace(
-            snapshot,
-            create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
-        )
-        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        context = self._context(appwrapper, snapshot, config, now, await self._tags(pods, asked))
-        context = self._with_records(context, pods, asked=Need.RECORDS in asked)
-        context = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
-        if proving:
-            context = replace(context, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
-            return await self._proved(context, located, pods)
-        observation = observe(context, located, pods)
-        needed = needs(observation.snapshot, now, config)
-        if Need.REJECTIONS in needed:
-            located = await with_rejections(self._client, appwrapper, located)
-            observation = observe(context, located, pods)
-            needed = needs(observation.snapshot, now, config)
-        if Need.NAMESPACE in needed:
-            ending = await self._namespace_is_ending(appwrapper.namespace)
-            context = replace(context, snapshot=replace(context.snapshot, namespace_ending=ending))
-            observation = observe(context, located, pods)
-        if Need.LIVE_PODS in {*asked, *needed}:
-            observation = await self._with_live_pods(context, located, pods)
-        if Need.ASSIGNMENT in needed:
-            observation = await self._with_assignment(observation, now)
-        observation = self._with_too_large(observation, pods)
-        return self._sightings.look(observation)
-
-    async def _swept(self, context: GatherContext) -> Observation:
-        """Observe an AppWrapper that has no objects; unexpected ones are in the caches."""
-        appwrapper = context.appwrapper
-        if appwrapper.attempt:
-            await self._locator.watch_kinds(appwrapper)
-            key = (appwrapper.namespace, appwrapper.name)
-            pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
-            if pods or context.owned:
-                elsewhere = await self._elsewhere(appwrapper, (), pods)
-                return observe(replace(context, elsewhere=elsewhere), (), pods)
-        return Observation(appwrapper, context.snapshot, context.config)
-
-    def _context(
-        self,
-        appwrapper: AppWrapper,
-        snapshot: Snapshot,
-        config: FaultTolerance,
-        now: datetime,
-        nodes: NodeTags | None = None,
-    ) -> GatherContext:
-        return GatherContext(
+        snapshot = replace(snapshot, unread=frozenset(Need))
+        context = GatherContext(
             appwrapper,
             snapshot,
-            config,
+            effective_fault_tolerance(appwrapper, self._behaviour),
             now,
-            self._nodes if nodes is None else nodes,
+            self._nodes,
             self._flagged,
-            owned=self._locator.owned(appwrapper.uid),
-            absent=self._deletions.absent(appwrapper.uid),
+            successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
+            failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )
+        return Reads(context, Observation(appwrapper, snapshot, context.config), pods=pods)
+
+    async def answered(self, reads: Reads, need: Need) -> Reads:
+        """Add the answer to one need; the reset gate answers the permits. Raises KubeError."""
+        if need not in reads.snapshot.unread:
+            raise RuntimeError(f"asked for twice in one pass: {need}")
+        return await self._answers[need](reads.having(need))
+
+    async def _observed(self, reads: Reads) -> Reads:
+        """OBSERVED. While it waits it has no objects; unexpected ones are in the caches."""
+        if not _is_waiting(reads.snapshot):
+            return await self._seen(await self._with_components(reads, proof_follows=False))
+        appwrapper = reads.context.appwrapper
+        if not appwrapper.attempt:
+            return reads
+        await self._locator.watch_kinds(appwrapper)
+        context = replace(reads.context, **self._owned(appwrapper.uid))
+        reads = replace(reads, context=context)
+        if not (reads.pods or reads.context.owned):
+            return reads
+        return await self._seen(await self._with_elsewhere(reads))
+
+    async def _proved(self, reads: Reads) -> Reads:
+        """PROOF"""
+        reads = await self._with_components(reads.having(Need.OBSERVED), proof_follows=True)
+        observation = await self._proof.look(reads.context, reads.located, reads.pods)
+        return replace(reads, observation=observation)
+
+    async def _proved_save_kept(self, reads: Reads) -> Reads:
+        """PROOF_SAVE_KEPT"""
+        context = replace(reads.context, kept_may_stay=True)
+        return await self._proved(replace(reads, context=context))
+
+    async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
+        context, appwrapper = reads.context, reads.context.appwrapper
+        located = await self._located(appwrapper, proof_follows=proof_follows)
+        problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
+        store, known = self._records_of(context, reads.pods, begin=False)
+        snapshot = replace(context.snapshot, create_problem=problem, **known)
+        context = replace(context, snapshot=snapshot, store=store, **self._owned(appwrapper.uid))
+        return await self._with_elsewhere(Reads(context, reads.observation, located, reads.pods))
+
+    def _owned(self, uid: str) -> dict[str, Any]:
+        """Return the cached objects that the AppWrapper controls, once their Kinds are watched."""
+        return {"owned": self._locator.owned(uid), "absent": self._deletions.absent(uid)}
+
+    async def _with_elsewhere(self, reads: Reads) -> Reads:
+        context, located = reads.context, reads.located
+        pods = [*reads.pods, *context.successes, *context.failures]
+        if not membership_of(context.appwrapper, located).strangers(pods):
+            return reads  # as in nearly every pass
+        elsewhere = await self._owners.elsewhere(context.appwrapper, located, pods)
+        return replace(reads, context=replace(context, elsewhere=elsewhere))
+
+    async def _seen(self, reads: Reads) -> Reads:
+        """Observe what was read so far."""
+        observation = observe(reads.context, reads.located, reads.pods)
+        observation = self._with_too_large(observation, reads.pods)
+        return replace(reads, observation=self._sightings.look(observation))
 
     def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
         """If the scheduler rejects pods, add the request that no node can satisfy."""
@@ -201,63 +216,78 @@ class SnapshotGatherer:
         counts = replace(counts, too_large=too_large(own, self._largest()))
         return replace(observation, snapshot=replace(observation.snapshot, pods=counts))
 
-    def _with_records(
-        self, context: GatherContext, pods: Sequence[Pod], *, asked: bool
-    ) -> GatherContext:
-        """Add the attempt's records from the error store. `asked`: begin to read the store."""
+    async def _records(self, reads: Reads) -> Reads:
+        """RECORDS: begin to read the store, or return what was read since."""
+        store, known = self._records_of(reads.context, reads.pods, begin=True)
+        context = replace(reads.context, store=store)
+        return await self._seen(replace(reads, context=context).knowing(**known))
+
+    def _records_of(
+        self, context: GatherContext, pods: Sequence[Pod], *, begin: bool
+    ) -> tuple[StoreRead | None, dict[str, Any]]:
+        """Return the attempt's records in the error store, and what the snapshot shows of them.
+
+        `begin`: begin to read the store.
+        """
         appwrapper, store = context.appwrapper, context.config.error_store
         key = (appwrapper.namespace, appwrapper.name)
         running = context.snapshot.phase is Phase.RUNNING
         # The records of a failure that healed are no evidence for the next failure.
-        over = bool(store) and not asked and context.snapshot.timers.store is None
+        over = bool(store) and not begin and context.snapshot.timers.store is None
         if self._stores is not None and (over or not running):
             self._stores.forget(appwrapper.uid, key)
         if not running:
-            return context
+            return None, {}
         read: StoreRead | None = None
         if self._stores is not None and store:
-            read = self._stores.look(appwrapper, store, begin=asked)
+            read = self._stores.look(appwrapper, store, begin=begin)
         # On nearly every pass nothing failed, so `awaits_records` is not computed.
         failed = bool(store) or any(pod.ends for pod in pods)
-        snapshot = replace(
-            context.snapshot,
-            awaits_records=failed and awaits_records(pods, appwrapper.attempt, store),
-            reads_store=asked and read is None,
-            store_read=read is not None,
-        )
-        return replace(context, snapshot=snapshot, store=read)
+        return read, {
+            "awaits_records": failed and awaits_records(pods, appwrapper.attempt, store),
+            "reads_store": begin and read is None,
+            "store_read": read is not None,
+        }
 
-    async def _tags(self, pods: Sequence[Pod], asked: Collection[Need]) -> NodeTags:
-        """Return the known tags of nodes; if their labels are asked for, those that still hold."""
-        if Need.LIVE_LABELS not in asked:
-            return self._nodes
-        return await confirmed(self._client, self._nodes, (pod.node for pod in pods))
+    async def _live_labels(self, reads: Reads) -> Reads:
+        """LIVE_LABELS: keep the tags of nodes whose labels are still there."""
+        nodes = await confirmed(self._client, self._nodes, (pod.node for pod in reads.pods))
+        return await self._seen(replace(reads, context=replace(reads.context, nodes=nodes)))
 
-    async def _with_live_pods(
-        self, context: GatherContext, located: tuple[Located, ...], cached: Sequence[Pod]
-    ) -> Observation:
-        """Observe with pods read live; pods that are gone count with their last cached state."""
-        appwrapper = context.appwrapper
-        ended_well = (pod for pod in cached if pod.phase == "Succeeded" and not pod.deleting)
+    async def _live_pods(self, reads: Reads) -> Reads:
+        """LIVE_PODS: pods that are gone count with their last cached state."""
+        context, appwrapper = reads.context, reads.context.appwrapper
+        ended_well = (pod for pod in reads.pods if pod.phase == "Succeeded" and not pod.deleting)
         successes = (*context.successes, *ended_well)
-        failures = (*context.failures, *filter(None, map(failure_in, cached)))
+        failures = (*context.failures, *filter(None, map(failure_in, reads.pods)))
         pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
-        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        found = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
-        return observe(found, located, pods)
+        context = replace(context, successes=successes, failures=failures)
+        reads = replace(reads, context=context, pods=tuple(pods))
+        return await self._seen(await self._with_elsewhere(reads))
 
-    async def _with_assignment(self, observation: Observation, now: datetime) -> Observation:
-        """Add why the nodes that Kueue assigned accept no pods.
+    async def _rejections(self, reads: Reads) -> Reads:
+        """REJECTIONS"""
+        located = await with_rejections(self._client, reads.context.appwrapper, reads.located)
+        return await self._seen(replace(reads, located=located))
+
+    async def _namespace(self, reads: Reads) -> Reads:
+        """NAMESPACE: its end explains missing or failed components."""
+        namespace = reads.context.appwrapper.namespace
+        item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
+        return reads.knowing(namespace_ending="deletionTimestamp" in item["metadata"])
+
+    async def _assignment(self, reads: Reads) -> Reads:
+        """ASSIGNMENT: why the nodes that Kueue assigned accept no pods.
 
         Raises KubeError while Kueue may still assign other nodes. After that, a failed read does
         not delay the next attempt, which would otherwise hold quota without running.
         """
-        snapshot, appwrapper = observation.snapshot, observation.appwrapper
-        name = snapshot.topology_workload
+        context, snapshot = reads.context, reads.snapshot
+        appwrapper, name = context.appwrapper, snapshot.topology_workload
         try:
-            found = await self._assignments.look(appwrapper, name)
+            return reads.knowing(misplacement=await self._assignments.look(appwrapper, name))
         except KubeError as error:
-            if not is_reassignment_overdue(snapshot, now, observation.config):
+            if not is_reassignment_overdue(snapshot, context.now, context.config):
                 raise
             logger.warning(
                 "the next attempt begins without a check of its nodes: Workload %s or its nodes "
@@ -266,57 +296,34 @@ class SnapshotGatherer:
                 error,
                 extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
             )
-            return observation
-        return replace(observation, snapshot=replace(snapshot, misplacement=found))
+            return reads
 
-    async def _elsewhere(
-        self, appwrapper: AppWrapper, located: tuple[Located, ...], pods: list[Pod]
-    ) -> Mapping[str, str]:
-        if not membership_of(appwrapper, located).strangers(pods):
-            return {}  # as in nearly every pass
-        return await self._owners.elsewhere(appwrapper, located, pods)
+    async def _kueue(self, reads: Reads) -> Reads:
+        """KUEUE: it is not queued if no Workload can exist. Raises KubeError."""
+        is_served = await self._unserved.obstacle(WORKLOADS.gvk)
+        return reads if is_served else reads.knowing(queued=False)
 
-    async def _unless_kueue_is_missing(self, snapshot: Snapshot) -> Snapshot:
-        """Mark as not queued if no Workload can exist. Raises KubeError."""
-        if await self._unserved.obstacle(WORKLOADS.gvk):
-            return snapshot
-        return replace(snapshot, queued=False)
-
-    async def _waiting(
-        self,
-        needed: Collection[Need],
-        appwrapper: AppWrapper,
-        snapshot: Snapshot,
-        now: datetime,
-        config: FaultTolerance,
-    ) -> Snapshot:
-        """Add what Kueue's objects report about an AppWrapper without components."""
-        if Need.KUEUE in needed:
-            snapshot = await self._unless_kueue_is_missing(snapshot)
-        queues = self._queues
-        if Need.QUEUE not in needed or queues is None or not snapshot.queued:
-            return snapshot
-        told = snapshot.told.get(CONDITION_QUOTA_RESERVED)
+    async def _queue(self, reads: Reads) -> Reads:
+        """QUEUE: what Kueue's objects report about an AppWrapper without components."""
+        if self._queues is None:
+            return reads
+        told = reads.snapshot.told.get(CONDITION_QUOTA_RESERVED)
         reported = told.message if told and told.reason == Reason.QUEUE_UNUSABLE else ""
-        found = await queues.look(appwrapper, reported=reported)
-        snapshot = replace(snapshot, queueing=found)
-        if found is None or Need.KUEUE_SETTINGS not in needs(snapshot, now, config):
-            return snapshot
-        unmanaged = await queues.unmanaged(appwrapper.namespace)
-        found = replace(found, unmanaged=unmanaged, certain=found.certain or bool(unmanaged))
-        return replace(snapshot, queueing=found)
+        found = await self._queues.look(reads.context.appwrapper, reported=reported)
+        return reads.knowing(queueing=found)
 
-    async def _proved(
-        self, context: GatherContext, located: tuple[Located, ...], pods: list[Pod]
-    ) -> Observation:
-        observation = await self._proof.look(context, located, pods)
-        if Need.EVICTION in needs(observation.snapshot, context.now, context.config):
-            return await self._with_eviction(observation)
-        return observation
+    async def _kueue_settings(self, reads: Reads) -> Reads:
+        """KUEUE_SETTINGS"""
+        found = reads.snapshot.queueing
+        if self._queues is None or found is None:
+            return reads
+        unmanaged = await self._queues.unmanaged(reads.context.appwrapper.namespace)
+        certain = found.certain or bool(unmanaged)
+        return reads.knowing(queueing=replace(found, unmanaged=unmanaged, certain=certain))
 
-    async def _with_eviction(self, observation: Observation) -> Observation:
-        """Add why Kueue evicted the AppWrapper; a failed read does not stop the suspension."""
-        appwrapper = observation.appwrapper
+    async def _eviction(self, reads: Reads) -> Reads:
+        """EVICTION; a failed read does not stop the suspension."""
+        appwrapper = reads.context.appwrapper
         try:
             async with self._clock.timeout(_WORKLOAD_SECONDS):
                 workloads = await own_workloads(self._client, appwrapper)
@@ -326,10 +333,8 @@ class SnapshotGatherer:
                 str(error) or "no answer in time",
                 extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
             )
-            return observation
-        eviction = pods_ready_eviction(workloads)
-        snapshot = replace(observation.snapshot, pods_ready_eviction=eviction)
-        return replace(observation, snapshot=snapshot)
+            return reads
+        return reads.knowing(pods_ready_eviction=pods_ready_eviction(workloads))
 
     async def _located(self, appwrapper: AppWrapper, *, proof_follows: bool) -> tuple[Located, ...]:
         located = await self._locator.locate(appwrapper, proof_follows=proof_follows)
@@ -337,16 +342,16 @@ class SnapshotGatherer:
             return located
         return await self._unserved.settle(appwrapper, located)
 
-    async def _with_attempt_found(self, appwrapper: AppWrapper, pods: list[Pod]) -> AppWrapper:
+    async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""
         located = await self._locator.locate(appwrapper, fresh=True)
         number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
-    async def _namespace_is_ending(self, namespace: str) -> bool:
-        """True if the namespace is being deleted, which explains missing or failed components."""
-        item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
-        return "deletionTimestamp" in item["metadata"]
+
+def _is_waiting(snapshot: Snapshot) -> bool:
+    """True if it should have no objects, and is not being deleted."""
+    return snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

@@ -1,10 +1,11 @@
-"""The phase machine as one pure function."""
+"""The phase machine: `decide` is pure; `next_step` adds the request for a missing fact."""
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions, DeleteComponents, DeletionMode
+from controller.phases.ask import Ask, Need, NotRead
 from controller.phases.deletion import decide_suspending, decide_terminating, terminate
 from controller.phases.phase import Phase
 from controller.phases.retries import decide_failed
@@ -36,19 +37,30 @@ BY_PHASE: Final[dict[Phase, DecidePhase]] = {
 }
 
 
+def next_step(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | Ask:
+    """Return the next actions, or the one fact that is missing for them."""
+    try:
+        return decide(snapshot, now, config)
+    except NotRead as missing:
+        return Ask(missing.need)
+
+
 def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Return the next actions for one AppWrapper; () means nothing until something changes.
 
     Pure: equal arguments give equal actions. `now` must be timezone-aware (UTC). The actions have
     at most one `MoveTo` and at most one `WakeAfter`. In every phase the deletion of the AppWrapper
-    takes precedence.
+    takes precedence. Raises NotRead if a fact is missing.
     """
+    if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
+        actions = terminate(snapshot)
+    else:
+        actions = BY_PHASE[snapshot.phase](snapshot, now, config)
+    snapshot.require(Need.OBSERVED)
     problem = snapshot.create_problem
     recorded: Actions = ()
     if problem is not None:
         created = record_created(snapshot.components)
         recorded = (*created, *record_refusal(problem, snapshot.components))
     sweep = (DeleteComponents(DeletionMode.UNEXPECTED),) if snapshot.unexpected_due else ()
-    if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
-        return (*recorded, *terminate(snapshot), *sweep)
-    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *sweep)
+    return (*recorded, *actions, *sweep)

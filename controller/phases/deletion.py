@@ -1,6 +1,6 @@
 """Delete everything that an AppWrapper deployed: first gracefully, then by force.
 
-A phase that deletes calls `begin_deletion` once, `continue_deletion` until `snapshot.gone`, then
+A phase that deletes calls `begin_deletion` once, `continue_deletion` until `is_gone`, then
 `end_deletion`. So ResourcesDeployed turns False in one place only, and only after the proof.
 """
 
@@ -21,6 +21,7 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
+from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
@@ -52,6 +53,12 @@ def spares_kept(snapshot: Snapshot) -> bool:
     return not ends and snapshot.phase in (Phase.RESETTING, Phase.SUSPENDING)
 
 
+def is_gone(snapshot: Snapshot) -> bool:
+    """True if fresh reads proved that nothing is left that the present deletion deletes."""
+    snapshot.require(Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF)
+    return snapshot.gone
+
+
 # The controller watches deletions; this is for a watch event that never arrives.
 LOOK_AGAIN: Final = timedelta(seconds=5)
 FORCE_AGAIN: Final = timedelta(seconds=30)
@@ -63,6 +70,7 @@ def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:
     A deletion that is under way keeps its deadline. If everything is already gone, no watch event
     follows, so the next pass searches for the proof at once.
     """
+    snapshot.require(Need.OBSERVED)
     again = WakeAfter(LOOK_AGAIN if _is_anything_left(snapshot, keep=keep) else ZERO)
     if _under_way(snapshot):
         return (DeleteComponents(keep=keep), again)
@@ -94,7 +102,7 @@ def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 
 def end_deletion(snapshot: Snapshot) -> Actions:
-    """Record that everything is gone. Requires `snapshot.gone`."""
+    """Record that everything is gone. Requires `is_gone`."""
     return (
         SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.DELETION_COMPLETE),
         SetCondition(CONDITION_DELETING_RESOURCES, False, Reason.DELETION_COMPLETE),
@@ -182,7 +190,7 @@ def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
     Half-deleted resources cannot resume, and Kueue has already acted on the suspension.
     """
-    if not snapshot.gone:
+    if not is_gone(snapshot):
         return continue_deletion(snapshot, now, config)
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
@@ -201,6 +209,8 @@ _REASSIGNED: Final = (
 
 def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
     """Release the quota. Report a reason unless it was an ordinary suspension or preemption."""
+    if snapshot.queued:
+        snapshot.require(Need.EVICTION)
     if snapshot.pods_ready_eviction is not None:
         return _tell_eviction(snapshot.pods_ready_eviction, config)
     if is_reassigned(snapshot):
@@ -252,14 +262,17 @@ def terminate(snapshot: Snapshot) -> Actions:
     if not snapshot.finalizer:
         return ()
     move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
-    return (move, *(_let_go(snapshot) if snapshot.gone else begin_deletion(snapshot, keep=False)))
+    return (
+        move,
+        *(_let_go(snapshot) if is_gone(snapshot) else begin_deletion(snapshot, keep=False)),
+    )
 
 
 def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
     if not snapshot.finalizer:
         return ()
-    return _let_go(snapshot) if snapshot.gone else continue_deletion(snapshot, now, config)
+    return _let_go(snapshot) if is_gone(snapshot) else continue_deletion(snapshot, now, config)
 
 
 def _let_go(snapshot: Snapshot) -> Actions:

@@ -14,7 +14,8 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.evidence import Wait, wait_for_evidence
+from controller.phases.ask import Need
+from controller.phases.evidence import Wait, confirm, wait_for_evidence
 from controller.phases.failures import failure, is_known_better, record_healed
 from controller.phases.readiness import (
     crash_loops,
@@ -34,8 +35,10 @@ from controller.phases.retries import (
     was_held,
 )
 from controller.phases.snapshot import (
+    Component,
     ConditionText,
     FaultTolerance,
+    HoldReason,
     PodCounts,
     Presence,
     ResetHold,
@@ -43,9 +46,21 @@ from controller.phases.snapshot import (
 )
 from controller.phases.success import with_trouble, words_of_failed
 from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
+from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 
 # A namespace that is being deleted, and everything in it.
+
+
+def is_namespace_ending(snapshot: Snapshot) -> bool:
+    """True if the namespace is being deleted; it matters only if it explains a problem."""
+    if snapshot.create_problem or any(map(_is_in_trouble, snapshot.components)):
+        snapshot.require(Need.NAMESPACE)
+    return snapshot.namespace_ending
+
+
+def _is_in_trouble(component: Component) -> bool:
+    return component.presence is Presence.GONE or component.terminal is Terminal.FAILED
 
 
 def wait_for_namespace() -> Actions:
@@ -169,6 +184,7 @@ def watch_over(
         elif (hold := hold_on(snapshot, due, config)) is not None:
             held.append((due, hold))
         else:
+            confirm(snapshot, due, config)
             return reset_or_fail(snapshot, due, config)
     sound = finding is None and not held and not awaited
     trouble, waits = ((), []) if sound else _trouble(snapshot, now, config, finding, held)
@@ -254,7 +270,9 @@ def _trouble(
     begins = finding is not None and snapshot.timers.failure is None
     words: Actions = ()
     if held:
-        words = tell_hold(snapshot, *held[0])
+        # The breaker may stay open for hours; another reset waits for less.
+        others = [each for each in held if each[1].reason is not HoldReason.BREAKER]
+        words = tell_hold(snapshot, *(others or held)[0])
     elif finding is not None and (
         begins or was_held(snapshot) or is_known_better(snapshot, finding)
     ):

@@ -17,26 +17,39 @@ from controller.phases.actions import (
     SetCondition,
     WakeAfter,
 )
+from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN, is_reassigned
-from controller.phases.needs import is_reassignment_overdue
 from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_UNHEALTHY
 
 # The Workload may have changed before the eviction was written; then Kueue has not seen it.
 _ASK_AGAIN: Final = timedelta(seconds=1)
+# Kueue answers within a second; a new replica of Kueue takes over within half a minute. After this
+# period the next attempt begins on the assigned nodes.
+REASSIGNMENT_PATIENCE: Final = timedelta(minutes=2)
+
+
+def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """True if Kueue's time to assign other nodes is over."""
+    period = config.retry_pause + REASSIGNMENT_PATIENCE
+    return remaining(snapshot.timers.retry_pause, period, now) == ZERO
 
 
 def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Report the reassignment once, request the eviction until it is written, then wait.
 
-    Kueue answers by suspending the AppWrapper. Return () if the next attempt may begin.
+    Kueue answers by suspending the AppWrapper. Return () if the next attempt may begin. If Kueue's
+    time is over before the first request, Kueue is still asked once.
     """
+    overdue = is_reassignment_overdue(snapshot, now, config)
+    if snapshot.topology_workload and not (overdue and is_reassigned(snapshot)):
+        snapshot.require(Need.ASSIGNMENT)
     found = snapshot.misplacement
     if found is None:
         return ()
     if found.evicted:
-        late = is_reassignment_overdue(snapshot, now, config)
-        return () if late else (WakeAfter(LOOK_AGAIN),)
+        return () if overdue else (WakeAfter(LOOK_AGAIN),)
     asked = (
         f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
         "nodes: the quota is released for a moment, and another workload can get it"

@@ -18,7 +18,8 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion
+from controller.phases.ask import Need
+from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion, is_gone
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
@@ -60,7 +61,7 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
 
     Call `hold_on` first: this function does not check whether the reset must wait.
     """
-    if _is_hopeless(snapshot, finding, config):
+    if is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
     message, logged, spend = finding.message, finding.logged, finding.spends_retry
     pause = format_duration(config.asked_retry_pause)
@@ -107,16 +108,19 @@ def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
-    """Return why the answer to `finding` must wait; None if it need not.
+    """Return why the answer to `finding` must wait for its permit; None if it need not.
 
     A move to Failed waits only if it is an evacuation: otherwise wrong labels would end all
-    AppWrappers that have no retry left. The breaker holds only evacuations.
+    AppWrappers that have no retry left. Call it only if the answer can be given now: the permit for
+    a reset takes a token.
     """
-    hold = snapshot.reset_hold
-    if hold is None or finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
-        return hold
-    spared = hold.reason is HoldReason.BREAKER or _is_hopeless(snapshot, finding, config)
-    return None if spared else hold
+    if finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+        snapshot.require(Need.PERMIT_EVACUATION)
+        return snapshot.evacuation_hold
+    if is_hopeless(snapshot, finding, config):
+        return None
+    snapshot.require(Need.PERMIT_RESET)
+    return snapshot.reset_hold
 
 
 def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
@@ -194,7 +198,8 @@ def _why_no_retry(finding: Finding, config: FaultTolerance) -> str:
     return _exhausted_words(config) if finding.retryable else finding.why_terminal
 
 
-def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
+def is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
+    """True if no retry follows `finding`."""
     return not finding.retryable or snapshot.retries >= config.retry_limit
 
 
@@ -210,7 +215,7 @@ def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
         start = snapshot.timers.deletion_on_failure is None
         begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
         return (*begin, WakeAfter(left))
-    if not snapshot.gone:
+    if not is_gone(snapshot):
         return continue_deletion(snapshot, now, config)
     return (
         *end_deletion(snapshot),

@@ -14,10 +14,12 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
+from controller.phases.ask import Need
 from controller.phases.deletion import suspend
 from controller.phases.failures import failure, record_healed
 from controller.phases.health import (
     evacuation,
+    is_namespace_ending,
     missing_component,
     tell_unreadable,
     wait_for_namespace,
@@ -35,6 +37,7 @@ from controller.phases.success import (
     words_of,
     words_of_failed,
 )
+from controller.phases.timers import ZERO, rejection_due_in
 from shared.api.conditions import Terminal
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -45,6 +48,7 @@ from shared.api.names import (
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Check the rows below in order; the first that applies decides."""
+    snapshot.require(Need.OBSERVED)
     decisions = (row(snapshot, now, config) for row in ROWS)
     actions = next(actions for actions in decisions if actions is not None)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
@@ -59,7 +63,7 @@ def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Ac
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
     """Its namespace is being deleted: nothing, whatever else is deleted."""
-    return wait_for_namespace() if snapshot.namespace_ending else None
+    return wait_for_namespace() if is_namespace_ending(snapshot) else None
 
 
 def component_is_missing(
@@ -79,6 +83,8 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     While the reset waits, the component's TTL may delete it. So the controller records the report:
     after a restart it must not treat the component as missing, for which no retry follows.
     """
+    if rejection_due_in(snapshot, now) == ZERO:
+        snapshot.require(Need.REJECTIONS)
     if (finding := failed_component(snapshot, config)) is None:
         return None
     actions = watch_over(snapshot, now, config, finding)
@@ -88,7 +94,11 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
     """All components succeeded and no pod runs any more: Succeeded."""
-    return _succeed(snapshot, config) if has_succeeded(snapshot) else None
+    if not has_succeeded(snapshot):
+        return None
+    # Success releases the quota, so no unfinished pod may be missing from the cache.
+    snapshot.require(Need.LIVE_PODS)
+    return _succeed(snapshot, config)
 
 
 def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from controller.phases.ask import Need, NotRead
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from shared.api.conditions import Terminal
@@ -238,8 +239,7 @@ class HoldReason(StrEnum):
 class ResetHold:
     """The wait of a reset. If `retry_in` is None, a change ends the wait.
 
-    `message` should contain no number that changes by itself. A hold with BREAKER stops only an
-    evacuation; the next decision may be another reset, which needs its own permit.
+    `message` should contain no number that changes by itself.
     """
 
     reason: HoldReason
@@ -329,9 +329,10 @@ class Timers:
 class Snapshot:
     """The input of `decide`.
 
-    `gone`: fresh reads proved that no component and no labelled pod exists. The controller searches
-    for this proof only in phases that need it; otherwise `gone` is False. `conditions`: the types
-    of the AppWrapper's conditions that are True. `told`: the text of each condition, True or not.
+    `unread`: the facts that this pass has not read; the fields that they fill have no meaning yet.
+    `gone`: fresh reads proved that no component and no labelled pod exists. `conditions`: the
+    types of the AppWrapper's conditions that are True. `told`: the text of each condition, True or
+    not. `evacuation_hold`, `reset_hold`: why an evacuation, or another reset, must wait.
     `pods_fell`: after the admission period began, all wanted pods existed and later fewer did, or
     more became wanted. `blockers`: for users, the obstacles to a deletion. `forced_off`: the pods
     that are removed without confirmation from their node.
@@ -363,11 +364,12 @@ class Snapshot:
     # The error store's records are needed but not read yet. `store_read`: the read has ended.
     reads_store: bool = False
     store_read: bool = False
-    reset_hold: ResetHold | None = None  # set only if a reset was decided and must wait
-    pods_ready_eviction: PodsReadyEviction | None = None  # read only after a suspension
-    queueing: Queueing | None = None  # None: not read, or unknown
+    evacuation_hold: ResetHold | None = None
+    reset_hold: ResetHold | None = None
+    pods_ready_eviction: PodsReadyEviction | None = None
+    queueing: Queueing | None = None  # None: unknown
     waits_since: datetime | None = None  # when QuotaReserved turned False; only while Suspended
-    misplacement: Misplacement | None = None  # read only when the next attempt is due
+    misplacement: Misplacement | None = None
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
@@ -377,3 +379,9 @@ class Snapshot:
     unexpected_alive: bool = False
     retries: int = 0
     timers: Timers = field(default_factory=Timers)
+    unread: frozenset[Need] = field(default=frozenset(), compare=False)
+
+    def require(self, need: Need) -> None:
+        """Raise NotRead unless this pass has read the fact. Call it before using the fact."""
+        if need in self.unread:
+            raise NotRead(need)

@@ -22,8 +22,20 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deletion, suspend
-from controller.phases.health import missing_component, tell_unreadable, wait_for_namespace
+from controller.phases.ask import Need
+from controller.phases.deletion import (
+    LOOK_AGAIN,
+    continue_deletion,
+    end_deletion,
+    is_gone,
+    suspend,
+)
+from controller.phases.health import (
+    is_namespace_ending,
+    missing_component,
+    tell_unreadable,
+    wait_for_namespace,
+)
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
 from controller.phases.reassignment import ask_for_other_nodes, unanswered
@@ -151,7 +163,10 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
     if snapshot.suspend:
         return report_waiting(snapshot, now)
     if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
+        # Rare: Kueue suspends a queued AppWrapper when it is created. KUEUE may end `queued`.
+        snapshot.require(Need.KUEUE)
         return report_unsuspended(snapshot, now)
+    snapshot.require(Need.OBSERVED)
     if snapshot.unexpected_alive:  # two attempts never run at once
         return (WakeAfter(LOOK_AGAIN),)
     return deploy(snapshot, Reason.RESUMING)
@@ -170,7 +185,8 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     """Create the missing components; move to Running when all exist."""
     if snapshot.suspend:
         return suspend(snapshot)
-    if snapshot.namespace_ending:
+    snapshot.require(Need.OBSERVED)
+    if is_namespace_ending(snapshot):
         return wait_for_namespace()
     if finding := _hopeless(snapshot):
         return fail(snapshot, finding, config)
@@ -241,13 +257,12 @@ def _try_again(
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
     if left > ZERO:
         waits.append(left)
-    else:
+    elif pause > ZERO:
         finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
-        if hold := hold_on(snapshot, finding, config):
-            said += tell_hold(snapshot, finding, hold)
-            waits += [] if hold.retry_in is None else [hold.retry_in]
-        elif pause > ZERO:
+        if (hold := hold_on(snapshot, finding, config)) is None:
             return reset_or_fail(snapshot, finding, config)
+        said += tell_hold(snapshot, finding, hold)
+        waits += [] if hold.retry_in is None else [hold.retry_in]
     if pause > ZERO:
         return (*said, WakeAfter(min([*waits, pause])))
     return (*said, CreateComponents(), WakeAfter(ZERO))
@@ -261,7 +276,7 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     if snapshot.suspend:
         return suspend(snapshot)
     if snapshot.timers.retry_pause is None:
-        if not snapshot.gone:
+        if not is_gone(snapshot):
             return continue_deletion(snapshot, now, config)
         return (
             *end_deletion(snapshot),
@@ -274,6 +289,7 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
         return (WakeAfter(left),)
     if asking := ask_for_other_nodes(snapshot, now, config):
         return asking
+    snapshot.require(Need.OBSERVED)
     if snapshot.unexpected_alive:  # two attempts never run at once
         return (WakeAfter(LOOK_AGAIN),)
     words = unanswered(snapshot, now, config)

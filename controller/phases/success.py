@@ -14,7 +14,14 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN, continue_deletion, end_deletion
+from controller.phases.ask import Need
+from controller.phases.deletion import (
+    FORCE_AGAIN,
+    LOOK_AGAIN,
+    continue_deletion,
+    end_deletion,
+    is_gone,
+)
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
@@ -83,6 +90,11 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if not snapshot.pods.under_way:
         # Only unexpected objects remain, which `decide` deletes.
         return (*ends, WakeAfter(LOOK_AGAIN))
+    # While stragglers have time to end, the watch suffices: it causes a pass for each of possibly
+    # hundreds of pods. After that, one may have ended just now.
+    counting = (each for each in snapshot.components if not each.helper)
+    if any(each.terminal for each in counting) and not _awaits_stragglers(snapshot, now, config):
+        snapshot.require(Need.LIVE_PODS)
     began = snapshot.timers.stragglers
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)
@@ -91,7 +103,7 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     return (*ends, *start, *_remove_stragglers(snapshot, now, config), WakeAfter(FORCE_AGAIN))
 
 
-def awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+def _awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
     """True if pods that still run after success have time to end by themselves."""
     began = snapshot.timers.stragglers
     return began is not None and remaining(began, config.failure_grace, now) > ZERO
@@ -198,6 +210,6 @@ def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     if left > ZERO:
         start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
         return (*start, WakeAfter(left))
-    if not snapshot.gone:
+    if not is_gone(snapshot):
         return continue_deletion(snapshot, now, config)
     return end_deletion(snapshot)

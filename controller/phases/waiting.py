@@ -12,6 +12,7 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
+from controller.phases.ask import Need
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_QUOTA_RESERVED
@@ -54,8 +55,7 @@ _TROUBLES: Final = frozenset({Reason.QUEUE_UNUSABLE, Reason.NO_WORKLOAD})
 
 def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
     """Report why the AppWrapper waits, and when to check again. Return () if nothing is known."""
-    queueing = snapshot.queueing
-    if queueing is None:
+    if (queueing := _queueing(snapshot, now)) is None:
         return ()
     moment = _moment(snapshot, now)
     if queueing.trouble and (queueing.certain or moment == ZERO):
@@ -92,7 +92,7 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
 
     Kueue suspends at once each AppWrapper that it manages, so it may not manage this one.
     """
-    queueing, told = snapshot.queueing, _told(snapshot)
+    queueing, told = _queueing(snapshot, now), _told(snapshot)
     waits: Actions = (
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _UNSUSPENDED),
     )
@@ -105,8 +105,17 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
     return said if news else (*waits, *said)
 
 
-def looks_for_settings(snapshot: Snapshot, now: datetime) -> bool:
-    """True if the report needs Kueue's configuration: there is no Workload after a moment."""
+def _queueing(snapshot: Snapshot, now: datetime) -> Queueing | None:
+    """Read the queue and the Workload, and Kueue's configuration if the report needs it."""
+    if snapshot.queued:
+        snapshot.require(Need.QUEUE)
+    if _needs_settings(snapshot, now):
+        snapshot.require(Need.KUEUE_SETTINGS)
+    return snapshot.queueing
+
+
+def _needs_settings(snapshot: Snapshot, now: datetime) -> bool:
+    """True if there is no Workload after a moment."""
     queueing = snapshot.queueing
     if queueing is None or queueing.workload or queueing.unmanaged is not None:
         return False

@@ -38,7 +38,9 @@ from controller.phases.actions import (
     RemoveFinalizer,
     WakeAfter,
 )
-from controller.phases.needs import Need, needs
+from controller.phases.ask import Ask, Need
+from controller.phases.decide import next_step
+from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import (
@@ -281,19 +283,30 @@ def _appwrapper(seen: Seen) -> JsonObject:
 
 def _observed(appwrapper: AppWrapper, seen: Seen) -> Observation:
     """Return what the gatherer returns if every cache is up to date."""
-    snapshot = read_status(appwrapper, NOW)
-    needed = needs(snapshot, NOW, CONFIG)
-    if Need.DEPLOYED not in needed:
-        return Observation(appwrapper, snapshot, CONFIG)
-    recorded = enumerate(appwrapper.component_statuses)
-    located = [_located(appwrapper, index, each, seen) for index, each in recorded]
-    context = GatherContext(appwrapper, snapshot, CONFIG, NOW)
-    pods = [_pod(pod, number) for number, pod in enumerate(seen.pods)]
-    observation = observe(context, located, pods)
-    if not needed.isdisjoint({Need.PROOF, Need.PROOF_SAVE_KEPT}):
-        gone = not seen.pods and not any(each.facts for each in located)
-        observation = replace(observation, snapshot=replace(observation.snapshot, gone=gone))
-    return observation
+    status = read_status(appwrapper, NOW)
+    blank = Observation(appwrapper, replace(status, unread=frozenset(Need)), CONFIG)
+    step = next_step(blank.snapshot, NOW, CONFIG)
+    while isinstance(step, Ask):
+        blank = _answered(blank, step.need, seen)
+        step = next_step(blank.snapshot, NOW, CONFIG)
+    return blank
+
+
+def _answered(found: Observation, need: Need, seen: Seen) -> Observation:
+    """Add the answer; what is not modelled here keeps the value of an uneventful pass."""
+    appwrapper, answered = found.appwrapper, {need}
+    proved = need in (Need.PROOF, Need.PROOF_SAVE_KEPT)
+    waits = found.snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+    if proved or (need is Need.OBSERVED and not waits):
+        recorded = enumerate(appwrapper.component_statuses)
+        located = [_located(appwrapper, index, each, seen) for index, each in recorded]
+        context = GatherContext(appwrapper, found.snapshot, CONFIG, NOW)
+        found = observe(context, located, [_pod(pod, i) for i, pod in enumerate(seen.pods)])
+        gone = proved and not seen.pods and not any(each.facts for each in located)
+        found = replace(found, snapshot=replace(found.snapshot, gone=gone))
+        answered.add(Need.OBSERVED)
+    unread = found.snapshot.unread - answered
+    return replace(found, snapshot=replace(found.snapshot, unread=unread))
 
 
 def _located(appwrapper: AppWrapper, index: int, recorded: JsonObject, seen: Seen) -> Located:

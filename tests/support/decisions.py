@@ -7,6 +7,7 @@ A decision has one line per action, so that a table of decisions reads as a list
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 import pytest
@@ -38,6 +39,8 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
+from controller.phases.ask import Ask, Need
+from controller.phases.decide import next_step
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
     Component,
@@ -107,6 +110,26 @@ class Situation:
     def moves(self) -> list[str]:
         """Returns the lines of the decision that enter a phase."""
         return [line(action) for action in self.actions if isinstance(action, MoveTo)]
+
+
+_PROOFS: Final = frozenset({Need.PROOF, Need.PROOF_SAVE_KEPT})
+
+
+def asked_and_decided(
+    snapshot: Snapshot, config: FaultTolerance = CONFIG, now: datetime = NOW
+) -> tuple[list[Need], Actions]:
+    """Drives one pass that has read nothing yet; `snapshot` has all answers."""
+    asked: list[Need] = []
+    unread = frozenset(Need)
+    while isinstance(step := next_step(replace(snapshot, unread=unread), now, config), Ask):
+        asked.append(step.need)
+        unread -= {step.need, *({Need.OBSERVED} if step.need in _PROOFS else ())}
+    return asked, step
+
+
+def asked(snapshot: Snapshot, config: FaultTolerance = CONFIG) -> list[Need]:
+    """Returns what a pass that observes this asks for, in this order."""
+    return asked_and_decided(snapshot, config)[0]
 
 
 _RUNNING: Final = Snapshot(

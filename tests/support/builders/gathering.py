@@ -1,6 +1,6 @@
 """Builds a gatherer with caches and a server that contain a test's objects."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,9 +12,12 @@ from controller.facts.outline import project_appwrapper
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected import Owned
 from controller.gather.components import ComponentLocator
+from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
+from controller.phases.ask import Ask, Need
+from controller.phases.decide import next_step
 from controller.phases.snapshot import CreateProblem, Presence
 from shared.api.objects import CONFIGMAPS, NODES, PODS, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
@@ -274,8 +277,30 @@ class Gathering:
             largest=lambda: largest or {},
         )
 
+    async def gather(
+        self,
+        key: tuple[str, str] = KEY,
+        now: datetime = NOW,
+        asked: Collection[Need] = (),
+    ) -> Observation | None:
+        """Reads what the decision asks for, and then what else is asked; permits are granted."""
+        reads = await self.gatherer.begin(key, now)
+        if reads is None:
+            return None
+        while isinstance(step := next_step(reads.snapshot, now, reads.context.config), Ask):
+            reads = await self._answered(reads, step.need)
+        for need in asked:
+            if need in reads.snapshot.unread:
+                reads = await self._answered(reads, need)
+        return reads.observation
+
+    async def _answered(self, reads: Reads, need: Need) -> Reads:
+        if need in (Need.PERMIT_RESET, Need.PERMIT_EVACUATION):
+            return reads.having(need)
+        return await self.gatherer.answered(reads, need)
+
     async def observe(self) -> Observation:
-        observation = await self.gatherer.gather(KEY, NOW)
+        observation = await self.gather()
         assert observation is not None
         return observation
 

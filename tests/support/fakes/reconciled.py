@@ -1,18 +1,19 @@
 """One AppWrapper under a real Reconciler: a test sets what each read of it shows."""
 
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from controller.facts.observe import Observation
+from controller.facts.observe import GatherContext, Observation
 from controller.fleet.reset_gate import ResetGate
+from controller.gather.reads import Reads
 from controller.phases.actions import Actions, MoveTo, SetCondition
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from controller.phases.snapshot import Evacuation, FaultTolerance, Snapshot
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ResetRateLimit
+from shared.kube.client import Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START, FakeClock
 
@@ -21,19 +22,23 @@ EVACUATION = Evacuation("node n1 is bad", resources=frozenset({GPU}))
 
 
 class Breakers:
-    """The breakers of evacuations: all closed, or all open with a message."""
+    """The breakers of evacuations. `message`: all are open; `closed`: those of some resources."""
 
     message: str | None = None
 
+    def __init__(self) -> None:
+        self.closed: dict[str, str] = {}
+
     def closed_to(self, resources: Any) -> str | None:
-        assert resources == EVACUATION.resources
-        return self.message
+        assert resources >= EVACUATION.resources
+        found = (self.closed[each] for each in sorted(resources) if each in self.closed)
+        return next(found, self.message)
 
 
 class Reconciled:
     """`live` and `stored` are the differences that live pods and the error store show.
 
-    `reset_gate` has one token. `reads`: for each read, whether it included both.
+    `reset_gate` has one token. `reads`: the reads of each pass, in their order.
     """
 
     def __init__(self, snapshot: Snapshot, **config: Any) -> None:
@@ -42,17 +47,29 @@ class Reconciled:
         self.labels: dict[str, Any] = {}
         self.stored: dict[str, Any] = {}
         self.config = FaultTolerance(**{"failure_grace": timedelta(0), **config})
-        self.reads: list[frozenset[Need]] = []
+        self.reads: list[list[Need]] = []
         self.breakers = Breakers()
         self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), self.breakers)
         self.applied: Actions = ()
+        self.unreadable: set[Need] = set()
 
-    async def gather(self, key: Any, now: datetime, asked: Collection[Need] = ()) -> Observation:
-        self.reads.append(frozenset(asked))
-        seen = replace(self.snapshot, **self.stored) if Need.RECORDS in asked else self.snapshot
-        seen = replace(seen, **self.live) if Need.LIVE_PODS in asked else seen
-        seen = replace(seen, **self.labels) if Need.LIVE_LABELS in asked else seen
-        return Observation(AppWrapper({"metadata": {"uid": "u1"}}), seen, self.config)
+    async def begin(self, _key: Any, now: datetime) -> Reads:
+        self.reads.append([])
+        appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
+        snapshot = replace(self.snapshot, unread=frozenset(Need))
+        context = GatherContext(appwrapper, snapshot, self.config, now)
+        return Reads(context, Observation(appwrapper, snapshot, self.config))
+
+    async def answered(self, reads: Reads, need: Need) -> Reads:
+        self.reads[-1].append(need)
+        if need in self.unreadable:
+            raise Unreachable("no answer")
+        shown = {
+            Need.RECORDS: self.stored,
+            Need.LIVE_PODS: self.live,
+            Need.LIVE_LABELS: self.labels,
+        }
+        return reads.having(need, **shown.get(need, {}))
 
     async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:
         self.applied = actions

@@ -1,4 +1,3 @@
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,9 +5,9 @@ from typing import Any
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import Observation
+from controller.facts.observe import GatherContext, Observation
 from controller.fleet.reset_gate import ResetGate
-from controller.phases.needs import Need
+from controller.gather.reads import Reads
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
@@ -30,11 +29,12 @@ class Steps:
         self._delay = delay
         self.applied: list[Any] = []
 
-    async def gather(
-        self, key: tuple[str, str], now: datetime, asked: Collection[Need]
-    ) -> Observation | None:
-        assert (key, now, asked) == (KEY, START, frozenset())
-        return self._observation
+    async def begin(self, key: tuple[str, str], now: datetime) -> Reads | None:
+        assert (key, now) == (KEY, START)
+        found = self._observation
+        if found is None:
+            return None
+        return Reads(GatherContext(found.appwrapper, found.snapshot, found.config, now), found)
 
     async def apply(self, observation: Observation, actions: Any, now: datetime) -> Any:
         assert now == START

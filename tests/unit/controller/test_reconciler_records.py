@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.phases.actions import MoveTo, StartTimer, Timer
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import HoldReason, PodCounts
 from shared.api.conditions import Terminal
@@ -17,10 +17,7 @@ from tests.support.fakes.reconciled import EVACUATION, KEY, Reconciled
 READING = {"reads_store": True}
 READ = {"store_read": True}
 FATAL = {"root_cause": RootCause(pod="train-1", recoverable=False), "store_read": True}
-PLAIN = frozenset[Need]()
-RECORDS = frozenset({Need.RECORDS})
-LABELS = frozenset({Need.LIVE_LABELS})
-LIVE = frozenset({Need.LIVE_PODS})
+FAILED = [Need.OBSERVED, Need.NAMESPACE]  # what a failed component asks for first
 
 
 def gave_up(stored: dict[str, Any], **config: Any) -> Reconciled:
@@ -51,7 +48,7 @@ def evacuated(stored: dict[str, Any], **config: Any) -> Reconciled:
 async def test_a_decision_waits_while_the_store_is_read() -> None:
     world = gave_up(READING)
     assert await world.moved() == ""
-    assert world.reads == [PLAIN, RECORDS]
+    assert world.reads == [[*FAILED, Need.RECORDS]]
     assert StartTimer(Timer.STORE) in world.applied
     assert world.asks("other") is None, "the token is not used"
 
@@ -68,7 +65,7 @@ async def test_a_store_that_cannot_be_read_changes_nothing() -> None:
 async def test_without_a_store_nothing_is_read(config: dict[str, str]) -> None:
     world = gave_up(READING, **config)
     assert await world.moved() == "Resetting: FailedComponent"
-    assert world.reads == [PLAIN]
+    assert Need.RECORDS not in world.reads[0]
 
 
 def message(world: Reconciled) -> str:
@@ -81,7 +78,7 @@ async def test_records_of_the_store_decide_about_failed_pods_with_a_held_evacuat
     world.breakers.message = "an admin must confirm"
     assert await world.moved() == "Failed: FoundFailedPods"
     assert message(world).startswith("no retry: the program recorded that none can help")
-    assert world.reads == [PLAIN, RECORDS, RECORDS | LIVE]
+    assert world.reads == [[Need.OBSERVED, Need.RECORDS, Need.LIVE_PODS]]
 
 
 async def test_failed_pods_with_a_held_evacuation_wait_while_the_store_is_read() -> None:
@@ -89,14 +86,14 @@ async def test_failed_pods_with_a_held_evacuation_wait_while_the_store_is_read()
     world.breakers.message = "an admin must confirm"
     assert await world.moved() == ""
     assert StartTimer(Timer.STORE) in world.applied
-    assert world.reads == [PLAIN, RECORDS]
+    assert world.reads == [[Need.OBSERVED, Need.RECORDS]]
     assert world.reset_gate.held(HoldReason.BREAKER) == [KEY]
 
 
 async def test_a_permitted_evacuation_reads_no_store() -> None:
     world = evacuated(FATAL)
     assert await world.moved() == "Resetting: AutopilotNoExecute"
-    assert world.reads == [PLAIN, LABELS]
+    assert world.reads == [[Need.OBSERVED, Need.LIVE_LABELS]]
 
 
 async def test_records_of_the_store_decide_about_a_failure_that_only_live_pods_show() -> None:
@@ -105,7 +102,7 @@ async def test_records_of_the_store_decide_about_a_failure_that_only_live_pods_s
     world.live = {"evacuation": None}
     assert await world.moved() == "Failed: FoundFailedPods"
     assert message(world).startswith("no retry: the program recorded that none can help")
-    assert world.reads == [PLAIN, LIVE | LABELS, LIVE | LABELS | RECORDS]
+    assert world.reads == [[Need.OBSERVED, Need.LIVE_LABELS, Need.LIVE_PODS, Need.RECORDS]]
 
 
 async def test_a_throttled_reset_keeps_its_place_while_the_store_is_read() -> None:

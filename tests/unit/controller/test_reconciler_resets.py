@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from controller.phases.snapshot import Evacuation, HoldReason, PodCounts
 from shared.api.conditions import Terminal
+from shared.kube.client import Unreachable
+from tests.support.builders.autopilot import GPU
 from tests.support.decisions import JOB, RUNNING
 from tests.support.fakes.reconciled import EVACUATION, KEY, Reconciled
 
 ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
-CACHED = frozenset[Need]()
-LIVE = frozenset({Need.LIVE_PODS})
-LABELS = frozenset({Need.LIVE_LABELS})
+CACHED = [Need.OBSERVED]
+LIVE = [Need.LIVE_PODS]
+LABELS = [Need.LIVE_LABELS]
 GAVE_UP = "FailedComponent"
 ADMIN = "an admin must confirm"
 
@@ -45,47 +47,47 @@ async def test_a_reset_takes_a_token_and_waits_without_one() -> None:
     [
         pytest.param(0, {"pods": ONE_FAILED}, LIVE, id="it would fail for a failed pod"),
         pytest.param(3, {"pods": ONE_FAILED}, LIVE, id="it would be reset for a failed pod"),
-        pytest.param(0, {"evacuation": EVACUATION}, LIVE | LABELS, id="it would fail for a node"),
+        pytest.param(0, {"evacuation": EVACUATION}, LABELS + LIVE, id="it would fail for a node"),
     ],
 )
 async def test_pods_that_only_a_cache_shows_end_nothing(
-    retry_limit: int, stale: dict[str, Any], asked: frozenset[Need]
+    retry_limit: int, stale: dict[str, Any], asked: list[Need]
 ) -> None:
     world = running(retry_limit=retry_limit)
     world.live = {key: getattr(world.snapshot, key) for key in stale}
     world.snapshot = replace(world.snapshot, **stale)
     assert (await world.moved(), world.unhealthy) == ("", "")
-    assert world.reads == [CACHED, asked]
+    assert world.reads == [CACHED + asked]
 
 
-@pytest.mark.parametrize(("retry_limit", "asked"), [(3, LABELS), (0, LABELS | LIVE)])
+@pytest.mark.parametrize(("retry_limit", "asked"), [(3, LABELS), (0, LABELS)])
 async def test_a_label_that_only_a_cache_shows_evacuates_nothing(
-    retry_limit: int, asked: frozenset[Need]
+    retry_limit: int, asked: list[Need]
 ) -> None:
     world = running(EVACUATION, retry_limit=retry_limit)
     world.labels = {"evacuation": None}
     assert (await world.moved(), world.unhealthy) == ("", "")
-    assert world.reads == [CACHED, asked]
+    assert world.reads == [CACHED + asked]
 
 
 async def test_a_reset_is_permitted_after_the_api_server_confirms_it() -> None:
     world = running()
     world.snapshot = replace(world.snapshot, pods=ONE_FAILED)
     assert await world.moved() == "Resetting: FoundFailedPods"
-    assert world.reads == [CACHED, LIVE]
+    assert world.reads == [CACHED + LIVE]
 
 
-async def test_a_component_that_reports_its_failure_needs_no_live_pods() -> None:
+async def test_the_live_pods_of_a_failed_component_are_read_last() -> None:
     world = gave_up()
     assert await world.moved() == f"Resetting: {GAVE_UP}"
-    assert world.reads == [CACHED]
+    assert world.reads == [[*CACHED, Need.NAMESPACE, *LIVE]]
 
 
 async def test_an_evacuation_needs_live_labels_but_no_token_and_no_live_pods() -> None:
     world = running(EVACUATION)
     world.use_the_token()
     assert await world.moved() == "Resetting: AutopilotNoExecute"
-    assert world.reads == [CACHED, LABELS]
+    assert world.reads == [CACHED + LABELS]
 
 
 @pytest.mark.parametrize(
@@ -145,21 +147,34 @@ async def test_an_appwrapper_that_recovers_loses_its_place() -> None:
     world = gave_up()
     world.use_the_token()
     await world.moved()
-    assert world.reset_gate.askers == {KEY, ("team1", "other")}
     assert world.reset_gate.held(HoldReason.RATE) == [KEY]
     world.snapshot = running().snapshot
     assert (await world.moved(), world.unhealthy) == ("", "")
-    assert world.reset_gate.askers == {("team1", "other")}
     assert world.reset_gate.held(HoldReason.RATE) == []
     assert world.asks("third") == timedelta(seconds=1), "it is the next in line"
 
 
-async def test_a_permit_is_kept_until_the_appwrapper_needs_none() -> None:
-    world = running()
+async def test_a_pass_that_fails_keeps_the_token_and_one_that_needs_none_returns_it() -> None:
+    world = gave_up()
+    world.unreadable = {Need.LIVE_PODS}
+    with pytest.raises(Unreachable):
+        await world.moved()
+    world.unreadable = {Need.OBSERVED}
+    with pytest.raises(Unreachable):
+        await world.moved()
+    world.unreadable = set()
+    world.asks("other")
+    assert await world.moved() == f"Resetting: {GAVE_UP}", "its token is from the first pass"
+    world.snapshot = running().snapshot
     await world.moved()
-    assert world.reset_gate.askers == set()
     world.snapshot = gave_up().snapshot
-    assert await world.moved() == f"Resetting: {GAVE_UP}"
-    assert world.reset_gate.askers == {KEY}
-    world.reset_gate.forget("u1", KEY)
-    assert world.reset_gate.askers == set()
+    assert await world.moved() == "", "it asks for another token"
+
+
+async def test_a_larger_evacuation_than_the_permitted_one_needs_another_permit() -> None:
+    world = running(EVACUATION, retry_limit=0)
+    world.live = {"evacuation": replace(EVACUATION, resources=frozenset({GPU, "example.com/nic"}))}
+    world.breakers.closed = {"example.com/nic": ADMIN}
+    assert await world.moved() == ""
+    assert world.unhealthy == f"EvacuationBreakerOpen: node n1 is bad; {ADMIN}"
+    assert world.reads == [[*CACHED, *LABELS, *LIVE]]

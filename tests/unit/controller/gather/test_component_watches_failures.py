@@ -9,7 +9,7 @@ import pytest
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
 from controller.memory import Memory
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Suspect
 from shared.kube.object_cache import Change
@@ -102,7 +102,7 @@ async def test_a_root_cause_that_is_gone_is_found_until_its_attempt_ends() -> No
     assert snapshot.pods.failed == 1, "what is gone is no failed pod that can be counted"
     ended = Gathering(appwrapper("Resetting"), known=facts(), pods=pods)
     ended.memory.sightings.see_failure(FAILED)
-    await asyncio.gather(ended.gatherer.gather(KEY, NOW), return_exceptions=True)
+    await asyncio.gather(ended.gather(KEY, NOW), return_exceptions=True)
     assert ended.memory.sightings.failures("u1", Phase.RUNNING) == ()
 
 
@@ -120,7 +120,7 @@ async def test_a_failure_that_the_live_list_lacks_is_known_from_the_cache() -> N
         pods=(FAILED, LATER),
         lists=[[listed(9, raw_failed("b", 9))]],
     )
-    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
+    observation = await bench.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.root_cause is not None
     assert observation.snapshot.root_cause.pod == "a"

@@ -105,7 +105,7 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
     bench = Gathering(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
     told = ("Job train has the finalizer example.com/hold",)
     for elapsed, reads in ((0 * SECOND, 4), (LOOK_INTO - SECOND, 4), (LOOK_INTO, 8)):
-        observation = await bench.gatherer.gather(KEY, NOW + elapsed)
+        observation = await bench.gather(KEY, NOW + elapsed)
         assert observation is not None
         assert observation.snapshot.blockers == told
         assert bench.deletions.stuck() == {("other", "Job"): 1}
@@ -116,7 +116,7 @@ async def test_after_a_clock_was_set_back_it_is_looked_into_again_at_once() -> N
     item = deleting(PATIENCE + SECOND)
     bench = Gathering(item, known=facts(), get=[going()] * 4, lists=[[listed(9)]] * 4)
     for elapsed, reads in ((0 * SECOND, 4), (-SECOND, 8)):
-        await bench.gatherer.gather(KEY, NOW + elapsed)
+        await bench.gather(KEY, NOW + elapsed)
         assert len(bench.methods()) == reads
 
 

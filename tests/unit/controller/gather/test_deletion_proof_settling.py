@@ -40,7 +40,7 @@ def gone_for(item: dict[str, Any], looks: int, *pods: Any, **known: Any) -> Gath
 async def test_after_an_interrupted_create_absence_must_last() -> None:
     bench = gone_for(interrupted(), 4)
     for elapsed, left in ((0, 3), (1, 2), (2.5, 0.5), (3, None)):
-        observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+        observation = await bench.gather(KEY, NOW + elapsed * SECOND)
         assert observation is not None
         assert observation.snapshot.gone is (left is None)
         assert observation.look_again == (None if left is None else left * SECOND)
@@ -51,7 +51,7 @@ async def test_a_pod_that_appears_meanwhile_restarts_the_wait() -> None:
     bench = gone_for(interrupted(), 4, (), late, (), ())
     found = []
     for elapsed in (0, 2, 4, 4 + 3):
-        observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+        observation = await bench.gather(KEY, NOW + elapsed * SECOND)
         assert observation is not None
         found.append((observation.snapshot.gone, observation.snapshot.labelled_pods))
     assert found == [(False, 0), (False, 1), (False, 0), (True, 0)]
@@ -59,12 +59,12 @@ async def test_a_pod_that_appears_meanwhile_restarts_the_wait() -> None:
 
 async def test_a_pod_that_only_a_cache_shows_restarts_the_wait() -> None:
     bench = gone_for(interrupted(), 3)
-    await bench.gatherer.gather(KEY, NOW)
+    await bench.gather(KEY, NOW)
     ending = replace(RUNNING_PODS[0], deleting=True)  # the garbage collector saw it first
     found = []
     for elapsed, pods in ((2, (ending,)), (4, ()), (4 + 3, ())):
         bench.cached_pods.value = pods
-        observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+        observation = await bench.gather(KEY, NOW + elapsed * SECOND)
         assert observation is not None
         found.append((observation.snapshot.gone, observation.snapshot.labelled_pods))
     assert found == [(False, 1), (False, 0), (True, 0)]
@@ -72,8 +72,8 @@ async def test_a_pod_that_only_a_cache_shows_restarts_the_wait() -> None:
 
 async def test_a_clock_that_is_set_to_the_past_prolongs_the_wait_once() -> None:
     bench = gone_for(interrupted(), 2)
-    await bench.gatherer.gather(KEY, NOW)
-    observation = await bench.gatherer.gather(KEY, NOW - timedelta(hours=1))
+    await bench.gather(KEY, NOW)
+    observation = await bench.gather(KEY, NOW - timedelta(hours=1))
     assert observation is not None
     assert observation.look_again == SETTLING
 
@@ -131,7 +131,7 @@ def gone_deployment(*lists: Any, deleting: bool | None, attempt: str = "1") -> G
 
 async def waits(bench: Gathering, elapsed: float) -> timedelta | None:
     """For how long it goes on doubting; None where all is proved to be gone."""
-    observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+    observation = await bench.gather(KEY, NOW + elapsed * SECOND)
     assert observation is not None
     assert observation.snapshot.gone is (observation.look_again is None)
     return observation.look_again
@@ -175,7 +175,7 @@ async def test_after_an_orphaning_absence_must_last() -> None:
         "spec": {"template": {"metadata": {"labels": labels}}},
     }
     bench = gone_deployment((orphan,), (), (), (), deleting=True)
-    first = await bench.gatherer.gather(KEY, NOW)
+    first = await bench.gather(KEY, NOW)
     assert first is not None
     assert [each.name for each in first.deployed] == ["train-abc"]
     found = [await waits(bench, elapsed) for elapsed in (1, 3.5, 4)]

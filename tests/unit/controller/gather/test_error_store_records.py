@@ -8,7 +8,7 @@ import pytest
 from controller.facts.ends import ContainerEnd
 from controller.facts.error_store import StoreRead, awaits_records, records_uri
 from controller.facts.pods import Pod
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import ANNOTATION_PREFIX
 from shared.config.configuration import AppWrapperConfig
@@ -82,13 +82,11 @@ async def test_a_decision_gets_the_records_of_its_attempt(
 ) -> None:
     stores = Stores(read)
     item = waiting(named())
-    observation = await bench(item, stores).gatherer.gather(
-        KEY, NOW, {Need.RECORDS} if asked else ()
-    )
+    observation = await bench(item, stores).gather(KEY, NOW, {Need.RECORDS} if asked else ())
     assert observation is not None
     snapshot = observation.snapshot
     assert (snapshot.reads_store, snapshot.store_read) == (reads, known)
-    assert stores.asked == [("team", asked)]
+    assert stores.asked == [("team", False), *([("team", True)] if asked else [])]
     assert stores.forgotten == []
 
 
@@ -102,7 +100,7 @@ async def test_records_of_a_healed_failure_are_forgotten() -> None:
 @pytest.mark.parametrize("item", [appwrapper("Running"), named(store="other")])
 async def test_no_store_is_asked_that_is_not_named_and_configured(item: Any) -> None:
     stores = Stores()
-    observation = await bench(item, stores).gatherer.gather(KEY, NOW, {Need.RECORDS})
+    observation = await bench(item, stores).gather(KEY, NOW, {Need.RECORDS})
     assert observation is not None
     assert stores.asked == []
 

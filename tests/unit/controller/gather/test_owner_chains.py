@@ -7,7 +7,7 @@ import pytest
 from controller.apply.deleter import Deleter
 from controller.facts.pods import Pod, project_pod
 from controller.phases.actions import DeletionMode
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from shared.api.objects import PODS, Resource
 from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unreachable
 from tests.support.builders.gathering import (
@@ -99,7 +99,7 @@ async def test_a_succeeded_pod_of_another_owners_job_is_not_counted_after_its_de
     one.served.more = (PYTORCH_JOBS,)
     one.memory.sightings.see_success(project_pod(copied("theirs-0", THEIRS, "Succeeded")))
     for asked in ((), (Need.LIVE_PODS,)):
-        observation = await one.gatherer.gather(("team1", "train"), NOW, asked)
+        observation = await one.gather(("team1", "train"), NOW, asked)
         assert observation is not None
         counts = observation.snapshot.pods
         assert (counts.succeeded, counts.running) == (0, 1)
@@ -189,7 +189,7 @@ async def test_the_proof_takes_every_labelled_pod_and_deletes_only_its_own() -> 
         lists=[[listed(9, theirs, raw_pod("a", "Running"))]],
     )
     one.served.more = (PYTORCH_JOBS,)
-    observation = await one.gatherer.gather(("team1", "train"), NOW)
+    observation = await one.gather(("team1", "train"), NOW)
     assert observation is not None
     assert not observation.snapshot.gone
     assert observation.snapshot.stray_pods

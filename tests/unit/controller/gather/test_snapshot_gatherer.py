@@ -10,8 +10,8 @@ from controller.facts.components import project_component
 from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
+from controller.phases.ask import Need
 from controller.phases.health import wait_for_namespace
-from controller.phases.needs import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -50,7 +50,7 @@ from tests.support.fakes.fake_kube import listed
 )
 async def test_no_component_and_no_pod_exists(item: Any) -> None:
     bench = Gathering(item)
-    assert await bench.gatherer.gather(KEY, NOW) is None
+    assert await bench.gather(KEY, NOW) is None
     assert bench.methods() == []
 
 
@@ -131,7 +131,7 @@ async def test_who_asks_for_live_pods_gets_them() -> None:
     live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
     bench = Gathering(appwrapper("Running"), known=facts(), pods=failed, lists=[[live]])
     assert (await bench.observe()).snapshot.pods.failed == 2
-    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
+    observation = await bench.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.pods == PodCounts(expected=2, running=2)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controller.facts.pods import project_pod
-from controller.phases.needs import Need
+from controller.phases.ask import Need
 from controller.phases.snapshot import PodCounts
 from controller.phases.success import has_succeeded
 from tests.support.builders.gathering import (
@@ -44,7 +44,7 @@ async def test_a_success_that_only_the_cache_still_has_counts_beside_a_live_list
     pods = (ENDED_PODS[0], replace(RUNNING_PODS[1], phase="Failed"))
     live = listed(9, raw_pod("b", "Failed"))
     bench = Gathering(appwrapper("Running"), known=facts(), pods=pods, lists=[[live]])
-    observation = await bench.gatherer.gather(KEY, NOW, {Need.LIVE_PODS})
+    observation = await bench.gather(KEY, NOW, {Need.LIVE_PODS})
     assert observation is not None
     assert observation.snapshot.pods == PodCounts(
         expected=2, succeeded=1, failed=1, failed_named="b"

@@ -191,7 +191,10 @@ def in_resetting() -> dict[str, Any]:
         ),
         pytest.param(
             Phase.RUNNING,
-            {"evacuation": Evacuation("node a"), "reset_hold": ResetHold(HoldReason.PAUSED, "p")},
+            {
+                "evacuation": Evacuation("node a"),
+                "evacuation_hold": ResetHold(HoldReason.PAUSED, "p"),
+            },
             id="while its reset waits",
         ),
         pytest.param(Phase.RESETTING, in_resetting(), id="while a reset deletes"),

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from controller.phases.actions import DeleteComponents, DeletionMode, MoveTo, Reason
+from controller.phases.ask import Need
 from controller.phases.deletion import spares_kept
-from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
-from tests.support.decisions import JOB
+from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot
+from tests.support.decisions import JOB, asked
 from tests.support.fakes.virtual_life import ALL_RUN, NO_PODS, VirtualLife
 
 CACHE = Component(name="cache", kind="PersistentVolumeClaim", presence=Presence.PRESENT, keep=True)
@@ -142,4 +142,4 @@ def test_when_the_proof_passes_over_it(
     assert spares_kept(snapshot) == spares
     if phase is not Phase.SUCCEEDED:
         proof = Need.PROOF_SAVE_KEPT if spares else Need.PROOF
-        assert needs(snapshot, VirtualLife().now, FaultTolerance()) == {Need.DEPLOYED, proof}
+        assert asked(snapshot) == [proof]

@@ -8,7 +8,7 @@ import pytest
 
 from controller.phases import decide
 from controller.phases.actions import MoveTo, WakeAfter
-from controller.phases.needs import Need, needs
+from controller.phases.ask import Need
 from controller.phases.phase import Phase, Reason
 from controller.phases.readiness import pods_message
 from controller.phases.snapshot import (
@@ -20,7 +20,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.api.conditions import Terminal
-from tests.support.decisions import CONFIG
+from tests.support.decisions import CONFIG, asked
 from tests.support.moments import NOW
 
 RAY = Component(
@@ -64,9 +64,9 @@ def test_a_rejected_helper_fails_nothing() -> None:
 
 def test_the_events_are_read_five_seconds_after_the_start_and_a_pass_comes_then() -> None:
     early = running(RAY, after=4)
-    assert Need.REJECTIONS not in needs(early, NOW, CONFIG)
+    assert Need.REJECTIONS not in asked(early)
     assert WakeAfter(timedelta(seconds=1)) in decide(early, NOW, CONFIG)
-    assert Need.REJECTIONS in needs(running(RAY), NOW, CONFIG)
+    assert Need.REJECTIONS in asked(running(RAY))
     # The next pass is that of the admission period: a watch reports no Event.
     assert WakeAfter(timedelta(seconds=55)) in decide(running(RAY), NOW, CONFIG)
 
@@ -83,4 +83,4 @@ def test_the_events_are_read_five_seconds_after_the_start_and_a_pass_comes_then(
     ids=["all pods exist", "its status shows it", "known", "not created yet", "not begun"],
 )
 def test_otherwise_no_events_are_read(snapshot: Snapshot) -> None:
-    assert Need.REJECTIONS not in needs(snapshot, NOW, CONFIG)
+    assert Need.REJECTIONS not in asked(snapshot)

@@ -146,14 +146,15 @@ def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
     """
     held = 0
     for snapshot, actions in decisions:
-        if snapshot.reset_hold is None:
+        if snapshot.evacuation_hold is None:
             continue
-        freely = decide(replace(snapshot, reset_hold=None), NOW, CONFIG)
+        permitted = replace(snapshot, evacuation_hold=None, reset_hold=None)
+        freely = decide(permitted, NOW, CONFIG)
         if Phase.RESETTING not in moves(freely) and not driven_off(freely):
             assert actions == freely, snapshot
             continue
         held += 1
-        breaker = snapshot.reset_hold.reason is HoldReason.BREAKER
+        breaker = snapshot.evacuation_hold.reason is HoldReason.BREAKER
         assert not driven_off(actions)
         if Phase.RESETTING in moves(actions):
             assert breaker, "only the breaker lets a reset begin"

@@ -53,7 +53,7 @@ def test_a_pod_that_flaps_every_second_costs_at_most_ten_writes_in_five_minutes(
 
 
 def test_an_evacuation_that_is_held_and_flaps_costs_few_writes_and_warnings() -> None:
-    life = VirtualLife(reset_hold=ResetHold(HoldReason.BREAKER, "an admin must confirm"))
+    life = VirtualLife(evacuation_hold=ResetHold(HoldReason.BREAKER, "an admin must confirm"))
     for second in range(300):
         life.look(evacuation=None if second % 2 else Evacuation("node a is bad"))
         life.wait(1)

@@ -15,9 +15,9 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.needs import REASSIGNMENT_PATIENCE as PATIENCE
-from controller.phases.needs import Need, needs
+from controller.phases.ask import Need
 from controller.phases.phase import Phase
+from controller.phases.reassignment import REASSIGNMENT_PATIENCE as PATIENCE
 from controller.phases.snapshot import (
     ConditionText,
     Misplacement,
@@ -25,7 +25,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from tests.support.decisions import CONFIG
+from tests.support.decisions import CONFIG, asked
 from tests.support.moments import NOW
 
 OVER = NOW - CONFIG.retry_pause
@@ -57,7 +57,7 @@ def decided(snapshot: Snapshot) -> tuple[Any, ...]:
 
 
 def is_looked_at(snapshot: Snapshot) -> bool:
-    return Need.ASSIGNMENT in needs(snapshot, NOW, CONFIG)
+    return Need.ASSIGNMENT in asked(snapshot, CONFIG)
 
 
 def test_the_condition_is_written_before_the_eviction() -> None:

@@ -128,7 +128,7 @@ def test_a_held_reset_records_the_failed_component(
 
 
 WHY = "pod a on node n uses nvidia.com/gpu"
-EVACUATED = RUNNING.but(evacuation=Evacuation(WHY), reset_hold=BREAKER).reported(
+EVACUATED = RUNNING.but(evacuation=Evacuation(WHY), evacuation_hold=BREAKER).reported(
     "Unhealthy", Reason.RESUMING
 )
 EVACUATION_REPORTED = EVACUATED.but(
@@ -151,7 +151,7 @@ FAILED_MEANWHILE = EVACUATION_REPORTED.but(conditions=HOLDING | {"Unhealthy"}).p
         ),
         "once": (EVACUATION_REPORTED, "wake after 30s"),
         "until the node recovers": (
-            EVACUATION_REPORTED.but(evacuation=None, reset_hold=None),
+            EVACUATION_REPORTED.but(evacuation=None, evacuation_hold=None),
             "Unhealthy=False (FoundNoFailedPods)\nclear failure",
         ),
         "a pod that fails meanwhile has its grace period": (
@@ -164,7 +164,7 @@ FAILED_MEANWHILE = EVACUATION_REPORTED.but(conditions=HOLDING | {"Unhealthy"}).p
         ),
         "the node recovers and the failed pod remains": (
             FAILED_MEANWHILE.since(admission=0, warmup=0, failure=10).but(
-                evacuation=None, reset_hold=None
+                evacuation=None, evacuation_hold=None
             ),
             "Unhealthy=True (FoundFailedPods): 1 failed pod\nwake after 50s",
         ),
@@ -178,9 +178,9 @@ def test_the_breaker_holds_evacuations(situation: Situation, expected: list[str]
 def test_an_evacuation_without_retries_left_fails_the_appwrapper_only_with_a_permit(
     hold: ResetHold,
 ) -> None:
-    held = EVACUATED.but(retries=3, reset_hold=hold)
+    held = EVACUATED.but(retries=3, evacuation_hold=hold)
     assert held.moves == []
-    (move,) = held.but(reset_hold=None).moves
+    (move,) = held.but(evacuation_hold=None).moves
     assert move.startswith("-> Failed (AutopilotNoExecute)")
 
 
@@ -226,7 +226,7 @@ BOTH = HELD.but(evacuation=Evacuation(WHY))
 def test_other_moves_never_wait_for_a_permit(
     hold: ResetHold, situation: Situation, phase: Phase
 ) -> None:
-    (move,) = situation.but(reset_hold=hold).moves
+    (move,) = situation.but(reset_hold=hold, evacuation_hold=hold).moves
     assert move.startswith(f"-> {phase.value} (")
 
 
@@ -248,7 +248,7 @@ REPORTS = f"""
         "the create waits for its pause": (RESUMING, f"{REPORTS}\nwake after 2s"),
         "the create is retried after its pause": (
             RESUMING.but(create_problem=replace(REFUSED, retry_at=ago())),
-            f"{REPORTS}\ncreate\nwake after 0s",
+            f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}\ncreate\nwake after 0s",
         ),
         "the reset may be permitted before the end of the pause": (
             RESUMING.but(create_problem=replace(REFUSED, retry_at=ago(-9))),

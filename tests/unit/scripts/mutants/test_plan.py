@@ -34,9 +34,9 @@ def test_each_entry_becomes_a_mutant() -> None:
 
 
 def test_a_combined_mutant_has_the_edits_of_both() -> None:
-    both = LATE.replace('"late"', '"both"').replace("timers.py", "needs.py") + 'with = ["late"]'
+    both = LATE.replace('"late"', '"both"').replace("timers.py", "phase.py") + 'with = ["late"]'
     assert [edit.file for edit in read(LATE + both)[1].edits] == [
-        "controller/phases/needs.py",
+        "controller/phases/phase.py",
         "controller/phases/timers.py",
     ]
 
@@ -96,7 +96,7 @@ MODULES = (
     "tests/simulation/api/test_store.py",
     "tests/simulation/test_world.py",
     "tests/unit/cli/test_main.py",
-    "tests/unit/controller/phases/test_needs.py",
+    "tests/unit/controller/phases/test_ask.py",
     "tests/unit/controller/phases/test_timers.py",
     "tests/unit/controller/phases/test_timers_stored.py",
     "tests/unit/controller/test_main.py",
