@@ -100,10 +100,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if out is not None:
         refuse_inputs(out, found.files)
 
-    from cli.judging.offline import offline_facts
     from cli.packing.assembling import assemble
+    from cli.validation.offline import configuration
 
-    allowed = offline_facts(arguments.config).config.allowed_kinds
+    allowed = configuration(arguments.config).allowed_kinds
     packed = assemble(found.manifests, asked, allowed)
     if _is_refused(packed, arguments.config, terminal):
         return ExitCode.WANTING
@@ -136,12 +136,12 @@ def _asked(arguments: argparse.Namespace) -> "Wrapping":
 
 
 def _is_refused(packed: "Packed", config: str, terminal: Terminal) -> bool:
-    from cli.judging.findings import findings
-    from cli.judging.offline import judge
+    from cli.validation.offline import OfflineJudge
+    from cli.validation.report import findings
 
     namespace = packed.metadata.get("namespace", _DEFAULT_NAMESPACE)
     whole = packed.as_json()
-    judgement = judge(whole, namespace, config)
+    judgement = OfflineJudge(config).judgement(whole, namespace)
     errors = judgement.denied.reasons if judgement.denied else ()
     for each in findings(errors, judgement.warnings, whole, packed.locate):
         terminal.stderr.write(f"{each}\n")

@@ -9,9 +9,8 @@ from cli.shipped.data import OVERLAYS
 from cli.terminal import Terminal, harmless
 
 if TYPE_CHECKING:
-    from cli.judging.findings import Finding
     from cli.manifests.reading import Read
-    from cli.validation.report import JudgedObject, ValidationReport
+    from cli.validation.report import ManifestFinding, ValidatedObject, ValidationReport
 
 DESCRIPTION = """\
 Reports what the webhook would refuse or warn about, in AppWrappers and in objects that are created
@@ -80,14 +79,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 def _offline(found: "Read", arguments: argparse.Namespace) -> "ValidationReport":
-    from cli.validation.offline import OfflineOptions, judged, judged_by
+    from cli.validation.offline import OfflineJudge
     from cli.validation.unchecked import not_checked
 
-    options: OfflineOptions = OfflineOptions(
-        arguments.config, arguments.namespace or "", arguments.team_namespace
-    )
-    results = [judged(each, options) for each in found.manifests]
-    return _report(found, judged_by(options), results, not_checked(found.manifests, options))
+    judge = OfflineJudge(arguments.config, arguments.namespace or "", arguments.team_namespace)
+    results = [judge.judged(each) for each in found.manifests]
+    return _report(found, judge.rules, results, not_checked(found.manifests, judge))
 
 
 async def _by_server(
@@ -107,14 +104,13 @@ async def _by_server(
 def _report(
     found: "Read",
     judged_by: str,
-    results: "list[tuple[JudgedObject, list[Finding]]]",
+    results: "list[tuple[ValidatedObject, list[ManifestFinding]]]",
     not_checked: tuple[str, ...],
 ) -> "ValidationReport":
-    from cli.validation.offline import unreadable
-    from cli.validation.report import ValidationReport
+    from cli.validation.report import ValidationReport, finding_at
 
     broken = [
-        unreadable(each.source, str(each.error), each.error.place) for each in found.unreadable
+        finding_at(each.source, each.error.place, str(each.error)) for each in found.unreadable
     ]
     return ValidationReport(
         judged_by,

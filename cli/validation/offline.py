@@ -1,19 +1,34 @@
-"""Validate manifests by the webhook's own rules, without a cluster."""
+"""Validate objects by the webhook's own rules, with assumed facts about the cluster."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from cli.judging.findings import Finding, Severity, findings
-from cli.judging.offline import judge
+from cli.command import CommandError
 from cli.manifests.manifest import Manifest
-from cli.manifests.places import Place
+from cli.shipped.configurations import shipped_configuration
 from cli.shipped.data import OVERLAYS, pod_schema
-from cli.validation.report import JudgedObject, Verdict
-from shared.api.objects import metadata
+from cli.validation.report import (
+    ManifestFinding,
+    ValidatedObject,
+    Validity,
+    findings_in,
+)
+from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
+from shared.api.objects import JsonObject, annotation, label, metadata
+from shared.pod_schema.pod_schema import PodSchema
+from webhook.admission_review import User
+from webhook.creation import Judgement, judge_creation
 from webhook.registration import is_asked_about
+from webhook.rules.submission import Facts
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
 
 _DEFAULT_NAMESPACE: Final = "default"
+# The assumed creator of an object that names no user.
+_SOMEBODY: Final = "somebody"
 # Known Kinds without a namespace: the API server never calls the webhook for them.
 CLUSTER_SCOPED: Final = {
     "Namespace",
@@ -34,85 +49,92 @@ CLUSTER_SCOPED: Final = {
 }
 
 
+@cache
+def configuration(config: str) -> "AppWrapperConfig":
+    """Return the configuration of an overlay or a file. Raises CommandError."""
+    from shared.config.loading import ConfigError, load_config
+
+    if config in OVERLAYS:
+        return shipped_configuration(config)
+    try:
+        return load_config(config).config.appwrapper
+    except ConfigError as error:
+        raise CommandError(str(error)) from error
+
+
 @dataclass(frozen=True, slots=True)
-class OfflineOptions:
-    """`config`: an overlay or a file. `namespace`: "" to use the namespaces of the objects."""
+class OfflineJudge:
+    """Apply the webhook's rules as in a namespace whose user may create everything.
+
+    `config`: an overlay or a file. `namespace`: "" to use the namespaces of the objects.
+    """
 
     config: str
-    namespace: str
-    team_namespace: bool
+    namespace: str = ""
+    team_namespace: bool = True
+
+    @property
+    def rules(self) -> str:
+        """The applied rules, for the report."""
+        overlay = self.config in OVERLAYS
+        named = f"configuration {self.config}" if overlay else self.config
+        return (
+            f"the webhook's rules under {named}, with the pod schema of Kubernetes"
+            f" {pod_schema().version}"
+        )
+
+    def judgement(self, target: JsonObject, namespace: str) -> Judgement:
+        """Apply the webhook's rules for a creation. Raises CommandError for a wrong configuration.
+
+        The creator is the user that the object names, so that no warning names another user.
+        """
+        facts = replace(_facts(self.config), is_team_namespace=self.team_namespace)
+        named = annotation(target, ANNOTATION_SUBMITTED_BY) or label(target, LABEL_USER)
+        user = User(named or _SOMEBODY, label(target, LABEL_USERID) or "")
+        return judge_creation(target, namespace, user, facts)
+
+    def judged(self, manifest: Manifest) -> tuple[ValidatedObject, list[ManifestFinding]]:
+        """Validate one object. Raises CommandError for a wrong configuration."""
+        if wrong := list(_malformed(manifest)) or list(self._in_another_namespace(manifest)):
+            found = findings_in(manifest, wrong)
+            return ValidatedObject.of(manifest, Validity.REFUSED), found
+        if why := _why_not_asked(manifest):
+            return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
+        judgement = self.judgement(manifest.value, self._namespace_of(manifest))
+        errors = judgement.denied.reasons if judgement.denied else ()
+        outcome = Validity.REFUSED if judgement.denied else Validity.VALID
+        found = findings_in(manifest, errors, judgement.warnings)
+        return ValidatedObject.of(manifest, outcome), found
+
+    def _namespace_of(self, manifest: Manifest) -> str:
+        """Return the object's namespace, else the option's, else a component's."""
+        own = metadata(manifest.value).get("namespace")
+        if isinstance(own, str) and own:
+            return own
+        return self.namespace or next(namespaces_inside(manifest), _DEFAULT_NAMESPACE)
+
+    def _in_another_namespace(self, manifest: Manifest) -> Iterator[str]:
+        own = metadata(manifest.value).get("namespace")
+        if own and self.namespace and own != self.namespace:
+            yield f'metadata.namespace: Invalid value: "{own}": --namespace is {self.namespace}'
 
 
-def judged_by(options: OfflineOptions) -> str:
-    """Describe the applied rules for the report."""
-    overlay = options.config in OVERLAYS
-    configuration = f"configuration {options.config}" if overlay else options.config
-    version = pod_schema().version
-    return f"the webhook's rules under {configuration}, with the pod schema of Kubernetes {version}"
+@cache
+def _facts(config: str) -> Facts:
+    schema = PodSchema(pod_schema().definitions)
+    return Facts(configuration(config), pod_schema=schema, is_team_namespace=True)
 
 
-def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, list[Finding]]:
-    """Validate one object. Raises CommandError for a wrong configuration."""
-    malformed = list(_malformed(manifest)) or list(_in_another_namespace(manifest, options))
-    if malformed:
-        return _outcome(manifest, Verdict.REFUSED), malformed
-    if why := _why_not_asked(manifest):
-        return _outcome(manifest, Verdict.NOT_JUDGED, why), []
-    found = judge(
-        manifest.value,
-        namespace_of(manifest, options),
-        options.config,
-        team_namespace=options.team_namespace,
-    )
-    errors = found.denied.reasons if found.denied else ()
-    outcome = Verdict.REFUSED if found.denied else Verdict.VALID
-    return _outcome(manifest, outcome), located(manifest, errors, found.warnings)
-
-
-def located(
-    manifest: Manifest, errors: Iterable[str], warnings: Iterable[str] = ()
-) -> list[Finding]:
-    """Return findings with their places in the file."""
-
-    def locate(path: str) -> tuple[str, Place]:
-        return manifest.source, manifest.place_in(path)
-
-    return findings(errors, warnings, manifest.value, locate)
-
-
-def namespace_of(manifest: Manifest, options: OfflineOptions) -> str:
-    """Return the object's namespace, else the option's, else the first that a component names."""
-    own = metadata(manifest.value).get("namespace")
-    if isinstance(own, str) and own:
-        return own
-    return options.namespace or next(namespaces_inside(manifest), _DEFAULT_NAMESPACE)
-
-
-def _outcome(manifest: Manifest, outcome: Verdict, note: str | None = None) -> JudgedObject:
-    line = manifest.place().line
-    return JudgedObject(
-        manifest.source, line, manifest.kind or "object", manifest.name, outcome, note
-    )
-
-
-def _malformed(manifest: Manifest) -> Iterator[Finding]:
+def _malformed(manifest: Manifest) -> Iterator[str]:
     for key in ("apiVersion", "kind"):
         found = manifest.value.get(key)
         if not isinstance(found, str) or not found:
-            text = f"{key}: Required value: every object has one"
-            yield from located(manifest, [text])
+            yield f"{key}: Required value: every object has one"
     own = manifest.value.get("metadata")
     if not isinstance(own, dict):
-        yield from located(manifest, ["metadata: Required value: every object has a name in it"])
+        yield "metadata: Required value: every object has a name in it"
     elif not manifest.name:
-        yield from located(manifest, ["metadata.name: Required value: name or generateName"])
-
-
-def _in_another_namespace(manifest: Manifest, options: OfflineOptions) -> Iterator[Finding]:
-    own = metadata(manifest.value).get("namespace")
-    if own and options.namespace and own != options.namespace:
-        text = f'metadata.namespace: Invalid value: "{own}": --namespace is {options.namespace}'
-        yield from located(manifest, [text])
+        yield "metadata.name: Required value: name or generateName"
 
 
 def _why_not_asked(manifest: Manifest) -> str | None:
@@ -132,9 +154,3 @@ def namespaces_inside(manifest: Manifest) -> Iterator[str]:
         found = metadata(template if isinstance(template, dict) else None).get("namespace")
         if isinstance(found, str) and found:
             yield found
-
-
-def unreadable(source: str, text: str, place: Place | None) -> Finding:
-    """Return the finding about a file that is not a manifest."""
-    line, column = (place.line, place.column) if place else (None, None)
-    return Finding(source, line, column, None, Severity.ERROR, text)

@@ -1,14 +1,94 @@
-"""The report of `appwrapper validate`, as data and as text."""
+"""The report of `appwrapper validate`: findings with places, and the result by object. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from cli.command import ExitCode
-from cli.judging.findings import Finding, Severity
+from cli.manifests.manifest import Manifest
+from cli.manifests.places import Place, way_in
+from shared.api.objects import JsonObject, annotations
 
 
-class Verdict(StrEnum):
+class FindingLevel(StrEnum):
+    """How bad a finding is. The webhook rejects an object with an error."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFinding:
+    """An error or warning about a manifest, with its place.
+
+    `message`: the webhook's whole message. `path`: the field in the message, if any. `file`: the
+    file as the user named it, or the option that set the field.
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    path: str | None
+    severity: FindingLevel
+    message: str
+
+    def __str__(self) -> str:
+        """Format the finding as compilers do, which editors can parse."""
+        where = ":".join(str(each) for each in (self.file, self.line, self.column) if each)
+        return f"{where}: {self.severity}: {self.message}"
+
+
+# Maps a field path of an object to the file or option, and to the place in the file.
+Locate = Callable[[str], tuple[str, Place | None]]
+
+
+def findings(
+    errors: Iterable[str], warnings: Iterable[str], target: JsonObject, locate: Locate
+) -> list[ManifestFinding]:
+    """Return all findings, errors first. A message may begin with a field path."""
+    levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
+    found = []
+    for level, messages in levels:
+        for message in messages:
+            path = _path_of(message, target)
+            file, place = locate(path or "")
+            found.append(finding_at(file, place, message, path, level))
+    return found
+
+
+def finding_at(
+    file: str,
+    place: Place | None,
+    message: str,
+    path: str | None = None,
+    level: FindingLevel = FindingLevel.ERROR,
+) -> ManifestFinding:
+    """Return the finding about a place in a file."""
+    line, column = (place.line, place.column) if place else (None, None)
+    return ManifestFinding(file, line, column, path, level, message)
+
+
+def findings_in(
+    manifest: Manifest, errors: Iterable[str], warnings: Iterable[str] = ()
+) -> list[ManifestFinding]:
+    """Return findings about one manifest, with their places in its file."""
+    return findings(
+        errors, warnings, manifest.value, lambda path: (manifest.source, manifest.place_in(path))
+    )
+
+
+def _path_of(message: str, target: JsonObject) -> str | None:
+    """Return the text before the first colon or blank if it is a path into the object."""
+    path = message.partition(": ")[0].partition(" ")[0]
+    if path in annotations(target):  # warnings name them by their keys
+        return f"metadata.annotations[{path}]"
+    first = path.partition(".")[0].partition("[")[0]
+    known = first in ("metadata", "spec") or bool(way_in(target, path))
+    return path if known else None
+
+
+class Validity(StrEnum):
     """The result for one object."""
 
     VALID = "valid"
@@ -17,15 +97,20 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedObject:
+class ValidatedObject:
     """One object, with its place and its outcome. `note`: details of the outcome."""
 
     file: str
     line: int
     kind: str
     name: str
-    outcome: Verdict
+    outcome: Validity
     note: str | None = None
+
+    @classmethod
+    def of(cls, manifest: Manifest, outcome: Validity, note: str | None = None) -> Self:
+        line, kind = manifest.place().line, manifest.kind or "object"
+        return cls(manifest.source, line, kind, manifest.name, outcome, note)
 
     def __str__(self) -> str:
         named = f"{self.kind}/{self.name}" if self.name else self.kind
@@ -38,8 +123,8 @@ class ValidationReport:
     """The report. `judged_by`: the applied rules. `not_checked`: checks that need a cluster."""
 
     judged_by: str
-    objects: tuple[JudgedObject, ...]
-    findings: tuple[Finding, ...]
+    objects: tuple[ValidatedObject, ...]
+    findings: tuple[ManifestFinding, ...]
     not_checked: tuple[str, ...]
     # Files that hold no manifests. Their findings contain the reason.
     unreadable: tuple[str, ...] = ()
@@ -49,7 +134,7 @@ class ValidationReport:
         """The exit code. Warnings do not change it."""
         if self.unreadable:
             return ExitCode.UNABLE
-        is_refused = any(each.severity is Severity.ERROR for each in self.findings)
+        is_refused = any(each.severity is FindingLevel.ERROR for each in self.findings)
         return ExitCode.WANTING if is_refused else ExitCode.FINE
 
     def as_text(self) -> str:
@@ -60,11 +145,6 @@ class ValidationReport:
         yield from map(str, self.findings)
         yield from map(str, self.objects)
         yield f"checked by {self.judged_by}"
-        yield from _listed("not checked:", self.not_checked)
-
-
-def _listed(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    found = [f"- {line}" for line in lines]
-    if found:
-        yield heading
-        yield from found
+        if self.not_checked:
+            yield "not checked:"
+            yield from (f"- {line}" for line in self.not_checked)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cli.cluster import Cluster
-from cli.judging.findings import Finding
 from cli.manifests.manifest import Manifest
-from cli.validation.offline import located
-from cli.validation.report import JudgedObject, Verdict
+from cli.validation.report import ManifestFinding, ValidatedObject, Validity, findings_in
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
 from shared.kube.client import AlreadyExists, ApiError
@@ -32,22 +30,21 @@ class ServerJudge:
     cluster: Cluster
     warnings: list[str]
 
-    async def judged(self, manifest: Manifest) -> tuple[JudgedObject, list[Finding]]:
+    async def judged(self, manifest: Manifest) -> tuple[ValidatedObject, list[ManifestFinding]]:
         """Validate one object. Raises KubeError if the server gave no result."""
         self.warnings.clear()
-        outcome, note, errors = Verdict.VALID, None, list[str]()
+        outcome, note, errors = Validity.VALID, None, list[str]()
         try:
             note = await self._dry_run(manifest)
         except UnknownKind as error:
-            outcome, errors = Verdict.REFUSED, [str(error)]
+            outcome, errors = Validity.REFUSED, [str(error)]
         except ApiError as error:
             if error.status not in _REFUSALS:
                 raise
-            outcome, errors = Verdict.REFUSED, list(_errors(error))
+            outcome, errors = Validity.REFUSED, list(_errors(error))
         warnings = list(dict.fromkeys(self.warnings))
-        line = manifest.place().line
-        found = JudgedObject(manifest.source, line, manifest.kind, manifest.name, outcome, note)
-        return found, located(manifest, errors, warnings)
+        found = findings_in(manifest, errors, warnings)
+        return ValidatedObject.of(manifest, outcome, note), found
 
     async def _dry_run(self, manifest: Manifest) -> str:
         """Create the object, or replace the existing one. Return which. Nothing is stored."""

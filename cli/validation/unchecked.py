@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.judging.offline import offline_facts
 from cli.manifests.manifest import Manifest
-from cli.validation.offline import CLUSTER_SCOPED, OfflineOptions, namespaces_inside
+from cli.validation.offline import CLUSTER_SCOPED, OfflineJudge, configuration, namespaces_inside
 from shared.api import names
 from shared.api.names import (
     ANNOTATION_SUBMITTED_BY,
@@ -25,16 +24,16 @@ _PRIORITY_FIELD: Final = "priorityClassName"
 _KNOWN: Final = BY_GROUP_KIND.keys() | {_APPWRAPPER} | CLUSTER_SCOPED
 
 
-def not_checked(manifests: Sequence[Manifest], options: OfflineOptions) -> tuple[str, ...]:
+def not_checked(manifests: Sequence[Manifest], judge: OfflineJudge) -> tuple[str, ...]:
     """Return the checks of these objects that need a cluster."""
-    config = offline_facts(options.config).config
-    return tuple(_not_checked(manifests, options, config)) if manifests else ()
+    config = configuration(judge.config)
+    return tuple(_not_checked(manifests, judge, config)) if manifests else ()
 
 
 def _not_checked(
-    manifests: Sequence[Manifest], options: OfflineOptions, config: "AppWrapperConfig"
+    manifests: Sequence[Manifest], judge: OfflineJudge, config: "AppWrapperConfig"
 ) -> Iterator[str]:
-    if options.team_namespace:
+    if judge.team_namespace:
         yield (
             "whether the namespace is a team's: assumed, which is stricter (--no-team-namespace"
             " assumes that it is not)"
@@ -45,7 +44,7 @@ def _not_checked(
     if wrapped and config.user_rbac_admission_check:
         yield "whether you may create what the AppWrappers wrap"
     for each in wrapped:
-        yield from _of_appwrapper(each, options)
+        yield from _of_appwrapper(each, judge)
     for what, found in (
         ("LocalQueues exist", _queues(manifests, wrapped, config)),
         ("priority classes exist", set(_priority_classes([each.value for each in manifests]))),
@@ -59,9 +58,9 @@ def _not_checked(
     yield "what the API server requires of each Kind: its fields, their values, names"
 
 
-def _of_appwrapper(manifest: Manifest, options: OfflineOptions) -> Iterator[str]:
+def _of_appwrapper(manifest: Manifest, judge: OfflineJudge) -> Iterator[str]:
     found = next(namespaces_inside(manifest), None)
-    if found and not options.namespace and not metadata(manifest.value).get("namespace"):
+    if found and not judge.namespace and not metadata(manifest.value).get("namespace"):
         yield f"whether {manifest} is created in namespace {found}, which its components name"
     target = manifest.value
     labels = (label(target, LABEL_USER), label(target, LABEL_USERID))

@@ -1,1 +1,0 @@
-"""Apply the webhook's own rules to objects, without a cluster."""
