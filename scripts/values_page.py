@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from cli.generation.describe import items_of, sections
+from pydantic.fields import FieldInfo
+
+from cli.generation.describe import example_of, items_of, sections
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-from cli.generation.shapes import Key
 
 _OPENING = """\
 # Keys of a values file
@@ -27,21 +28,21 @@ def _lines() -> Iterator[str]:
         yield f"\n## {heading}\n"
         yield "| Key | Default | What it does | Example |"
         yield "|---|---|---|---|"
-        for each in keys:
-            yield _row(each.name, each)
-            yield from (_row(f"{each.name}.{name}", item) for name, item in items_of(each).items())
+        for name, each in keys.items():
+            yield _row(name, each)
+            yield from (_row(f"{name}.{inner}", item) for inner, item in items_of(each).items())
     yield "\n## Keys of older generators\n"
     yield "The command ignores these keys with a warning. The warning names the new key, if any:"
     yield ", ".join(f"`{key}`" for key in LEGACY_KEYS) + "."
 
 
-def _row(name: str, each: Key) -> str:
-    about = each.about.replace("|", "\\|")
-    return f"| `{name}` | {_default(each)} | {about} | `{each.example}` |"
+def _row(name: str, each: FieldInfo) -> str:
+    about = (each.description or "").replace("|", "\\|")
+    return f"| `{name}` | {_default(each)} | {about} | `{example_of(each)}` |"
 
 
-def _default(each: Key) -> str:
-    if each.required:
+def _default(each: FieldInfo) -> str:
+    if each.is_required():
         return "must be set"
     if each.default in (None, ()):
         return ""

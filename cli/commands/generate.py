@@ -68,9 +68,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         schema = json.dumps(describe.json_schema(), indent=2, ensure_ascii=False) + "\n"
         terminal.write(describe.example() if arguments.example else schema)
         return ExitCode.FINE
-    from cli.generation import generator, manifest
+    from cli.generation import generator
     from cli.generation.nodes import UnreadableValues
     from cli.generation.set_values import UnreadableAssignment
+    from cli.manifests.writing import as_text
 
     files = [_read(name, terminal) for name in arguments.files]
     try:
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise CommandError(_listed(error.problems), ExitCode.WANTING) from error
     for warning in made.warnings:
         terminal.warn(warning)
-    terminal.write(manifest.as_text(made.appwrapper, arguments.output))
+    terminal.write(as_text(made.appwrapper, arguments.output))
     return ExitCode.FINE
 
 

@@ -1,20 +1,20 @@
 """Rules about several values together. They run only if each single value is valid."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from cli.generation.items import EnvironmentSource, Variable
 from cli.generation.job import (
     GENERATED_VOLUMES,
     MAIN_CONTAINER,
+    VARIABLE_SOURCES,
     generated_variables,
     mounts,
 )
-from cli.generation.nodes import Node, Path, origin_of
+from cli.generation.nodes import Path, dotted
 from cli.generation.one_command import HereDocument, one_command
-from cli.generation.shapes import Findings
+from cli.generation.types import Keys, listed
 from cli.generation.values import Values
-from shared.api.findings import FieldErrorKind
+from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.quantities import parse_quantity
 
@@ -24,14 +24,11 @@ _DUPLICATE: Final = FieldErrorKind.DUPLICATE
 _FORBIDDEN: Final = FieldErrorKind.FORBIDDEN
 
 
-def check(values: Values, root: Node, found: Findings) -> None:
-    """Report values that Kubernetes would reject, and jobs that do nothing."""
+def errors_between(values: Values) -> Iterator[tuple[Path, FieldError]]:
+    """Yield the errors of values that Kubernetes would reject together, with their paths."""
     for rule in _RULES:
         for path, kind, detail in rule(values):
-            found.error(origin_of(root, path), path, kind, detail)
-    if values.main_program is None and not values.setup_commands:
-        text = "neither mainProgram nor setupCommands is set: the job does nothing"
-        found.warnings.append((root.origin, text))
+            yield path, FieldError(dotted(path), kind, detail)
 
 
 def _program(values: Values) -> Iterator[_Wrong]:
@@ -82,7 +79,7 @@ def _variables(values: Values) -> Iterator[_Wrong]:
     generated = generated_variables(values)
     for index, each in enumerate(values.environment_variables):
         path = ("environmentVariables", index)
-        yield from _only_one(path, _sources_of(each))
+        yield from _only_one(path, each, ("value", *VARIABLE_SOURCES))
         if each.name in generated:
             detail = f"{each.name} is set because of {generated[each.name]}: remove one of them"
             yield (*path, "name"), _FORBIDDEN, detail
@@ -90,35 +87,19 @@ def _variables(values: Values) -> Iterator[_Wrong]:
     yield from _doubles("environmentVariables", "name", names)
 
 
-def _sources_of(each: Variable) -> dict[str, object]:
-    return {
-        "value": each.value,
-        "secret": each.secret,
-        "configmap": each.configmap,
-        "fieldRef": each.field_ref,
-        "resourceFieldRef": each.resource_field_ref,
-    }
-
-
 def _sources(values: Values) -> Iterator[_Wrong]:
     for index, each in enumerate(values.env_from):
-        yield from _only_one(("envFrom", index), _references_of(each))
+        yield from _only_one(("envFrom", index), each, ("secretRef", "configMapRef"))
 
 
-def _references_of(each: EnvironmentSource) -> dict[str, object]:
-    return {"secretRef": each.secret_ref, "configMapRef": each.config_map_ref}
-
-
-def _only_one(path: Path, given: dict[str, object]) -> Iterator[_Wrong]:
-    present = [name for name, value in given.items() if value is not None]
-    if len(present) == 1:
-        return
-    *first, last = given
-    one = f"exactly one of {', '.join(first)} and {last}"
-    if present:
+def _only_one(path: Path, item: Keys, keys: Sequence[str]) -> Iterator[_Wrong]:
+    given = item.given()
+    present = [key for key in keys if key in given]
+    one = f"exactly one of {listed(keys)}"
+    if len(present) > 1:
         yield path, _FORBIDDEN, f"has {' and '.join(present)}: it must have {one}"
-    else:
-        empty = ' (an empty value is written value: "")' if "value" in given else ""
+    elif not present:
+        empty = ' (an empty value is written value: "")' if "value" in keys else ""
         yield path, FieldErrorKind.REQUIRED, f"must have {one}{empty}"
 
 

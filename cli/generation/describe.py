@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any, Final
 
+from pydantic.fields import FieldInfo
+
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-from cli.generation.shapes import Key, keys_of, record_schema
+from cli.generation.types import keys_of, model_in
 from cli.generation.values import SECTIONS, Values
 from shared.api.objects import JsonObject
 
@@ -19,16 +21,35 @@ _HEADER: Final = """\
 
 def json_schema() -> JsonObject:
     """Return the schema of a values file, without the rules about several keys together."""
-    schema = record_schema(Values)
-    legacy = {
+    schema = Values.model_json_schema()
+    for each in (schema, *schema["$defs"].values()):
+        del each["title"]
+        needed = each.get("required", ())
+        each["properties"] = {
+            name: _property(made, is_required=name in needed)
+            for name, made in each["properties"].items()
+        }
+    schema["properties"] |= {
         key: {"deprecated": True, "description": "Ignored with a warning."} for key in LEGACY_KEYS
     }
-    schema["properties"] |= legacy
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Values of `appwrapper generate`",
         **schema,
+        "title": "Values of `appwrapper generate`",
     }
+
+
+def _property(made: JsonObject, *, is_required: bool) -> JsonObject:
+    """Return a key's schema; null means the default."""
+    schema = {name: each for name, each in made.items() if name not in ("title", "examples")}
+    described: JsonObject = {"description": schema.pop("description")}
+    if (default := schema.pop("default", None)) not in (None, []):
+        described["default"] = default
+    if is_required:
+        return described | schema
+    options = schema.get("anyOf") or [schema]
+    null = {"type": "null"}
+    return described | {"anyOf": [*(each for each in options if each != null), null]}
 
 
 def example() -> str:
@@ -36,30 +57,33 @@ def example() -> str:
     return "".join(_example_lines())
 
 
-def sections() -> dict[str, list[Key]]:
+def sections() -> dict[str, dict[str, FieldInfo]]:
     """Return the keys by heading."""
     headings = {first: heading for heading, first in SECTIONS.items()}
-    found: dict[str, list[Key]] = {}
+    found: dict[str, dict[str, FieldInfo]] = {}
     heading = ""
     for name, each in keys_of(Values).items():
         heading = headings.get(name, heading)
-        found.setdefault(heading, []).append(each)
+        found.setdefault(heading, {})[name] = each
     return found
 
 
-def items_of(each: Key) -> dict[str, Key]:
+def items_of(each: FieldInfo) -> dict[str, FieldInfo]:
     """Return the keys of a key's value, or of each item if the value is a list."""
-    shape: Any = each.shape
-    shape = getattr(shape, "shape", shape)
-    return keys_of(shape.of) if hasattr(shape, "of") else {}
+    model = model_in(each.annotation)
+    return keys_of(model) if model else {}
+
+
+def example_of(each: FieldInfo) -> Any:
+    return (each.examples or [""])[0]
 
 
 def _example_lines() -> Iterator[str]:
     yield _HEADER
     for heading, keys in sections().items():
         yield f"\n# ---- {heading} ----\n"
-        for each in keys:
+        for name, each in keys.items():
             yield "\n"
-            yield from (f"# {line}\n" for line in wrap(each.about, _WIDTH))
-            mark = "" if each.required or each.name in _USEFUL else "#"
-            yield f"{mark}{each.name}: {each.example}\n"
+            yield from (f"# {line}\n" for line in wrap(each.description or "", _WIDTH))
+            mark = "" if each.is_required() or name in _USEFUL else "#"
+            yield f"{mark}{name}: {example_of(each)}\n"

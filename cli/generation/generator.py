@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from cli.generation import job
-from cli.generation.checks import check
+from cli.generation.checks import errors_between
+from cli.generation.errors import errors_of
 from cli.generation.legacy import without_legacy_keys
-from cli.generation.nodes import Node, Origin, merge, read_values
+from cli.generation.nodes import Node, Origin, merge, origin_of, read_values
 from cli.generation.set_values import apply
-from cli.generation.shapes import Findings, Record
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
 
@@ -44,18 +46,21 @@ def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, 
     root = Node(root.value, Origin(files[-1][0] if files else NO_FILE))
     for option, text in assignments:
         root = apply(root, text, option)
-    found = Findings()
-    root = without_legacy_keys(root, found)
-    values: Values = Record(Values).read(root, (), found)
-    if not found.errors:
-        check(values, root, found)
+    root, warnings = without_legacy_keys(root)
     order = [source for source, _ in files]
-    if found.errors:
-        raise RefusedValues(_told(found.errors, order))
-    return Generated(job.appwrapper(values), tuple(_told(found.warnings, order)))
+    try:
+        values = Values.model_validate(root.plain())
+    except ValidationError as found:
+        raise RefusedValues(_lines(errors_of(found, root), order)) from found
+    if errors := [(origin_of(root, path), error) for path, error in errors_between(values)]:
+        raise RefusedValues(_lines(errors, order))
+    if values.main_program is None and not values.setup_commands:
+        text = "neither mainProgram nor setupCommands is set: the job does nothing"
+        warnings.append((root.origin, text))
+    return Generated(job.appwrapper(values), tuple(_lines(warnings, order)))
 
 
-def _told(findings: Iterable[tuple[Origin, Any]], order: Sequence[str]) -> list[str]:
+def _lines(findings: Iterable[tuple[Origin, Any]], order: Sequence[str]) -> list[str]:
     """Format findings as `FILE:LINE: TEXT`, sorted by file and line, options last."""
 
     def place(finding: tuple[Origin, Any]) -> tuple[int, int]:

@@ -5,11 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.generation.items import GitClone, KeyOfObject, Variable, WholeObject
-from cli.generation.nodes import Path
+from cli.generation.nodes import Path, dotted
 from cli.generation.script import script
-from cli.generation.shapes import dotted
-from cli.generation.values import SAKKARA, Values
+from cli.generation.values import (
+    FAULT_TOLERANCE,
+    SAKKARA,
+    GitClone,
+    Values,
+    Variable,
+)
 from shared.api.names import ANNOTATION_PREFIX, API_VERSION, KIND, LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
@@ -31,6 +35,13 @@ _KNOWN_HOSTS: Final = "github-known-hosts"
 _SHARED_MEMORY: Final = "dshm"
 GENERATED_VOLUMES: Final = (_TOPOLOGY, _NVME, _GIT_KEY, _KNOWN_HOSTS, _SHARED_MEMORY)
 _TOPOLOGY_PATH: Final = "/var/run/nvidia-topologyd"
+# The keys of a variable's source -> the fields of a container's variable.
+VARIABLE_SOURCES: Final = {
+    "secret": "secretKeyRef",
+    "configmap": "configMapKeyRef",
+    "fieldRef": "fieldRef",
+    "resourceFieldRef": "resourceFieldRef",
+}
 
 
 def appwrapper(values: Values) -> JsonObject:
@@ -63,19 +74,8 @@ def appwrapper(values: Values) -> JsonObject:
 
 
 def _fault_tolerance(values: Values) -> dict[str, str]:
-    given = {
-        "admissionGracePeriodDuration": values.admission_grace,
-        "warmupGracePeriodDuration": values.warmup_grace,
-        "failureGracePeriodDuration": values.failure_grace,
-        "retryPausePeriodDuration": values.retry_pause,
-        "retryLimit": values.retry_limit,
-        "forcefulDeletionGracePeriodDuration": values.forceful_deletion_grace,
-        "deletionOnFailureGracePeriodDuration": values.deletion_on_failure_grace,
-        "successTTLDuration": values.success_ttl,
-        "terminalExitCodes": values.terminal_exit_codes,
-        "retryableExitCodes": values.retryable_exit_codes,
-    }
-    return {ANNOTATION_PREFIX + name: text for name, text in given.items() if text is not None}
+    given = values.given(*FAULT_TOLERANCE)
+    return {ANNOTATION_PREFIX + name: text for name, text in given.items()}
 
 
 def _custom_labels(values: Values) -> dict[str, str]:
@@ -97,11 +97,8 @@ def _pod_spec(values: Values) -> JsonObject:
     return _present(
         {
             "serviceAccountName": values.service_account_name,
-            "imagePullSecrets": [{"name": each.name} for each in values.image_pull_secrets],
-            "initContainers": [
-                {"name": each.name, "image": each.image, "command": list(each.command)}
-                for each in values.init_containers
-            ],
+            "imagePullSecrets": [each.given() for each in values.image_pull_secrets],
+            "initContainers": [each.given() for each in values.init_containers],
             "terminationGracePeriodSeconds": values.termination_grace_period_seconds,
             "schedulerName": SAKKARA[0] if scheduler in SAKKARA else scheduler,
             "priorityClassName": values.priority,
@@ -185,29 +182,17 @@ def _environment(values: Values) -> Iterator[JsonObject]:
     if values.mount_nvme:
         yield {"name": "NVME_MOUNT_PATH", "value": values.mount_nvme.mount_path}
     for each in values.environment_variables:
-        yield {"name": each.name, **_variable_source(each)}
+        yield _variable(each)
     if values.ssh_git_clone_config:
         yield {"name": "GIT_SSH_COMMAND", "value": _ssh_command(values.ssh_git_clone_config)}
 
 
-def _variable_source(each: Variable) -> JsonObject:
-    if each.value is not None:
-        return {"value": each.value}
-    source: JsonObject = {}
-    if each.secret:
-        source["secretKeyRef"] = _key_of(each.secret)
-    if each.configmap:
-        source["configMapKeyRef"] = _key_of(each.configmap)
-    if each.field_ref:
-        source["fieldRef"] = {"fieldPath": each.field_ref.field_path}
-    if reference := each.resource_field_ref:
-        named = {"resource": reference.resource, "divisor": reference.divisor}
-        source["resourceFieldRef"] = _present(named)
-    return {"valueFrom": source}
-
-
-def _key_of(reference: KeyOfObject) -> JsonObject:
-    return {"name": reference.name, "key": reference.key}
+def _variable(variable: Variable) -> JsonObject:
+    if variable.value is not None:
+        return {"name": variable.name, "value": variable.value}
+    given = variable.given()
+    sources = {field: given[key] for key, field in VARIABLE_SOURCES.items() if key in given}
+    return {"name": variable.name, "valueFrom": sources}
 
 
 def _ssh_command(git: GitClone) -> str:
@@ -218,20 +203,9 @@ def _ssh_command(git: GitClone) -> str:
 
 def _environment_sources(values: Values) -> Iterator[JsonObject]:
     for each in values.env_from:
-        references = {
-            "prefix": each.prefix,
-            "secretRef": _whole(each.secret_ref),
-            "configMapRef": _whole(each.config_map_ref),
-        }
-        yield _present(references)
+        yield _present({"prefix": each.prefix}) | each.given()
     if values.nccl_gdr_env_config_map:
         yield {"configMapRef": {"name": values.nccl_gdr_env_config_map}}
-
-
-def _whole(reference: WholeObject | None) -> JsonObject | None:
-    if reference is None:
-        return None
-    return _present({"name": reference.name, "optional": reference.optional})
 
 
 # Volumes and their mounts.

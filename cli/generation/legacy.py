@@ -8,8 +8,7 @@ by MCAD's names. They are ignored because the periods of the two controllers dif
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.generation.nodes import Node, Number, Path
-from cli.generation.shapes import Findings, dotted
+from cli.generation.nodes import Node, Number, Origin, Path, dotted
 
 # MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
@@ -39,18 +38,18 @@ _COSCHEDULER: Final = "bypassCoscheduler"
 KEYS: Final = (_COSCHEDULER, *_GROUPS, *_SUCCESSORS, *_GONE)
 
 
-def without_legacy_keys(root: Node, found: Findings) -> Node:
-    """Return the values without keys of older generators, and warn of each."""
+def without_legacy_keys(root: Node) -> tuple[Node, list[tuple[Origin, str]]]:
+    """Return the values without keys of older generators, and a warning for each."""
     assert isinstance(root.value, dict)
-    kept = {}
+    kept, warnings = {}, list[tuple[Origin, str]]()
     for key, node in root.value.items():
         if key in KEYS:
             for path, leaf in _leaves(node, (key,)):
                 text = f"{dotted(path)}: ignored: {_advice(path, leaf)}"
-                found.warnings.append((leaf.origin, text))
+                warnings.append((leaf.origin, text))
         else:
             kept[key] = node
-    return Node(kept, root.origin)
+    return Node(kept, root.origin), warnings
 
 
 def _leaves(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:

@@ -3,20 +3,18 @@
 The YAML is version 1.2: only `true` and `false` are booleans, and `12:30` is a text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
-Path = tuple[str | int, ...]
+from cli.manifests.places import ManifestError, Place, Way, place_of
+from cli.manifests.yaml_text import YamlReader
+from shared.api.objects import JsonValue
 
-_NULL: Final = "tag:yaml.org,2002:null"
-_BOOL: Final = "tag:yaml.org,2002:bool"
-_NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_MERGE: Final = "tag:yaml.org,2002:merge"
-# Scalars of other types (dates, binary data) are read as text.
-_TEXT: Final = "tag:yaml.org,2002:str"
-# With all aliases expanded: a few lines of YAML can expand to billions of values.
-_MOST_VALUES: Final = 100_000
+Path = Way
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+_NUMBERS: Final = (f"{_PREFIX}int", f"{_PREFIX}float")
 
 
 class UnreadableValues(ValueError):
@@ -50,36 +48,69 @@ class Node:
     value: Value
     origin: Origin
 
+    def plain(self) -> Any:
+        """Return the value without origins."""
+        match self.value:
+            case dict() as mapping:
+                return {name: each.plain() for name, each in mapping.items()}
+            case list() as items:
+                return [each.plain() for each in items]
+        return self.value
+
+
+class _ValuesReader(YamlReader):
+    """Reads YAML 1.2. Scalars of other types (dates, binary data) are read as text."""
+
+    version: ClassVar[tuple[int, int]] = (1, 2)
+    own_keys_win: ClassVar[bool] = True
+
+    def scalar(self, event: Any) -> JsonValue:
+        tag = self.tag_of(event)
+        if tag == f"{_PREFIX}null":
+            return None
+        if tag == f"{_PREFIX}bool":
+            return bool(event.value.lower() == "true")
+        return Number(event.value) if tag in _NUMBERS else str(event.value)
+
+    def key(self, event: Any) -> str:
+        value = getattr(event, "value", None)
+        if not isinstance(value, str) or self.tag_of(event) != f"{_PREFIX}str":
+            shown = f"the key {value} is no text" if value else "a key must be text"
+            place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            raise ManifestError(f"{shown}: put it in quotes", place)
+        return value
+
 
 def read_values(text: str, source: str) -> Node:
     """Read one YAML or JSON document, a mapping or empty. Raises UnreadableValues."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
     try:
-        document = YAML(typ="safe", pure=True).compose(text)
-        if document is None:
-            return Node({}, Origin(source))
-        if _count(document, {}) > _MOST_VALUES:
-            raise UnreadableValues(
-                f"{source}: its aliases expand to more than {_MOST_VALUES} values"
-            )
-        root = _node(document, Origin(source, document.start_mark.line + 1))
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem = error.problem or error.context
-        raise UnreadableValues(f"{source}:{line}: not YAML: {problem}") from error
-    except YAMLError as error:
-        raise UnreadableValues(f"{source}: not YAML: {str(error).splitlines()[0]}") from error
-    except RecursionError as error:
-        raise UnreadableValues(
-            f"{source}: an alias (*name) contains itself, or it is nested too deep"
-        ) from error
-    if root.value is None:
+        documents = _ValuesReader().documents(text)
+    except ManifestError as error:
+        line = f":{error.place.line}" if error.place else ""
+        raise UnreadableValues(f"{source}{line}: {error}") from error
+    if not documents or (len(documents) == 1 and documents[0].value is None):
         return Node({}, Origin(source))
+
+    def origin(way: Way, document: int = 0) -> Origin:
+        place = place_of(documents[document].places, way)
+        return Origin(source, place.line if place else None)
+
+    if len(documents) > 1:
+        raise UnreadableValues(f"{origin((), 1)}: a second document: write the values in one")
+    root = _node(documents[0].value, (), origin)
     if not isinstance(root.value, dict):
         raise UnreadableValues(f"{root.origin}: must be a mapping, such as jobName: my-job")
     return root
+
+
+def _node(value: JsonValue, way: Way, origin: Callable[[Way], Origin]) -> Node:
+    if isinstance(value, dict):
+        entries = {name: _node(each, (*way, name), origin) for name, each in value.items()}
+        return Node(entries, origin(way))
+    if isinstance(value, list):
+        items = [_node(each, (*way, index), origin) for index, each in enumerate(value)]
+        return Node(items, origin(way))
+    return Node(value, origin(way))
 
 
 def merge(base: Node, over: Node) -> Node:
@@ -99,6 +130,8 @@ def origin_of(root: Node, path: Path) -> Origin:
         match found.value:
             case dict() as mapping if element in mapping:
                 found = mapping[str(element)]
+            case dict() as mapping if isinstance(element, int):  # a mapping of custom labels
+                found = list(mapping.values())[element]
             case list() as items if isinstance(element, int) and element < len(items):
                 found = items[element]
             case _:
@@ -106,51 +139,7 @@ def origin_of(root: Node, path: Path) -> Origin:
     return found.origin
 
 
-def _count(node: Any, known: dict[int, int]) -> int:
-    """Count the values in a node of ruamel.yaml, with aliases expanded."""
-    if not isinstance(node.value, list):
-        return 1
-    if id(node) not in known:
-        parts = (part for each in node.value for part in (each if type(each) is tuple else (each,)))
-        known[id(node)] = 1 + sum(_count(part, known) for part in parts)
-    return known[id(node)]
-
-
-def _node(node: Any, origin: Origin) -> Node:
-    """Convert a node of ruamel.yaml."""
-    if isinstance(node.value, list):
-        if node.tag.endswith(":seq"):
-            return Node([_node(each, _start(each, origin)) for each in node.value], origin)
-        return Node(dict(_entries(node, origin)), origin)
-    return Node(_scalar(node), origin)
-
-
-def _entries(node: Any, origin: Origin) -> Iterator[tuple[str, Node]]:
-    """Yield the entries of a mapping, merged ones (`<<`) first, so that own entries win."""
-    own: dict[str, Node] = {}
-    for key, value in node.value:
-        here = _start(key, origin)
-        if key.tag == _MERGE:
-            merged = value.value if value.tag.endswith(":seq") else [value]
-            for each in merged:
-                yield from _entries(each, here)
-            continue
-        if key.tag != _TEXT:
-            raise UnreadableValues(f"{here}: the key {key.value} is no text: put it in quotes")
-        if key.value in own:
-            first = own[key.value].origin.line
-            raise UnreadableValues(f"{here}: the key {key.value} is already on line {first}")
-        own[key.value] = _node(value, here)
-    yield from own.items()
-
-
-def _start(node: Any, around: Origin) -> Origin:
-    return Origin(around.source, node.start_mark.line + 1)
-
-
-def _scalar(node: Any) -> Value:
-    if node.tag == _NULL:
-        return None
-    if node.tag == _BOOL:
-        return bool(node.value.lower() == "true")
-    return Number(node.value) if node.tag in _NUMBERS else str(node.value)
+def dotted(path: Path) -> str:
+    """Return the path as text: `volumes[0].claimName`."""
+    parts = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
+    return "".join(parts).removeprefix(".")

@@ -1,346 +1,381 @@
-"""The keys of a values file: names, shapes, defaults and descriptions.
+"""The keys of a values file, as pydantic models: names, types, defaults and descriptions.
 
-This is the only list of the keys. The reader, `--schema`, `--example` and
+This is the only list of the keys. Reading, `--schema`, `--example` and
 docs/users/generate-values.md use it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from cli.generation.items import (
-    CPUS,
-    DNS_LABEL,
-    JOB_NAME,
-    LABEL_KEY,
-    LABEL_VALUE,
-    MEMORY,
-    OBJECT_NAME,
-    RESOURCE,
-    TEXT,
-    CustomLabel,
-    EnvironmentSource,
-    GitClone,
-    InitContainer,
-    Labels,
-    Named,
-    Nvme,
-    Variable,
-    Volume,
-)
-from cli.generation.shapes import (
-    Amount,
-    Choice,
-    FaultToleranceShape,
-    Flag,
-    ListOf,
-    Record,
+from pydantic import BeforeValidator, Field, StrictBool, ValidationInfo, field_validator
+
+from cli.generation.types import (
+    AnyText,
+    Cpus,
+    DnsLabel,
+    ExitCodes,
+    ExtendedResource,
+    Image,
+    JobName,
+    Keys,
+    LabelKey,
+    LabelValue,
+    Memory,
+    MemoryLimit,
+    MountPath,
+    Natural,
+    ObjectName,
+    Period,
+    Positive,
+    RetryLimit,
+    Storage,
     Text,
-    Whole,
+    VariableName,
+    WrittenText,
     entry,
+    problem,
+    quoted_text,
 )
-from shared.api.objects import JsonObject
 
 # Sakkara's name in its own installation, and in the chart.
 SAKKARA: Final = ("sakkara-scheduler", "sakkara")
-_PERIOD: Final = r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h|d))+)$"
 
 
-def _period(name: str, about: str, example: str) -> Any:
-    shape = FaultToleranceShape(name, {"type": "string", "pattern": _PERIOD})
-    return entry(name, shape, about, default=None, example=example)
+class ImagePullSecret(Keys):
+    name: ObjectName = entry("Its name.", "registry-login")
 
 
-def _exit_codes(name: str, about: str, example: str) -> Any:
-    codes: JsonObject = {"type": "integer", "minimum": 1, "maximum": 255}
-    one = {"type": ["string", "integer"]}
-    described = {"anyOf": [one, {"type": "array", "items": codes, "minItems": 1}]}
-    return entry(name, FaultToleranceShape(name, described), about, default=None, example=example)
+class CustomLabel(Keys):
+    key: LabelKey = entry("The label's key.", "project-name")
+    value: LabelValue = entry("The label's value.", "my-project")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class KeyOfObject(Keys):
+    """One key of a Secret or ConfigMap."""
+
+    name: ObjectName = entry("The object's name.", "my-object")
+    key: Text = entry("The key in the object.", "token")
+
+
+class PodField(Keys):
+    field_path: Text = entry("The field of the pod.", "metadata.labels['team']")
+
+
+class ContainerResource(Keys):
+    resource: Text = entry("The request or limit.", "limits.memory")
+    divisor: Storage | None = entry("The unit, such as 1Mi.", "1Mi", None)
+
+
+class Variable(Keys):
+    """A variable with its `value`, or with the source of the value."""
+
+    name: VariableName = entry("The variable's name.", "LOG_LEVEL")
+    value: WrittenText | None = entry(
+        'The value, as text. Write an empty value as "".', "debug", None
+    )
+    secret: KeyOfObject | None = entry(
+        "One key of a Secret.", "{name: my-secret, key: token}", None
+    )
+    configmap: KeyOfObject | None = entry(
+        "One key of a ConfigMap.", "{name: my-config, key: mode}", None
+    )
+    field_ref: PodField | None = entry("A field of the pod.", "{fieldPath: spec.nodeName}", None)
+    resource_field_ref: ContainerResource | None = entry(
+        "A request or limit of the container.", "{resource: limits.memory, divisor: 1Mi}", None
+    )
+
+
+class WholeObject(Keys):
+    """All keys of a Secret or ConfigMap."""
+
+    name: ObjectName = entry("The object's name.", "my-object")
+    optional: StrictBool | None = entry("true: the object may be missing.", "true", None)
+
+
+class EnvironmentSource(Keys):
+    secret_ref: WholeObject | None = entry("A Secret.", "{name: my-secrets}", None)
+    config_map_ref: WholeObject | None = entry("A ConfigMap.", "{name: my-config}", None)
+    prefix: VariableName | None = entry("Prefix of each variable's name.", "APP_", None)
+
+
+class GitClone(Keys):
+    """A deploy key for git over ssh."""
+
+    secret_name: ObjectName = entry("The Secret that holds `id_rsa`.", "git-deploy-key")
+    config_map_name: ObjectName = entry(
+        "The ConfigMap that holds `known_hosts`.", "git-known-hosts"
+    )
+    secret_mount_path: MountPath = entry(
+        "The folder in which the Secret is mounted.", "/tmp/.ssh/keys", "/tmp/.ssh/keys"
+    )
+    config_map_mount_path: MountPath = entry(
+        "The folder in which the ConfigMap is mounted.", "/tmp/.ssh/hosts", "/tmp/.ssh/hosts"
+    )
+    ssh_cmd: Text | None = entry(
+        "The value of GIT_SSH_COMMAND, instead of ssh with these two files.",
+        "ssh -i /tmp/.ssh/keys/id_rsa",
+        None,
+    )
+
+
+class ClaimedVolume(Keys):
+    """A PersistentVolumeClaim."""
+
+    name: DnsLabel = entry("A name within the pod.", "data")
+    claim_name: ObjectName = entry(
+        "The PersistentVolumeClaim. Its name has no capitals: Kubernetes allows none.",
+        "my-claim",
+    )
+    mount_path: MountPath = entry("The folder in which it is mounted.", "/data")
+
+
+class Nvme(Keys):
+    storage: Storage = entry("How much storage.", "800Gi")
+    mount_path: MountPath = entry(
+        "The folder in which it is mounted.",
+        "/workspace/scratch-nvme",
+        "/workspace/scratch-nvme",
+    )
+    storage_class_name: ObjectName = entry(
+        "The StorageClass that provides it.", "odf-lvm-vg1", "odf-lvm-vg1"
+    )
+
+
+def _shell(value: Any) -> Any:
+    if value == []:
+        raise problem('must not be empty: write ["sh", "-c", "echo hello"]')
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise problem("must be a text that is not empty")
+    return ("sh", "-c", quoted_text(value))
+
+
+class InitContainer(Keys):
+    name: DnsLabel = entry("A name within the pod.", "prepare")
+    image: Text = entry("The image.", "busybox")
+    command: Annotated[
+        tuple[AnyText, ...],
+        BeforeValidator(
+            _shell,
+            json_schema_input_type=Text | Annotated[tuple[AnyText, ...], Field(min_length=1)],
+        ),
+    ] = entry(
+        "The command with its arguments, or a text that sh runs.",
+        '["sh", "-c", "whoami && ls -l"]',
+    )
+
+
+def _label_list(value: Any) -> Any:
+    """Accept one mapping too, as in MCAD's generator."""
+    if not isinstance(value, dict):
+        return value
+    return [{"key": name, "value": "" if each is None else each} for name, each in value.items()]
+
+
+CustomLabels = Annotated[
+    tuple[CustomLabel, ...],
+    BeforeValidator(
+        _label_list, json_schema_input_type=tuple[CustomLabel, ...] | dict[LabelKey, LabelValue]
+    ),
+]
+
+
+# The fields of Values that become annotations.
+FAULT_TOLERANCE: Final = (
+    "admission_grace_period_duration",
+    "warmup_grace_period_duration",
+    "failure_grace_period_duration",
+    "retry_pause_period_duration",
+    "retry_limit",
+    "forceful_deletion_grace_period_duration",
+    "deletion_on_failure_grace_period_duration",
+    "success_ttl_duration",
+    "terminal_exit_codes",
+    "retryable_exit_codes",
+)
+
+
+class Values(Keys):
     """A values file. The keys are in the order of `SECTIONS`."""
 
-    job_name: str = entry(
-        "jobName", JOB_NAME, "Name of the AppWrapper and of the PyTorchJob.", example="my-job"
+    job_name: JobName = entry("Name of the AppWrapper and of the PyTorchJob.", "my-job")
+    namespace: DnsLabel | None = entry(
+        "Namespace of the AppWrapper. Without it, kubectl decides.", "my-team", None
     )
-    namespace: str | None = entry(
-        "namespace",
-        DNS_LABEL,
-        "Namespace of the AppWrapper. Without it, kubectl decides.",
-        default=None,
-        example="my-team",
-    )
-    queue_name: str | None = entry(
-        "queueName",
-        DNS_LABEL,
+    queue_name: DnsLabel | None = entry(
         "LocalQueue whose quota the job uses. null leaves the label out.",
-        default="default-queue",
-        example="default-queue",
-        nullable=True,
+        "default-queue",
+        "default-queue",
     )
-    priority: str = entry(
-        "priority",
-        Choice(("default-priority", "low-priority", "high-priority")),
-        "Priority class of the pods.",
-        default="default-priority",
-        example="default-priority",
+    priority: Literal["default-priority", "low-priority", "high-priority"] = entry(
+        "Priority class of the pods.", "default-priority", "default-priority"
     )
-    custom_labels: tuple[CustomLabel, ...] = entry(
-        "customLabels",
-        Labels(),
+    custom_labels: CustomLabels = entry(
         "Labels of the AppWrapper, the PyTorchJob and its pods.",
-        default=(),
-        example="[{key: project-name, value: my-project}]",
+        "[{key: project-name, value: my-project}]",
+        (),
     )
-    container_image: str = entry(
-        "containerImage",
-        Text("an image without blanks, such as ghcr.io/my-org/my-image:v1", r"\S+"),
-        "Image of the container.",
-        example="ghcr.io/my-org/my-image:v1",
+    container_image: Image = entry("Image of the container.", "ghcr.io/my-org/my-image:v1")
+    image_pull_secrets: tuple[ImagePullSecret, ...] = entry(
+        "Secrets with which images are pulled.", "[{name: registry-login}]", ()
     )
-    image_pull_secrets: tuple[Named, ...] = entry(
-        "imagePullSecrets",
-        ListOf(Record(Named)),
-        "Secrets with which images are pulled.",
-        default=(),
-        example="[{name: registry-login}]",
+    image_pull_policy: Literal["IfNotPresent", "Always", "Never"] = entry(
+        "When the image is pulled.", "IfNotPresent", "IfNotPresent"
     )
-    image_pull_policy: str = entry(
-        "imagePullPolicy",
-        Choice(("IfNotPresent", "Always", "Never")),
-        "When the image is pulled.",
-        default="IfNotPresent",
-        example="IfNotPresent",
+    num_pods: Positive = entry("Number of pods: a master and workers.", "2", 1)
+    num_cpus_per_pod: Cpus = entry("CPUs that each pod requests.", "8", "1")
+    num_gpus_per_pod: Natural = entry(
+        "GPUs (nvidia.com/gpu) of each pod. torchrun starts one process for each GPU.", "8", 0
     )
-    num_pods: int = entry(
-        "numPods",
-        Whole(1),
-        "Number of pods: a master and workers.",
-        default=1,
-        example="2",
+    total_memory_per_pod: Memory = entry("Memory that each pod requests.", "64Gi", "1Gi")
+    limit_cpus_per_pod: Cpus | None = entry(
+        "CPU limit of each pod; 0 or nothing means numCpusPerPod.", "16", None
     )
-    num_cpus_per_pod: str = entry(
-        "numCpusPerPod", CPUS, "CPUs that each pod requests.", default="1", example="8"
-    )
-    num_gpus_per_pod: int = entry(
-        "numGpusPerPod",
-        Whole(0),
-        "GPUs (nvidia.com/gpu) of each pod. torchrun starts one process for each GPU.",
-        default=0,
-        example="8",
-    )
-    total_memory_per_pod: str = entry(
-        "totalMemoryPerPod", MEMORY, "Memory that each pod requests.", default="1Gi", example="64Gi"
-    )
-    limit_cpus_per_pod: str | None = entry(
-        "limitCpusPerPod",
-        CPUS,
-        "CPU limit of each pod; 0 or nothing means numCpusPerPod.",
-        default=None,
-        example="16",
-    )
-    limit_gpus_per_pod: int | None = entry(
-        "limitGpusPerPod",
-        Whole(0),
+    limit_gpus_per_pod: Natural | None = entry(
         "Must equal numGpusPerPod, because Kubernetes never gives more GPUs than requested.",
-        default=None,
-        example="8",
+        "8",
+        None,
     )
-    limit_memory_per_pod: str | None = entry(
-        "limitMemoryPerPod",
-        Amount("a quantity of memory, such as 1.5Gi, 200M or 1Ti"),
-        "Memory limit of each pod; 0 or nothing means totalMemoryPerPod.",
-        default=None,
-        example="128Gi",
+    limit_memory_per_pod: MemoryLimit | None = entry(
+        "Memory limit of each pod; 0 or nothing means totalMemoryPerPod.", "128Gi", None
     )
     environment_variables: tuple[Variable, ...] = entry(
-        "environmentVariables",
-        ListOf(Record(Variable)),
-        "Variables of the container. Each has a name and one of value, secret, configmap, fieldRef"
-        " and resourceFieldRef. The Training Operator sets WORLD_SIZE, RANK, MASTER_ADDR and"
-        " MASTER_PORT.",
-        default=(),
-        example="[{name: NCCL_DEBUG, value: WARN}, {name: TOKEN, secret: {name: hub, key: token}}]",
+        "Variables of the container. Each has a name and one of value, secret,"
+        " configmap, fieldRef and resourceFieldRef. The Training Operator sets"
+        " WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT.",
+        "[{name: NCCL_DEBUG, value: WARN}, {name: TOKEN, secret: {name: hub, key: token}}]",
+        (),
     )
     env_from: tuple[EnvironmentSource, ...] = entry(
-        "envFrom",
-        ListOf(Record(EnvironmentSource)),
-        "Secrets and ConfigMaps of which every key becomes a variable. environmentVariables take"
-        " precedence.",
-        default=(),
-        example="[{secretRef: {name: my-secrets}}, {configMapRef: {name: my-config}}]",
+        "Secrets and ConfigMaps of which every key becomes a variable."
+        " environmentVariables take precedence.",
+        "[{secretRef: {name: my-secrets}}, {configMapRef: {name: my-config}}]",
+        (),
     )
     ssh_git_clone_config: GitClone | None = entry(
-        "sshGitCloneConfig",
-        Record(GitClone),
         "A deploy key with which git clones private repositories over ssh.",
-        default=None,
-        example="{secretName: git-deploy-key, configMapName: git-known-hosts}",
+        "{secretName: git-deploy-key, configMapName: git-known-hosts}",
+        None,
     )
-    setup_commands: tuple[str, ...] = entry(
-        "setupCommands",
-        ListOf(TEXT),
+    setup_commands: tuple[Text, ...] = entry(
         "Shell commands that run first, in each pod. The pod fails with the first that fails.",
-        default=(),
-        example='["git clone https://github.com/my-org/my-code", "cd my-code"]',
+        '["git clone https://github.com/my-org/my-code", "cd my-code"]',
+        (),
     )
-    main_program: str | None = entry(
-        "mainProgram",
-        TEXT,
-        "Program with its arguments, which torchrun starts. Its lines become one command without"
-        " its comments.",
-        default=None,
-        example="train.py --epochs 3",
+    main_program: Text | None = entry(
+        "Program with its arguments, which torchrun starts. Its lines become one"
+        " command without its comments.",
+        "train.py --epochs 3",
+        None,
     )
-    volumes: tuple[Volume, ...] = entry(
-        "volumes",
-        ListOf(Record(Volume)),
+    volumes: tuple[ClaimedVolume, ...] = entry(
         "PersistentVolumeClaims, and where they are mounted.",
-        default=(),
-        example="[{name: data, claimName: my-claim, mountPath: /data}]",
+        "[{name: data, claimName: my-claim, mountPath: /data}]",
+        (),
     )
-    roce_gdr_res_name: str = entry(
-        "roceGdrResName",
-        RESOURCE,
-        "Name of the resource of RoCE with GPUDirect.",
-        default="nvidia.com/roce_gdr",
-        example="nvidia.com/roce_gdr",
+    roce_gdr_res_name: ExtendedResource = entry(
+        "Name of the resource of RoCE with GPUDirect.", "nvidia.com/roce_gdr", "nvidia.com/roce_gdr"
     )
-    num_roce_gdr: int = entry(
-        "numRoceGdr",
-        Whole(0),
-        "Number of these resources in each pod; more than 0 needs numPods above 1.",
-        default=0,
-        example="2",
+    num_roce_gdr: Natural = entry(
+        "Number of these resources in each pod; more than 0 needs numPods above 1.", "2", 0
     )
-    topology_file_config_map: str | None = entry(
-        "topologyFileConfigMap",
-        OBJECT_NAME,
-        "ConfigMap with virtualTopology.xml, which NCCL_TOPO_FILE names.",
-        default=None,
-        example="nvidia-topo-gdr",
+    topology_file_config_map: ObjectName | None = entry(
+        "ConfigMap with virtualTopology.xml, which NCCL_TOPO_FILE names.", "nvidia-topo-gdr", None
     )
-    nccl_gdr_env_config_map: str | None = entry(
-        "ncclGdrEnvConfigMap",
-        OBJECT_NAME,
+    nccl_gdr_env_config_map: ObjectName | None = entry(
         "ConfigMap whose keys become variables, those of NCCL's network.",
-        default=None,
-        example="nccl-netwk-env-vars",
+        "nccl-netwk-env-vars",
+        None,
     )
-    multi_nic_network_name: str | None = entry(
-        "multiNicNetworkName",
-        TEXT,
+    multi_nic_network_name: Text | None = entry(
         "Network attachment of the pods (annotation k8s.v1.cni.cncf.io/networks).",
-        default=None,
-        example="multi-nic-network",
+        "multi-nic-network",
+        None,
     )
-    disable_shared_memory: bool = entry(
-        "disableSharedMemory",
-        Flag(),
-        "true leaves out the volume in memory at /dev/shm.",
-        default=False,
-        example="false",
+    disable_shared_memory: StrictBool = entry(
+        "true leaves out the volume in memory at /dev/shm.", "false", False
     )
     mount_nvme: Nvme | None = entry(
-        "mountNVMe",
-        Record(Nvme),
         "A volume that lives as long as the pod. NVME_MOUNT_PATH holds its path.",
-        default=None,
-        example="{storage: 800Gi}",
+        "{storage: 800Gi}",
+        None,
+        alias="mountNVMe",
     )
     init_containers: tuple[InitContainer, ...] = entry(
-        "initContainers",
-        ListOf(Record(InitContainer)),
         "Containers that run before the main one, one after the other.",
-        default=(),
-        example='[{name: prepare, image: busybox, command: ["sh", "-c", "ls -l"]}]',
+        '[{name: prepare, image: busybox, command: ["sh", "-c", "ls -l"]}]',
+        (),
     )
-    autopilot_health_checks: tuple[str, ...] = entry(
-        "autopilotHealthChecks",
-        ListOf(LABEL_KEY),
-        "Further labels of the pods, which get the label autopilot too. Current Autopilot versions"
-        " ignore them.",
-        default=(),
-        example="[gpu-pcie-bw]",
+    autopilot_health_checks: tuple[LabelKey, ...] = entry(
+        "Further labels of the pods, which get the label autopilot too. Current"
+        " Autopilot versions ignore them.",
+        "[gpu-pcie-bw]",
+        (),
     )
-    host_ignore_list: tuple[str, ...] = entry(
-        "hostIgnoreList",
-        ListOf(LABEL_VALUE),
-        "Nodes on which no pod may run.",
-        default=(),
-        example="[worker-3, worker-7]",
+    host_ignore_list: tuple[LabelValue, ...] = entry(
+        "Nodes on which no pod may run.", "[worker-3, worker-7]", ()
     )
-    scheduler_name: str | None = entry(
-        "schedulerName",
-        Choice(
-            ("sakkara-scheduler", "sakkara", "scheduler-plugins-scheduler", "default-scheduler")
-        ),
-        "Scheduler of the pods. sakkara means sakkara-scheduler; with it RANK is the rank that"
-        " Sakkara assigns.",
-        default=None,
-        example="scheduler-plugins-scheduler",
+    scheduler_name: (
+        Literal["sakkara-scheduler", "sakkara", "scheduler-plugins-scheduler", "default-scheduler"]
+        | None
+    ) = entry(
+        "Scheduler of the pods. sakkara means sakkara-scheduler; with it RANK is the"
+        " rank that Sakkara assigns.",
+        "scheduler-plugins-scheduler",
+        None,
     )
-    service_account_name: str | None = entry(
-        "serviceAccountName",
-        OBJECT_NAME,
-        "ServiceAccount of the pods. The name gdr adds the capability IPC_LOCK.",
-        default=None,
-        example="my-account",
+    service_account_name: ObjectName | None = entry(
+        "ServiceAccount of the pods. The name gdr adds the capability IPC_LOCK.", "my-account", None
     )
-    admission_grace: str | None = _period(
-        "admissionGracePeriodDuration", "How long all pods may take to exist.", "2m"
+    admission_grace_period_duration: Period | None = entry(
+        "How long all pods may take to exist.", "2m", None
     )
-    warmup_grace: str | None = _period(
-        "warmupGracePeriodDuration", "How long all pods may take to run.", "10m"
+    warmup_grace_period_duration: Period | None = entry(
+        "How long all pods may take to run.", "10m", None
     )
-    failure_grace: str | None = _period(
-        "failureGracePeriodDuration",
-        "How long the Training Operator has to replace a failed pod.",
-        "1m",
+    failure_grace_period_duration: Period | None = entry(
+        "How long the Training Operator has to replace a failed pod.", "1m", None
     )
-    retry_pause: str | None = _period(
-        "retryPausePeriodDuration", "Pause between an attempt and the next one.", "90s"
+    retry_pause_period_duration: Period | None = entry(
+        "Pause between an attempt and the next one.", "90s", None
     )
-    retry_limit: str | None = entry(
-        "retryLimit",
-        FaultToleranceShape("retryLimit", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}),
-        "How often a failed job is tried again.",
-        default=None,
-        example="5",
+    retry_limit: RetryLimit | None = entry("How often a failed job is tried again.", "5", None)
+    forceful_deletion_grace_period_duration: Period | None = entry(
+        "How long a deletion may take before pods are deleted by force.", "10m", None
     )
-    forceful_deletion_grace: str | None = _period(
-        "forcefulDeletionGracePeriodDuration",
-        "How long a deletion may take before pods are deleted by force.",
-        "10m",
+    deletion_on_failure_grace_period_duration: Period | None = entry(
+        "How long a failed job keeps its pods.", "6h", None
     )
-    deletion_on_failure_grace: str | None = _period(
-        "deletionOnFailureGracePeriodDuration", "How long a failed job keeps its pods.", "6h"
+    success_ttl_duration: Period | None = entry(
+        "How long the AppWrapper stays after success.", "7d", None, alias="successTTLDuration"
     )
-    success_ttl: str | None = _period(
-        "successTTLDuration", "How long the AppWrapper stays after success.", "7d"
+    terminal_exit_codes: ExitCodes | None = entry(
+        "Exit codes after which the job is not tried again.", "[3, 10]", None
     )
-    terminal_exit_codes: str | None = _exit_codes(
-        "terminalExitCodes", "Exit codes after which the job is not tried again.", "[3, 10]"
+    retryable_exit_codes: ExitCodes | None = entry(
+        "The only exit codes after which the job is tried again.", "[42]", None
     )
-    retryable_exit_codes: str | None = _exit_codes(
-        "retryableExitCodes", "The only exit codes after which the job is tried again.", "[42]"
+    restart_policy: Literal["Never", "Always", "OnFailure"] = entry(
+        "Whether a failed container is started again in its pod.", "OnFailure", "Never"
     )
-    restart_policy: str = entry(
-        "restartPolicy",
-        Choice(("Never", "Always", "OnFailure")),
-        "Whether a failed container is started again in its pod.",
-        default="Never",
-        example="OnFailure",
+    termination_grace_period_seconds: Natural | None = entry(
+        "Seconds that a deleted pod may take to end.", "60", None
     )
-    termination_grace_period_seconds: int | None = entry(
-        "terminationGracePeriodSeconds",
-        Whole(0),
-        "Seconds that a deleted pod may take to end.",
-        default=None,
-        example="60",
-    )
+
+    @field_validator(*FAULT_TOLERANCE, mode="before")
+    @classmethod
+    def _annotation_text(cls, value: Any, info: ValidationInfo) -> str:
+        """Check the value with the webhook's own table. Return the annotation's value."""
+        # Imported here: the import takes long, and few values files need it.
+        from cli.generation.periods import annotation_text
+        from shared.annotations import AnnotationError
+
+        name = str(cls.model_fields[str(info.field_name)].alias)
+        try:
+            return annotation_text(name, value)
+        except AnnotationError as error:
+            raise problem(str(error)) from error
 
 
 # Heading -> the first key of the section.

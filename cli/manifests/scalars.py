@@ -79,14 +79,6 @@ def json_number(value: float) -> int | float:
     return int(value) if value == int(value) and _SMALLEST <= value <= _LARGEST else value
 
 
-def needs_quotes(text: str) -> bool:
-    """True if kubectl would read the unquoted text as another value."""
-    try:
-        return not isinstance(plain_value(text), str)
-    except ScalarError:
-        return True
-
-
 def _finite(number: str) -> float:
     value = float(number)
     if value in (float("inf"), float("-inf")):

@@ -1,21 +1,22 @@
 """Read YAML as kubectl does, with the place of each key and element. Pure.
 
-PyYAML parses; kubectl has the same grammar, because both come from libyaml. `scalars` reads the
-scalars. Duplicate keys are rejected; kubectl silently uses the last one.
+ruamel.yaml parses, with the grammar of YAML 1.1, as kubectl does. `scalars` reads the scalars.
+Duplicate keys are rejected; kubectl silently uses the last one.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-import yaml
+from ruamel.yaml import YAML, events
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.reader import ReaderError
 
 from cli.manifests.places import ManifestError, Place, Way
 from cli.manifests.scalars import ScalarError, plain_value, tagged_value
 from shared.api.objects import JsonValue
 
-# libyaml if this PyYAML includes it: twenty times as fast. A test compares both.
-_PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Readers recurse into values. No valid AppWrapper is nested as deep.
 _DEEPEST: Final = 200
 # Values, with all aliases expanded: a few lines of YAML can expand to billions of values.
@@ -55,24 +56,9 @@ class YamlDocument:
     end: int
 
 
-def parse_yaml(text: str, parser: Any = _PARSER) -> list[YamlDocument]:
-    """Return every document of a stream. Raises ManifestError."""
-    try:
-        return list(_Reader(yaml.parse(text, Loader=parser)).documents())
-    except yaml.MarkedYAMLError as error:
-        words = ", ".join(filter(None, (error.context, error.problem)))
-        raise NotYaml(f"this is not YAML: {words}", _marked(error.problem_mark)) from error
-    except yaml.reader.ReaderError as error:
-        raise NotYaml(f"this is not YAML: {error.reason}", _at(text, error)) from error
-    except yaml.YAMLError as error:
-        raise NotYaml(f"this is not YAML: {error}") from error
-
-
-def _at(text: str, error: yaml.reader.ReaderError) -> Place | None:
-    if not isinstance(error.position, int):
-        return None
-    before = text[: error.position]
-    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+def parse_yaml(text: str) -> list[YamlDocument]:
+    """Return every document of a stream, as kubectl reads it. Raises ManifestError."""
+    return YamlReader().documents(text)
 
 
 def _marked(mark: Any) -> Place | None:
@@ -92,44 +78,69 @@ class _Anchored:
 
 
 @dataclass(slots=True)
-class _Reader:
-    events: Iterator[Any]
+class YamlReader:
+    """Reads values as kubectl does. A subclass may read scalars and keys in another way."""
+
+    version: ClassVar[tuple[int, int]] = (1, 1)
+    # kubectl goes by the order of the text: keys after << replace merged ones, those before do not.
+    own_keys_win: ClassVar[bool] = False
+
+    events: Iterator[Any] = field(default_factory=lambda: iter(()))
+    resolver: Any = None
     places: dict[Way, Place] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     anchors: dict[str, _Anchored] = field(default_factory=dict)
     count: int = 0
     last: Any = None  # the previous event that is not the end of a block
 
-    def documents(self) -> Iterator[YamlDocument]:
+    def documents(self, text: str) -> list[YamlDocument]:
+        """Return every document of a stream. Raises ManifestError."""
+        yaml = YAML(typ="safe", pure=True)
+        yaml.version = self.version
+        try:
+            self.events = yaml.parse(text)
+            self.resolver = yaml.resolver
+            return list(self._documents())
+        except MarkedYAMLError as error:
+            details = ", ".join(filter(None, (error.context, error.problem)))
+            raise NotYaml(f"this is not YAML: {details}", _marked(error.problem_mark)) from error
+        except ReaderError as error:
+            before = text[: error.position]
+            place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+            raise NotYaml(f"this is not YAML: {error.reason}", place) from error
+        except YAMLError as error:
+            raise NotYaml(f"this is not YAML: {error}") from error
+
+    def _documents(self) -> Iterator[YamlDocument]:
         begin = 0
         for event in self.events:
-            if not isinstance(event, yaml.DocumentStartEvent):
+            if not isinstance(event, events.DocumentStartEvent):
                 continue
             self.places, self.spans, self.anchors, self.count = {}, [], {}, 0
-            value = self.value((), next(self.events))
+            value = self._value((), next(self.events))
             ended = next(self.events)
             end = ended.start_mark.line if ended.explicit else ended.end_mark.line
             self.spans.sort(key=lambda span: span.first)
             yield YamlDocument(value, self.places, tuple(self.spans), begin, end)
             begin = end
 
-    def value(self, way: Way, event: Any) -> JsonValue:
+    def _value(self, way: Way, event: Any) -> JsonValue:
         """Read the value that begins with this event."""
         self.places.setdefault(way, Place(event.start_mark.line + 1, event.start_mark.column + 1))
         self._counted(event, 1)
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, events.AliasEvent):
             self.last = event
             return self._alias(event)
         before, anchored = self.count, _Anchored(None, 0)
         if event.anchor is not None:
             self.anchors[event.anchor] = anchored
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, events.ScalarEvent):
             self.last = event
-            value = _scalar(event)
+            value = self._scalar(event)
         else:
             if len(way) > _DEEPEST:
                 raise ManifestError("this is nested too deep", _marked(event.start_mark))
-            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            is_mapping = isinstance(event, events.MappingStartEvent)
             value = self._mapping(way, event) if is_mapping else self._sequence(way)
         anchored.value, anchored.count, anchored.complete = value, self.count - before + 1, True
         return value
@@ -154,25 +165,25 @@ class _Reader:
     def _sequence(self, way: Way) -> JsonValue:
         found: list[JsonValue] = []
         for event in self.events:
-            if isinstance(event, yaml.SequenceEndEvent):
+            if isinstance(event, events.SequenceEndEvent):
                 self._ended(event)
                 break
-            found.append(self.value((*way, len(found)), event))
+            found.append(self._value((*way, len(found)), event))
         return found
 
     def _mapping(self, way: Way, start: Any) -> JsonValue:
         found: dict[str, JsonValue] = {}
         written: set[str] = set()
         for event in self.events:
-            if isinstance(event, yaml.MappingEndEvent):
+            if isinstance(event, events.MappingEndEvent):
                 self._ended(event)
                 if all(isinstance(step, int) or step == _ITEMS for step in way):
                     self.spans.append(self._span(way, start, event))
                 break
             if _is_merge(event):
-                self._merge(way, event, found)
+                self._merge(way, event, found, written)
                 continue
-            key = _key(event)
+            key = self.key(event)
             if key in written:
                 text = (
                     f"the key {key!r} is given twice, first in line {self.places[*way, key].line}"
@@ -180,21 +191,22 @@ class _Reader:
                 raise ManifestError(text, _marked(event.start_mark))
             written.add(key)
             self.places[*way, key] = Place(event.start_mark.line + 1, event.start_mark.column + 1)
-            found[key] = self.value((*way, key), next(self.events))
+            found[key] = self._value((*way, key), next(self.events))
         return found
 
-    def _merge(self, way: Way, event: Any, into: dict[str, JsonValue]) -> None:
+    def _merge(self, way: Way, event: Any, into: dict[str, JsonValue], written: set[str]) -> None:
         """Merge as kubectl does: in the order of the text. The first of several mappings wins.
 
         Merged keys have the place of the merge.
         """
         place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
-        merged = self.value((*way, _MERGE), next(self.events))
+        merged = self._value((*way, _MERGE), next(self.events))
         for each in reversed(merged) if isinstance(merged, list) else [merged]:
             if not isinstance(each, dict):
                 raise ManifestError("<< merges mappings only", place)
-            into.update(each)
-            self.places.update(dict.fromkeys([(*way, key) for key in each], place))
+            new = {k: v for k, v in each.items() if not (self.own_keys_win and k in written)}
+            into.update(new)
+            self.places.update(dict.fromkeys([(*way, key) for key in new], place))
 
     def _ended(self, event: Any) -> None:
         # The end of a block is the begin of the next token; only a closing bracket has a length.
@@ -209,28 +221,37 @@ class _Reader:
         last = mark.line if mark.column else mark.line - 1
         return Span(way, begin.line, begin.column, last, None)
 
-
-def _is_merge(event: Any) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and event.value == _MERGE and event.implicit[0]
-
-
-def _scalar(event: Any) -> JsonValue:
-    try:
+    def scalar(self, event: Any) -> JsonValue:
+        """Return the value of a scalar. Raises ScalarError."""
         if event.tag is not None and event.tag != "!":
             return tagged_value(event.tag, event.value)
         return plain_value(event.value) if event.implicit[0] else event.value
-    except ScalarError as error:
-        raise ManifestError(str(error), _marked(event.start_mark)) from error
+
+    def tag_of(self, event: Any) -> str:
+        """Return the tag of a scalar: its own, else by the rules of this version of YAML."""
+        own = event.tag
+        if own is not None and own != "!":
+            return str(own)
+        return str(self.resolver.resolve(ScalarNode, event.value, event.implicit))
+
+    def key(self, event: Any) -> str:
+        """Return the key as text: kubectl converts numbers and booleans."""
+        value = self._scalar(event) if isinstance(event, events.ScalarEvent) else None
+        match value:
+            case str():
+                return value
+            case bool():
+                return "true" if value else "false"
+            case int():
+                return str(value)
+        raise ManifestError("a key must be text", _marked(event.start_mark))
+
+    def _scalar(self, event: Any) -> JsonValue:
+        try:
+            return self.scalar(event)
+        except ScalarError as error:
+            raise ManifestError(str(error), _marked(event.start_mark)) from error
 
 
-def _key(event: Any) -> str:
-    """Return the key as text: kubectl converts numbers and booleans."""
-    value = _scalar(event) if isinstance(event, yaml.ScalarEvent) else None
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-    raise ManifestError("a key must be text", _marked(event.start_mark))
+def _is_merge(event: Any) -> bool:
+    return isinstance(event, events.ScalarEvent) and event.value == _MERGE and event.implicit[0]

@@ -7,7 +7,7 @@ import yaml
 
 from cli.generation.describe import example
 from cli.generation.generator import generate
-from cli.generation.manifest import as_text
+from cli.manifests.writing import as_text
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders.generated_jobs import VERSION

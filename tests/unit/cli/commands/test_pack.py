@@ -120,10 +120,10 @@ def test_every_option(folder: Path) -> None:
         '    e: ""\n'
         "    kueue.x-k8s.io/queue-name: urgent\n"
         "  annotations:\n"
-        "    note: 'x=y: z'\n"
-        "    workload.codeflare.dev.appwrapper/successTTLDuration: 2d\n"
+        '    note: "x=y: z"\n'
+        '    workload.codeflare.dev.appwrapper/successTTLDuration: "2d"\n'
         '    workload.codeflare.dev.appwrapper/retryLimit: "5"\n'
-        "    workload.codeflare.dev.appwrapper/terminalExitCodes: 3,42\n"
+        '    workload.codeflare.dev.appwrapper/terminalExitCodes: "3,42"\n'
     )
 
 

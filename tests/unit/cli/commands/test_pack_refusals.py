@@ -106,7 +106,7 @@ def test_the_same_object_twice() -> None:
         ("a: 1\na: 2\n", "standard input:2: the key 'a' is given twice, first in line 1"),
         ("- a\n", "standard input:1: an array is no object of Kubernetes: a mapping with kind is"),
         ("{a: 1, a: 2}\n", "standard input:1: the key 'a' is given twice, first in line 1"),
-        ("{a: 1 b: 2}\n", "standard input:1: this is not JSON: a key in double quotes expected"),
+        ("{a: 1 b: 2}\n", "standard input:1: this is not JSON: Expecting property name"),
         ("{kind: List, items: [1]}", "standard input:1: a number is no object of Kubernetes"),
         ("text\n", "standard input:1: a string is no object of Kubernetes: a mapping with kind is"),
         ("kind: Pod\n", "standard input:1: the first object has no name. Add --name NAME"),

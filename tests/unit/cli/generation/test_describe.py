@@ -10,11 +10,12 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
 
 from cli.generation.describe import example, items_of, json_schema, sections
 from cli.generation.generator import RefusedValues, generate
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-from cli.generation.shapes import Key, keys_of
+from cli.generation.types import keys_of
 from cli.generation.values import Values
 
 GOLDEN_VALUES = sorted((Path(__file__).parent / "golden").glob("*.yaml"))
@@ -65,7 +66,7 @@ def test_the_example_has_every_key_in_its_order() -> None:
     ]
 
 
-def described() -> Iterator[tuple[str, Key]]:
+def described() -> Iterator[tuple[str, FieldInfo]]:
     """Every key, those of items included."""
     for name, each in keys_of(Values).items():
         yield name, each
@@ -74,9 +75,10 @@ def described() -> Iterator[tuple[str, Key]]:
 
 
 @pytest.mark.parametrize(("name", "each"), [*described()], ids=lambda value: str(value)[:40])
-def test_every_description_is_a_sentence(name: str, each: Key) -> None:
-    assert each.about[0].isupper() or each.about.split()[0] in ("null", "true")
-    assert each.about.endswith(".")
+def test_every_description_is_a_sentence(name: str, each: FieldInfo) -> None:
+    about = each.description or ""
+    assert about[0].isupper() or about.split()[0] in ("null", "true")
+    assert about.endswith(".")
 
 
 @pytest.mark.parametrize("file", GOLDEN_VALUES, ids=lambda file: file.stem)

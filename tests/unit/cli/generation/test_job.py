@@ -3,7 +3,7 @@
 import pytest
 
 from cli.generation.generator import generate
-from cli.generation.shapes import keys_of
+from cli.generation.types import keys_of
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
 
@@ -275,7 +275,7 @@ def test_words_of_a_command_are_texts() -> None:
 
 
 def test_null_means_the_default_except_for_the_queue() -> None:
-    keys = [name for name, each in keys_of(Values).items() if not each.required]
+    keys = [name for name, each in keys_of(Values).items() if not each.is_required()]
     nothing = "\n".join(
         f"{name}: null" for name in keys if name not in ("queueName", "mainProgram")
     )

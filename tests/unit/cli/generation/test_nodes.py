@@ -80,26 +80,31 @@ def test_an_empty_file_has_no_values(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [1\nb: 2", "f:2: not YAML: expected ',' or ']', but got ':'"),
-        ("envFrom:\n- secretRef\n  name: x", "f:3: not YAML: mapping values are not allowed here"),
-        ("a: 1\n---\nb: 2", "f:2: not YAML: but found another document"),
-        ("a: 1\nb: 2\na: 3", "f:3: the key a is already on line 1"),
+        (
+            "a: [1\nb: 2",
+            "f:2: this is not YAML: while parsing a flow sequence, expected ',' or ']', but got"
+            " ':'",
+        ),
+        (
+            "envFrom:\n- secretRef\n  name: x",
+            "f:3: this is not YAML: mapping values are not allowed here",
+        ),
+        ("a: 1\n---\nb: 2", "f:3: a second document: write the values in one"),
+        ("a: 1\nb: 2\na: 3", "f:3: the key 'a' is given twice, first in line 1"),
         ("a:\n  1: b", "f:2: the key 1 is no text: put it in quotes"),
+        ("? [a]\n: b", "f:1: a key must be text: put it in quotes"),
         ("- a", "f:1: must be a mapping, such as jobName: my-job"),
-        ("a: &a [*a]", "f: an alias (*name) contains itself, or it is nested too deep"),
-        ("[" * 3000, "f: an alias (*name) contains itself, or it is nested too deep"),
+        ("a: &a [*a]", "f:1: *a refers to a value that contains it"),
+        ("[" * 3000, "f:1: this is nested too deep"),
         (
             "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
             + "".join(
                 f"{b}: &{b} [{', '.join(['*' + a] * 10)}]\n"
-                for a, b in zip("abcd", "bcde", strict=True)
+                for a, b in zip("abcde", "bcdef", strict=True)
             ),
-            "f: its aliases expand to more than 100000 values",
+            "f:6: its aliases expand to more than 1000000 values",
         ),
-        (
-            "a: \x00",
-            "f: not YAML: unacceptable character #x0000: special characters are not allowed",
-        ),
+        ("a: \x00", "f:1: this is not YAML: special characters are not allowed"),
     ],
 )
 def test_a_file_without_values_is_refused_with_its_line(text: str, said: str) -> None:

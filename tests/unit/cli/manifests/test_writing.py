@@ -1,8 +1,6 @@
 """The text that kubectl reads: the same texts in YAML 1.1, YAML 1.2 and JSON."""
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -10,30 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from cli.generation.describe import example
-from cli.generation.generator import generate
-from cli.generation.manifest import as_text
-
-GOLDEN = Path(__file__).parent / "golden"
-MANIFESTS = sorted((GOLDEN / "manifests").glob("*.yaml"))
-
-
-def values_of(name: str) -> str:
-    """Return a golden values file, or the example with every key in use."""
-    if name == "example":
-        return re.sub(r"^#(?=[A-Za-z])", "", example(), flags=re.MULTILINE)
-    return (GOLDEN / f"{name}.yaml").read_text().split("\n---\n")[0]
-
-
-@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.stem)
-def test_the_same_values_give_the_same_manifest_byte_for_byte(file: Path) -> None:
-    made = generate([("values.yaml", values_of(file.stem))], [])
-    assert as_text(made.appwrapper, "yaml") == file.read_text()
-
-
-def test_every_golden_values_file_has_its_manifest() -> None:
-    names = {file.stem for file in GOLDEN.glob("*.yaml")} | {"example"}
-    assert {file.stem for file in MANIFESTS} == names
+from cli.manifests.writing import as_text
 
 
 @given(

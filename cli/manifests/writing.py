@@ -1,11 +1,11 @@
-"""Write an AppWrapper as text. Parsers of YAML 1.1 and 1.2 read the same values."""
+"""Write objects as text. Parsers of YAML 1.1 and 1.2 read the same values."""
 
 import io
 import json
 import re
 from typing import Any, Final
 
-from shared.api.objects import JsonObject
+from shared.api.objects import JsonValue
 
 # Texts that every version of YAML reads as text. All others are quoted.
 _PLAIN: Final = re.compile(r"[A-Za-z][-A-Za-z0-9_./]*")
@@ -15,10 +15,15 @@ _WORDS: Final = frozenset(
 _NEVER: Final = 1 << 30  # lines are not folded: a program may search for a text within one line
 
 
-def as_text(appwrapper: JsonObject, output: str) -> str:
-    """Return JSON or YAML, as `output` asks. Scripts are blocks in YAML."""
+def as_text(value: JsonValue, output: str) -> str:
+    """Return JSON or YAML, as `output` asks."""
     if output == "json":
-        return json.dumps(appwrapper, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return as_yaml(value)
+
+
+def as_yaml(value: JsonValue) -> str:
+    """Return block YAML. Texts of several lines are blocks; shared parts are repeated."""
     from ruamel.yaml import YAML
     from ruamel.yaml.representer import SafeRepresenter
 
@@ -34,13 +39,13 @@ def as_text(appwrapper: JsonObject, output: str) -> str:
     yaml.allow_unicode = True
     yaml.width = _NEVER
     stream = io.StringIO()
-    yaml.dump(appwrapper, stream)
+    yaml.dump(value, stream)
     return stream.getvalue()
 
 
 def _represent(representer: Any, text: str) -> Any:
-    # If a text begins with a tab, ruamel.yaml writes a block that kubectl cannot read.
-    is_block = "\n" in text and text[0] != "\t"
+    # Blocks that begin with blanks or end with empty lines are not read the same everywhere.
+    is_block = "\n" in text and not text[0].isspace() and not text.endswith("\n\n")
     if is_block and all(each.isprintable() or each in "\n\t" for each in text):
         style = "|"
     elif _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
