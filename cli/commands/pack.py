@@ -153,15 +153,15 @@ def _text(packed: "Packed", output: str, terminal: Terminal) -> str:
         from cli.reports import to_text
 
         return to_text(packed.as_json(), "json")
-    from cli.packing.rendering import loses_comments, render
+    from cli.packing.rendering import render
 
-    for each in packed.components:
-        if loses_comments(each.manifest):
-            terminal.warn(
-                f"{each.manifest.located()}: {each.manifest} loses its comments: it"
-                " uses anchors that are defined elsewhere in its file"
-            )
-    return render(packed)
+    text, losing = render(packed)
+    for each in losing:
+        terminal.warn(
+            f"{each.located()}: {each} loses its comments: it uses anchors that are defined"
+            " elsewhere in its file"
+        )
+    return text
 
 
 COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -3,6 +3,7 @@
 A backslash removes the special meaning of the next character: `labels.a\\.b=c` sets the key `a.b`.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -106,20 +107,11 @@ class _Scanner:
 
     def _until(self, stops: str) -> tuple[str, str]:
         """Read up to one of `stops`; return the text without escapes, and the stop if any."""
-        text, position = "", 0
-        while position < len(self.rest):
-            character = self.rest[position]
-            if character == "\\" and position + 1 < len(self.rest):
-                position += 1
-                text += self.rest[position]
-            elif character in stops:
-                self.rest = self.rest[position + 1 :]
-                return text, character
-            else:
-                text += character
-            position += 1
-        self.rest = ""
-        return text, ""
+        stop = f"[{re.escape(stops)}]"
+        found = re.compile(rf"((?:\\.|(?!{stop}).)*)({stop}?)", re.DOTALL).match(self.rest)
+        assert found  # it also matches nothing
+        self.rest = self.rest[found.end() :]
+        return re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), found[2]
 
     def _typed(self, text: str) -> _Scalar:
         """Read numbers as Helm does: texts with a leading zero and fractions are no numbers."""

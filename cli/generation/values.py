@@ -123,8 +123,7 @@ class ClaimedVolume(Keys):
 
     name: DnsLabel = entry("A name within the pod.", "data")
     claim_name: ObjectName = entry(
-        "The PersistentVolumeClaim. Its name has no capitals: Kubernetes allows none.",
-        "my-claim",
+        "The PersistentVolumeClaim. Its name has no capitals: Kubernetes allows none.", "my-claim"
     )
     mount_path: MountPath = entry("The folder in which it is mounted.", "/data")
 
@@ -132,9 +131,7 @@ class ClaimedVolume(Keys):
 class Nvme(Keys):
     storage: Storage = entry("How much storage.", "800Gi")
     mount_path: MountPath = entry(
-        "The folder in which it is mounted.",
-        "/workspace/scratch-nvme",
-        "/workspace/scratch-nvme",
+        "The folder in which it is mounted.", "/workspace/scratch-nvme", "/workspace/scratch-nvme"
     )
     storage_class_name: ObjectName = entry(
         "The StorageClass that provides it.", "odf-lvm-vg1", "odf-lvm-vg1"
@@ -161,8 +158,7 @@ class InitContainer(Keys):
             json_schema_input_type=Text | Annotated[tuple[AnyText, ...], Field(min_length=1)],
         ),
     ] = entry(
-        "The command with its arguments, or a text that sh runs.",
-        '["sh", "-c", "whoami && ls -l"]',
+        "The command with its arguments, or a text that sh runs.", '["sh", "-c", "whoami && ls -l"]'
     )
 
 
@@ -170,7 +166,7 @@ def _label_list(value: Any) -> Any:
     """Accept one mapping too, as in MCAD's generator."""
     if not isinstance(value, dict):
         return value
-    return [{"key": name, "value": "" if each is None else each} for name, each in value.items()]
+    return [{"key": name, "value": each} for name, each in value.items()]
 
 
 CustomLabels = Annotated[

@@ -14,35 +14,28 @@ from webhook.rules.json_patch import is_identical
 _TEMPLATE: Final = 6  # columns before the fields of a component's template
 
 
-def render(packed: Packed) -> str:
-    """Return the AppWrapper as YAML for kubectl."""
+def render(packed: Packed) -> tuple[str, list[Manifest]]:
+    """Return the AppWrapper as YAML for kubectl, and the objects that lose their comments.
+
+    An object keeps its lines if they keep their value below `template:`.
+    """
     whole = packed.as_json()
     parts = [as_yaml({key: whole[key] for key in ("apiVersion", "kind", "metadata")})]
     parts.append("spec:\n  components:\n")
+    losing = []
     for component in packed.components:
         start = "  - "
         if component.pod_sets:
             declared = as_yaml({"podSets": [each.as_json() for each in component.pod_sets]})
             parts.append(start + indented(declared, 4).removeprefix("    "))
             start = "    "
-        parts += [start, "template:\n", template_text(component.manifest)]
-    return "".join(parts)
-
-
-def template_text(manifest: Manifest) -> str:
-    """Return the object's lines below `template:`, as written if they keep their value there."""
-    if manifest.text is not None:
-        moved = indented(manifest.text, _TEMPLATE)
-        if _reads_as(moved, manifest.value):
-            return moved
-    return indented(as_yaml(manifest.value), _TEMPLATE)
-
-
-def loses_comments(manifest: Manifest) -> bool:
-    """True if the object was YAML but its text has another meaning in the AppWrapper."""
-    if manifest.text is None:
-        return False
-    return not _reads_as(indented(manifest.text, _TEMPLATE), manifest.value)
+        manifest = component.manifest
+        template = indented(manifest.text or "", _TEMPLATE)
+        if manifest.text is None or not _reads_as(template, manifest.value):
+            template = indented(as_yaml(manifest.value), _TEMPLATE)
+            losing += [] if manifest.text is None else [manifest]
+        parts += [start, "template:\n", template]
+    return "".join(parts), losing
 
 
 def _reads_as(moved: str, value: JsonObject) -> bool:

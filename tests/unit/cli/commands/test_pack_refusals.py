@@ -96,7 +96,7 @@ def test_the_same_object_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "there is no object to wrap: the input is empty, or has only comments"),
         (
@@ -112,12 +112,12 @@ def test_the_same_object_twice() -> None:
         ("kind: Pod\n", "standard input:1: the first object has no name. Add --name NAME"),
     ],
 )
-def test_files_that_are_no_manifest(text: str, said: str) -> None:
-    assert unable(stdin=text).startswith(f"error: {said}")
+def test_files_that_are_no_manifest(text: str, expected: str) -> None:
+    assert unable(stdin=text).startswith(f"error: {expected}")
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "expected"),
     [
         (("--name", "a.b"), "--name a.b: at most 63 lower-case letters, digits and hyphens"),
         (("-n", "A"), "--namespace A: this cannot be the name of a namespace"),
@@ -135,8 +135,8 @@ def test_files_that_are_no_manifest(text: str, said: str) -> None:
         (("--config", "none.yaml"), "none.yaml: no such file; --config names the configuration"),
     ],
 )
-def test_options_that_mean_nothing(argv: tuple[str, ...], said: str) -> None:
-    assert unable(*argv, stdin=JOB).startswith(f"error: {said}")
+def test_options_that_mean_nothing(argv: tuple[str, ...], expected: str) -> None:
+    assert unable(*argv, stdin=JOB).startswith(f"error: {expected}")
 
 
 def test_sources_that_are_none(folder: Path) -> None:

@@ -22,7 +22,7 @@ def problems(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("namespace: Red", f'4: namespace: Invalid value: "Red": must be {LABEL}'),
         ('queueName: ""', f'4: queueName: Invalid value: "": must be {LABEL}'),
@@ -152,12 +152,12 @@ def problems(text: str) -> list[str]:
         ),
     ],
 )
-def test_a_wrong_value_is_refused_where_it_stands(text: str, said: str) -> None:
+def test_a_wrong_value_is_refused_where_it_stands(text: str, expected: str) -> None:
     # A second mainProgram in the same file would be a key that is there twice.
     files = [("f", NAMED), ("g", "\n\n\n" + text)]
     with pytest.raises(RefusedValues) as refused:
         generate(files, [])
-    assert refused.value.problems == (f"g:{said}",)
+    assert refused.value.problems == (f"g:{expected}",)
 
 
 def test_a_misspelt_key_that_must_be_set_is_named_and_asked_for() -> None:
@@ -169,7 +169,7 @@ def test_a_misspelt_key_that_must_be_set_is_named_and_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (
             "admissionGracePeriodDuration: 60",
@@ -193,12 +193,12 @@ def test_a_misspelt_key_that_must_be_set_is_named_and_asked_for() -> None:
         ),
     ],
 )
-def test_fault_tolerance_is_refused_in_the_webhooks_words(text: str, said: str) -> None:
-    assert problems(text) == [f"4: {text.partition(':')[0]}: Invalid value: {said}"]
+def test_fault_tolerance_is_refused_in_the_webhooks_words(text: str, expected: str) -> None:
+    assert problems(text) == [f"4: {text.partition(':')[0]}: Invalid value: {expected}"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (
             "numGpusPerPod: 2\nlimitGpusPerPod: 4",
@@ -272,8 +272,8 @@ def test_fault_tolerance_is_refused_in_the_webhooks_words(text: str, said: str) 
         ),
     ],
 )
-def test_values_that_do_not_fit_together_are_refused(text: str, said: str) -> None:
-    assert problems(text) == [said]
+def test_values_that_do_not_fit_together_are_refused(text: str, expected: str) -> None:
+    assert problems(text) == [expected]
 
 
 def test_all_errors_are_reported_at_once_by_file_and_line_options_last() -> None:
@@ -322,7 +322,7 @@ def test_a_job_that_does_nothing_gets_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "expected"),
     [
         (
             "train.py <<END\nlr: 1\nEND",
@@ -333,11 +333,11 @@ def test_a_job_that_does_nothing_gets_a_warning() -> None:
         (" ", "must name a program: it has only blanks and comments"),
     ],
 )
-def test_a_main_program_that_is_no_command_is_refused(program: str, said: str) -> None:
+def test_a_main_program_that_is_no_command_is_refused(program: str, expected: str) -> None:
     text = f"jobName: j\ncontainerImage: i\nmainProgram: {json.dumps(program)}"
     with pytest.raises(RefusedValues) as refused:
         generate([("f", text)], [])
-    assert refused.value.problems == (f"f:3: mainProgram: Invalid value: {said}",)
+    assert refused.value.problems == (f"f:3: mainProgram: Invalid value: {expected}",)
 
 
 def test_a_here_string_is_no_here_document() -> None:

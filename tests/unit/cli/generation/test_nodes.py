@@ -78,7 +78,7 @@ def test_an_empty_file_has_no_values(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (
             "a: [1\nb: 2",
@@ -107,10 +107,10 @@ def test_an_empty_file_has_no_values(text: str) -> None:
         ("a: \x00", "f:1: this is not YAML: special characters are not allowed"),
     ],
 )
-def test_a_file_without_values_is_refused_with_its_line(text: str, said: str) -> None:
+def test_a_file_without_values_is_refused_with_its_line(text: str, expected: str) -> None:
     with pytest.raises(UnreadableValues) as refused:
         read_values(text, "f")
-    assert str(refused.value).splitlines()[0] == said
+    assert str(refused.value).splitlines()[0] == expected
 
 
 def test_later_files_win_and_mappings_are_merged_deep() -> None:

@@ -106,7 +106,7 @@ def test_packed_manifests_are_unchanged(objects: list[JsonObject], way: str) -> 
     sent = objects if way not in ("json", "indented json") else objects[:1]
     manifests = manifests_of(text, "x.yaml")
     assert is_identical([each.value for each in manifests], sent)
-    packed = render(assemble(manifests, wrapping(name="packed"), AllowedKinds()))
+    packed, _ = render(assemble(manifests, wrapping(name="packed"), AllowedKinds()))
     (document,) = parse_yaml(packed)
     components = document.value["spec"]["components"]
     assert is_identical([each["template"] for each in components], sent)

@@ -92,12 +92,12 @@ def test_mutation_comes_first(files: Path) -> None:
 
 
 def test_objects_created_without_an_appwrapper() -> None:
-    said = (
+    expected = (
         "job.yaml:2:1: error: in a team's namespace it has to be wrapped, so that it is queued and"
         " its quota is counted: appwrapper pack FILE | kubectl apply -f -\n"
         "job.yaml:2: Job/train: refused\n"
     )
-    assert validated("job.yaml") == Ended(1, f"{said}{RULES}not checked:\n{TEAM}{API}", "")
+    assert validated("job.yaml") == Ended(1, f"{expected}{RULES}not checked:\n{TEAM}{API}", "")
 
 
 def test_elsewhere_than_in_a_teams_namespace() -> None:
@@ -137,7 +137,7 @@ def test_another_configuration(files: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("a: 1\n", "standard input:1:1: error: apiVersion: Required value: every object has one"),
         (
@@ -151,9 +151,9 @@ def test_another_configuration(files: Path) -> None:
         ),
     ],
 )
-def test_files_without_an_object(text: str, said: str) -> None:
+def test_files_without_an_object(text: str, expected: str) -> None:
     ended = validated("-n", "team1", stdin=text)
-    assert (ended.code, ended.out.splitlines()[0]) == (1, said)
+    assert (ended.code, ended.out.splitlines()[0]) == (1, expected)
 
 
 def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:

@@ -51,7 +51,7 @@ def judge(client: _Client) -> ServerJudge:
     return ServerJudge(cluster, [])
 
 
-async def said(client: _Client) -> list[str]:
+async def reported(client: _Client) -> list[str]:
     found, findings = await judge(client).judged(MANIFEST)
     return [*map(str, findings), str(found)]
 
@@ -63,7 +63,7 @@ def error(code: int, reason: str, message: str, **details: Any) -> ApiError:
 
 async def test_it_would_be_created() -> None:
     client = _Client({})
-    assert await said(client) == [
+    assert await reported(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would be created in team1"
     ]
     assert client.asked == [f"POST {PATH}?{DRY}"]
@@ -71,7 +71,7 @@ async def test_it_would_be_created() -> None:
 
 async def test_an_existing_object_would_be_replaced() -> None:
     client = _Client(AlreadyExists(409, "AlreadyExists", "there"), {})
-    assert await said(client) == [
+    assert await reported(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
     ]
     assert client.asked == [f"POST {PATH}?{DRY}", "GET", f"PUT {PATH}/train?{DRY}"]
@@ -79,7 +79,7 @@ async def test_an_existing_object_would_be_replaced() -> None:
 
 async def test_it_is_refused_field_by_field() -> None:
     causes = [{"field": "spec.components[0].template.spec.template", "message": "Invalid: no"}]
-    assert await said(_Client(error(422, "Invalid", "all", causes=causes))) == [
+    assert await reported(_Client(error(422, "Invalid", "all", causes=causes))) == [
         "aw.yaml:14:9: error: spec.components[0].template.spec.template: Invalid: no",
         "aw.yaml:1: AppWrapper/train: refused",
     ]
@@ -87,7 +87,7 @@ async def test_it_is_refused_field_by_field() -> None:
 
 async def test_it_is_refused_as_a_whole() -> None:
     message = 'User "ann" cannot create resource "appwrappers"'
-    assert await said(_Client(error(403, "Forbidden", message))) == [
+    assert await reported(_Client(error(403, "Forbidden", message))) == [
         f"aw.yaml:1:1: error: {message}",
         "aw.yaml:1: AppWrapper/train: refused",
     ]
@@ -95,7 +95,7 @@ async def test_it_is_refused_as_a_whole() -> None:
 
 async def test_a_field_that_the_server_does_not_know() -> None:
     message = 'strict decoding error: unknown field "spec.components[0].template.spec.no"'
-    assert await said(_Client(error(400, "BadRequest", message))) == [
+    assert await reported(_Client(error(400, "BadRequest", message))) == [
         f"aw.yaml:13:7: error: spec.components[0].template.spec.no: {message}",
         "aw.yaml:1: AppWrapper/train: refused",
     ]
@@ -113,4 +113,4 @@ async def test_a_kind_that_is_not_served() -> None:
 @pytest.mark.parametrize("code", [401, 429, 500, 503])
 async def test_a_server_without_the_webhook(code: int) -> None:
     with pytest.raises(KubeError):
-        await said(_Client(error(code, "InternalError", "the webhook did not answer")))
+        await reported(_Client(error(code, "InternalError", "the webhook did not answer")))
