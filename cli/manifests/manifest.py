@@ -7,7 +7,7 @@ from typing import Final
 from cli.manifests.excerpts import excerpts
 from cli.manifests.json_text import parse_json
 from cli.manifests.places import ManifestError, Place, Way, place_of, way_in
-from cli.manifests.yaml_text import NotYaml, Span, YamlDocument, parse_yaml
+from cli.manifests.yaml_text import NotYaml, parse_yaml
 from shared.api.objects import JsonObject, JsonValue, metadata, type_of
 
 _LIST: Final = "List"
@@ -87,24 +87,19 @@ def _of_json(text: str, source: str) -> Iterator[Manifest]:
 
 def _of_yaml(text: str, source: str) -> list[Manifest]:
     documents = parse_yaml(text)
-    found: list[tuple[YamlDocument, Way, JsonObject]] = []
-    wanted: list[Span] = []
-    for document in documents:
-        spans = {span.way: span for span in document.spans}
-        for root, value in _objects(document.value, (), document.places):
-            found.append((document, root, value))
-            wanted.append(spans.get(root, _NOWHERE))
-    if any(span is _NOWHERE for span in wanted):  # an alias: no text of its own
-        texts: list[str] | list[None] = [None] * len(found)
-    else:
-        texts = excerpts(text, documents, wanted)
+    found = [
+        (document, root, value)
+        for document in documents
+        for root, value in _objects(document.value, (), document.places)
+    ]
+    spans = [document.spans[root] for document, root, _ in found if root in document.spans]
+    texts: list[str] | list[None] = [None] * len(found)
+    if len(spans) == len(found):  # an alias has no text of its own
+        texts = excerpts(text, documents, spans)
     return [
         Manifest(source, value, document.places, root, own)
         for (document, root, value), own in zip(found, texts, strict=True)
     ]
-
-
-_NOWHERE: Final = Span((), 0, 0, 0, None)
 
 
 def _objects(

@@ -33,7 +33,6 @@ class NotYaml(ManifestError):
 class Span:
     """The lines of a mapping, counted from 0. `last`: the last line with a part of it."""
 
-    way: Way
     first: int
     column: int
     last: int
@@ -45,13 +44,13 @@ class Span:
 class YamlDocument:
     """One document of a stream. `value`: None for a document that contains only comments.
 
-    `spans`: of the document itself and of the items of a List, in their order. `begin`, `end`: the
+    `spans`: of the document itself and of the items of a List. `begin`, `end`: the
     lines of the document, comments included, counted from 0.
     """
 
     value: JsonValue
     places: dict[Way, Place]
-    spans: tuple[Span, ...]
+    spans: dict[Way, Span]
     begin: int
     end: int
 
@@ -88,7 +87,7 @@ class YamlReader:
     events: Iterator[Any] = field(default_factory=lambda: iter(()))
     resolver: Any = None
     places: dict[Way, Place] = field(default_factory=dict)
-    spans: list[Span] = field(default_factory=list)
+    spans: dict[Way, Span] = field(default_factory=dict)
     anchors: dict[str, _Anchored] = field(default_factory=dict)
     count: int = 0
     last: Any = None  # the previous event that is not the end of a block
@@ -116,12 +115,11 @@ class YamlReader:
         for event in self.events:
             if not isinstance(event, events.DocumentStartEvent):
                 continue
-            self.places, self.spans, self.anchors, self.count = {}, [], {}, 0
+            self.places, self.spans, self.anchors, self.count = {}, {}, {}, 0
             value = self._value((), next(self.events))
             ended = next(self.events)
             end = ended.start_mark.line if ended.explicit else ended.end_mark.line
-            self.spans.sort(key=lambda span: span.first)
-            yield YamlDocument(value, self.places, tuple(self.spans), begin, end)
+            yield YamlDocument(value, self.places, self.spans, begin, end)
             begin = end
 
     def _value(self, way: Way, event: Any) -> JsonValue:
@@ -178,7 +176,7 @@ class YamlReader:
             if isinstance(event, events.MappingEndEvent):
                 self._ended(event)
                 if all(isinstance(step, int) or step == _ITEMS for step in way):
-                    self.spans.append(self._span(way, start, event))
+                    self.spans[way] = self._span(start, event)
                 break
             if _is_merge(event):
                 self._merge(way, event, found, written)
@@ -213,13 +211,13 @@ class YamlReader:
         if event.end_mark.index > event.start_mark.index:
             self.last = event
 
-    def _span(self, way: Way, start: Any, end: Any) -> Span:
+    def _span(self, start: Any, end: Any) -> Span:
         begin = start.start_mark
         if start.flow_style:
-            return Span(way, begin.line, begin.column, end.end_mark.line, end.end_mark.column)
+            return Span(begin.line, begin.column, end.end_mark.line, end.end_mark.column)
         mark = self.last.end_mark
         last = mark.line if mark.column else mark.line - 1
-        return Span(way, begin.line, begin.column, last, None)
+        return Span(begin.line, begin.column, last, None)
 
     def scalar(self, event: Any) -> JsonValue:
         """Return the value of a scalar. Raises ScalarError."""
