@@ -17,19 +17,30 @@ _ALIKE: Final = 0.6  # of 1
 def errors_of(found: ValidationError, root: Node) -> list[tuple[Origin, FieldError]]:
     """Return pydantic's errors about the values in `root`, with their origins."""
     errors = found.errors(include_url=False)
-    return [(origin_of(root, each["loc"]), _error(each)) for each in errors]
+    paths = [_as_written(each["loc"], root) for each in errors]
+    return [
+        (origin_of(root, path), _error(each, path))
+        for each, path in zip(errors, paths, strict=True)
+    ]
 
 
-def _error(found: ErrorDetails) -> FieldError:
-    path: Path = found["loc"]
-    shown = _shown(found["input"])
+def _as_written(path: Path, root: Node) -> Path:
+    """Return the path of a label as its user wrote it, if the labels are one mapping."""
+    around = root.value.get(str(path[0])) if isinstance(root.value, dict) else None
+    if around and isinstance(around.value, dict) and len(path) > 1 and isinstance(path[1], int):
+        return path[0], list(around.value)[path[1]]
+    return path
+
+
+def _error(found: ErrorDetails, path: Path) -> FieldError:
+    loc, shown = found["loc"], _shown(found["input"])
     match found["type"]:
         case "missing":
-            example = keys_of(_model_at(path[:-1]))[str(path[-1])].examples or [""]
+            example = keys_of(_model_at(loc[:-1]))[str(loc[-1])].examples or [""]
             detail = f"must be set: write {path[-1]}: {example[0]}"
             return FieldError(dotted(path), FieldErrorKind.REQUIRED, detail)
         case "extra_forbidden":
-            return FieldError(dotted(path), FieldErrorKind.FORBIDDEN, _unknown(path))
+            return FieldError(dotted(path), FieldErrorKind.FORBIDDEN, _unknown(loc))
         case "literal_error":
             detail = f"must be {found['ctx']['expected'].replace(chr(39), '')}"
         case "tuple_type":

@@ -130,8 +130,6 @@ def origin_of(root: Node, path: Path) -> Origin:
         match found.value:
             case dict() as mapping if element in mapping:
                 found = mapping[str(element)]
-            case dict() as mapping if isinstance(element, int):  # a mapping of custom labels
-                found = list(mapping.values())[element]
             case list() as items if isinstance(element, int) and element < len(items):
                 found = items[element]
             case _:

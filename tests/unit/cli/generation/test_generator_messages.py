@@ -140,8 +140,12 @@ def problems(text: str) -> list[str]:
         ),
         (
             "customLabels:\n  a: b\n  c: d e",
-            '6: customLabels[1].value: Invalid value: "d e": must be a label\'s value: at most 63'
+            '6: customLabels.c: Invalid value: "d e": must be a label\'s value: at most 63'
             " letters, digits and -_. with a letter or digit at both ends",
+        ),
+        (
+            "customLabels:\n  a: null",
+            "5: customLabels.a: Required value: must be set: write a: my-project",
         ),
         ("numPod: 4", "4: numPod: Forbidden: unknown key; the nearest one is numPods"),
         ("QUEUENAME: a", "4: QUEUENAME: Forbidden: unknown key; the nearest one is queueName"),
