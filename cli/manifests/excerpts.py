@@ -18,9 +18,8 @@ _MARKER: Final = re.compile(r"---\s+(?P<comment>#.*)", re.DOTALL)
 
 
 def lines_of(text: str) -> list[str]:
-    """Split the text into lines, each with its end. Windows' line ends become "\\n"."""
-    found = [each.replace("\r\n", "\n").replace("\r", "\n") for each in _LINE.findall(text)]
-    return found[:-1] if found and not found[-1] else found
+    """Split the text into lines as ruamel.yaml counts them. Windows' line ends become "\\n"."""
+    return re.findall("[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def excerpts(text: str, documents: Sequence[YamlDocument], wanted: Sequence[Span]) -> list[str]:

@@ -1,6 +1,6 @@
 """Read JSON with the place of each key and element. Pure.
 
-YAML contains JSON, except for tabs, surrogate pairs and a few characters, which are rewritten.
+YAML contains JSON, except for surrogate pairs and a few characters, which are rewritten.
 """
 
 import re
@@ -21,7 +21,7 @@ _DECODER: Final = JSONDecoder(parse_constant=_no_number)
 # An escape in a string, or a character that YAML does not allow there.
 _REWRITTEN: Final = re.compile(
     r"\\u(?P<high>[dD][89abAB]..)\\u(?P<low>[dD][c-fC-F]..)|(?P<half>\\u[dD][89a-fA-F]..)|\\."
-    "|(?P<raw>[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff])"
+    "|(?P<raw>[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff])"
 )
 
 
@@ -49,7 +49,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 def _rewritten(found: re.Match[str]) -> str:
     if raw := found["raw"]:
-        return " " if raw == "\t" else f"\\u{ord(raw):04x}"
+        return f"\\u{ord(raw):04x}"
     if found["half"]:  # kubectl, too, reads it as the replacement character
         return "\\ufffd"
     if found["high"]:

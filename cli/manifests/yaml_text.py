@@ -12,6 +12,7 @@ from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scanner import Scanner
 
 from cli.manifests.places import ManifestError, Place, Way
 from cli.manifests.scalars import ScalarError, plain_value, tagged_value
@@ -76,6 +77,16 @@ class _Anchored:
     complete: bool = False
 
 
+class _Scanner(Scanner):
+    """Accepts tabs where kubectl's reader does: between tokens of one line, and in brackets."""
+
+    def scan_to_next_token(self) -> None:
+        super().scan_to_next_token()
+        while self.reader.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
+            self.reader.forward()
+            super().scan_to_next_token()
+
+
 @dataclass(slots=True)
 class YamlReader:
     """Reads values as kubectl does. A subclass may read scalars and keys in another way."""
@@ -96,6 +107,7 @@ class YamlReader:
         """Return every document of a stream. Raises ManifestError."""
         yaml = YAML(typ="safe", pure=True)
         yaml.version = self.version
+        yaml.Scanner = _Scanner
         try:
             self.events = yaml.parse(text)
             self.resolver = yaml.resolver
@@ -246,7 +258,11 @@ class YamlReader:
 
     def _scalar(self, event: Any) -> JsonValue:
         try:
+            event.value.encode()
             return self.scalar(event)
+        except UnicodeEncodeError as error:
+            text = f"this is not YAML: {error.reason}"
+            raise NotYaml(text, _marked(event.start_mark)) from error
         except ScalarError as error:
             raise ManifestError(str(error), _marked(event.start_mark)) from error
 

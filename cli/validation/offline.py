@@ -52,10 +52,10 @@ CLUSTER_SCOPED: Final = {
 @cache
 def configuration(config: str) -> "AppWrapperConfig":
     """Return the configuration of an overlay or a file. Raises CommandError."""
-    from shared.config.loading import ConfigError, load_config
-
     if config in OVERLAYS:
         return shipped_configuration(config)
+    from shared.config.loading import ConfigError, load_config
+
     try:
         return load_config(config).config.appwrapper
     except ConfigError as error:

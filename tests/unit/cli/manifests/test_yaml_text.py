@@ -37,6 +37,7 @@ def test_a_missing_field_is_where_it_is_missing() -> None:
         # kubectl goes by the order, whatever YAML's authors meant.
         ("a: &x {l: w}\nb:\n  l: own\n  <<: *x\n", {"b": {"l": "w"}}),
         ("a: &x {k: 1}\nc: &y {k: 2, l: 3}\nb:\n  <<: [*x, *y]\n", {"b": {"k": 1, "l": 3}}),
+        ("a:\tb\nc: d\t# e\nf: [\n\t1,\t2]\n", {"a": "b", "c": "d", "f": [1, 2]}),
         ("1: a\n2.5: c\n", None),
         ("1: a\non: b\n", {"1": "a", "true": "b"}),
         ('"<<": a\n', {"<<": "a"}),
@@ -61,6 +62,7 @@ def test_values_that_yaml_can_contain(text: str, value: Any) -> None:
         ("a: {<<: 1}\n", "<< merges mappings only", Place(1, 5)),
         ("a: !mine x\n", "the tag !mine of 'x' is not supported", Place(1, 4)),
         ("a: .inf\n", ".inf is not a JSON number", Place(1, 4)),
+        ('a: "\\ud83d"\n', "this is not YAML: surrogates not allowed", Place(1, 4)),
         ("? [a]\n: b\n", "a key must be text", Place(1, 3)),
     ],
 )
