@@ -70,7 +70,9 @@ class _ValuesReader(YamlReader):
             return None
         if tag == f"{_PREFIX}bool":
             return bool(event.value.lower() == "true")
-        return Number(event.value) if tag in _NUMBERS else str(event.value)
+        # JSON writes some characters as two surrogates.
+        text = event.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        return Number(text) if tag in _NUMBERS else text
 
     def key(self, event: Any) -> str:
         value = getattr(event, "value", None)
@@ -78,7 +80,7 @@ class _ValuesReader(YamlReader):
             shown = f"the key {value} is no text" if value else "a key must be text"
             place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
             raise ManifestError(f"{shown}: put it in quotes", place)
-        return value
+        return str(self.located_scalar(event))
 
 
 def read_values(text: str, source: str) -> Node:

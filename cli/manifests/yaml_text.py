@@ -146,7 +146,7 @@ class YamlReader:
             self.anchors[event.anchor] = anchored
         if isinstance(event, events.ScalarEvent):
             self.last = event
-            value = self._scalar(event)
+            value = self.located_scalar(event)
         else:
             if len(way) > _DEEPEST:
                 raise ManifestError("this is nested too deep", _marked(event.start_mark))
@@ -232,7 +232,8 @@ class YamlReader:
         return Span(begin.line, begin.column, last, None)
 
     def scalar(self, event: Any) -> JsonValue:
-        """Return the value of a scalar. Raises ScalarError."""
+        """Return the value of a scalar. Raises ScalarError, UnicodeError."""
+        event.value.encode()  # kubectl refuses surrogates
         if event.tag is not None and event.tag != "!":
             return tagged_value(event.tag, event.value)
         return plain_value(event.value) if event.implicit[0] else event.value
@@ -246,7 +247,7 @@ class YamlReader:
 
     def key(self, event: Any) -> str:
         """Return the key as text: kubectl converts numbers and booleans."""
-        value = self._scalar(event) if isinstance(event, events.ScalarEvent) else None
+        value = self.located_scalar(event) if isinstance(event, events.ScalarEvent) else None
         match value:
             case str():
                 return value
@@ -256,11 +257,11 @@ class YamlReader:
                 return str(value)
         raise ManifestError("a key must be text", _marked(event.start_mark))
 
-    def _scalar(self, event: Any) -> JsonValue:
+    def located_scalar(self, event: Any) -> JsonValue:
+        """Return the value of a scalar. Raises ManifestError with its place."""
         try:
-            event.value.encode()
             return self.scalar(event)
-        except UnicodeEncodeError as error:
+        except (UnicodeEncodeError, UnicodeDecodeError) as error:
             text = f"this is not YAML: {error.reason}"
             raise NotYaml(text, _marked(event.start_mark)) from error
         except ScalarError as error:

@@ -46,6 +46,7 @@ def plain(node: Node) -> object:
         ("", None),
         ("[a, {b: 1}]", ["a", {"b": ("number", "1")}]),
         ("|\n  a\n    b\n", "a\n  b\n"),
+        (r'"\ud83d\ude00"', "😀"),
     ],
 )
 def test_scalars_are_those_of_yaml_1_2_and_numbers_stay_as_written(
@@ -104,6 +105,7 @@ def test_an_empty_file_has_no_values(text: str) -> None:
             ),
             "f:6: its aliases expand to more than 1000000 values",
         ),
+        (r'a: "\ud83d"', "f:1: this is not YAML: unexpected end of data"),
         ("a: \x00", "f:1: this is not YAML: special characters are not allowed"),
     ],
 )
