@@ -38,12 +38,10 @@ test: $(STAMP) ## lint, unit and integration tests, and the core of e2e; says wh
 test-long: $(STAMP) ## all that is too long for make test: the rest of e2e, the local cluster's own tests, the benchmark, whole set-ups
 	@exec $(BIN)/python -m scripts.run_tests test-long
 
-lint: $(STAMP) ## ruff, mypy, import contracts, sizes, no test imports another, each beside its module, plain English, nothing machine-specific tracked (seconds)
+lint: $(STAMP) ## ruff, mypy, import contracts, our own rules, plain English (seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
 	  && $(BIN)/lint-imports --no-cache | tail -1 \
-	  && $(BIN)/python -m scripts.size_limits && $(BIN)/python -m scripts.tracked_files \
-	  && $(BIN)/python -m scripts.imported_tests && $(BIN)/python -m scripts.misplaced_tests \
-	  && $(BIN)/python -m scripts.plain_words
+	  && $(BIN)/python -m scripts.lint_rules && $(BIN)/python -m scripts.plain_words
 
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit

@@ -68,7 +68,7 @@ async def test_an_appwrapper_that_never_started_has_no_unexpected_objects() -> N
     assert (await bench.observe()).unexpected == ()
 
 
-async def test_a_pod_of_an_earlier_attempt_stands_in_the_way_of_success() -> None:
+async def test_a_pod_of_an_earlier_attempt_blocks_success() -> None:
     live = listed(9, *[raw_pod(pod.name, "Succeeded", "2") for pod in ENDED])
     item = appwrapper("Running", CONDITION_QUOTA_RESERVED, attempt=2)
     known = facts(attempt="2", **COMPLETE)
