@@ -19,7 +19,7 @@ from bench.peer import PROCESS as PEER_PROCESS
 from bench.peer import Peer
 from bench.results import Contender
 from localcluster.cluster import LocalCluster
-from localcluster.installers import training_operator
+from localcluster.installers import operators
 from localcluster.machine.slowness import stretched
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
@@ -72,7 +72,9 @@ class Arena:
         # runs it.
         operator = CATALOGUE["training-operator"]
         cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
-        definitions = training_operator.definitions(await cache.module_folder(operator))
+        definitions = operators.definitions(
+            "training-operator", await cache.module_folder(operator)
+        )
         await cluster.apply([*definitions, *objects.surroundings()])
         ours = [
             _as_applied(resource, stored)

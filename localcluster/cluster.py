@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib
 import os
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +24,7 @@ from localcluster.access.running import OwnedCluster
 from localcluster.attached import write_attachment
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
 from localcluster.images import Images, ensure_images
-from localcluster.installers import ALWAYS, ON_REQUEST
+from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
 from localcluster.judging import until_it_judges
 from localcluster.machine.concurrency import together
 from localcluster.machine.disk import is_full
@@ -173,9 +172,8 @@ class LocalCluster(OwnedCluster):
             await self._control_plane.start_controllers()
 
     async def _install(self, name: str) -> None:
-        module = importlib.import_module(f"localcluster.installers.{(ALWAYS | ON_REQUEST)[name]}")
         async with step(self.reporter, f"start {name}"):
-            await module.install(self)
+            await INSTALLERS[name](self)
 
     async def _kueue_and_team(self) -> None:
         await self._install("kueue")

@@ -1,17 +1,21 @@
-"""Installers into a running control plane, one module per component.
+"""Installers into a running control plane: `await INSTALLERS[name](cluster)`.
 
-Each module has `async def install(cluster: OwnedCluster) -> None`. It applies the component's
-manifests from its Go module's folder, starts its program, and returns when that is ready.
+Each applies the manifests from its component's Go module, starts the program, and returns when that
+is ready.
 """
 
-# Components of every cluster, and components on request: name → module.
-ALWAYS = {"kwok": "kwok", "kueue": "kueue"}
-ON_REQUEST = {
-    "cert-manager": "cert_manager",
-    "coscheduler": "coscheduler",
-    "jobset": "jobset",
-    "kuberay": "kuberay",
-    "leaderworkerset": "leaderworkerset",
-    "mpi-operator": "mpi_operator",
-    "training-operator": "training_operator",
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from localcluster.access.running import OwnedCluster
+from localcluster.installers import coscheduler, kueue, kwok, operators
+
+Installer = Callable[[OwnedCluster], Awaitable[None]]
+
+# Components of every cluster, and components on request.
+ALWAYS: dict[str, Installer] = {"kwok": kwok.install, "kueue": kueue.install}
+ON_REQUEST: dict[str, Installer] = {
+    "coscheduler": coscheduler.install,
+    **{name: partial(operators.install, name) for name in operators.OPERATORS},
 }
+INSTALLERS = ALWAYS | ON_REQUEST

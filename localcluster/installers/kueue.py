@@ -13,16 +13,9 @@ import yaml
 from localcluster.access.apply import read_documents
 from localcluster.access.probes import admits, both, http_ok
 from localcluster.access.running import OwnedCluster
-from localcluster.installers import (
-    jobset,
-    kuberay,
-    kueue_visibility,
-    leaderworkerset,
-    manifests,
-    mpi_operator,
-    training_operator,
-)
+from localcluster.installers import kueue_visibility, manifests
 from localcluster.installers.manifests import HostWebhook
+from localcluster.installers.operators import OPERATORS
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
@@ -47,24 +40,8 @@ _CONVERTED = frozenset(
     for plural in ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
 )
 _FLAVORS = Resource(_GROUP, "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False)
-# Kinds that every cluster queues, and Kinds of a component.
+# Kinds that every cluster queues.
 _FRAMEWORKS = ("batch/job", "workload.codeflare.dev/appwrapper")
-_FRAMEWORKS_OF = {
-    "training-operator": ("kubeflow.org/pytorchjob",),
-    "jobset": ("jobset.x-k8s.io/jobset",),
-    "kuberay": ("ray.io/raycluster", "ray.io/rayjob"),
-    # Kueue adds the integration of pods itself. The API server does not call it for pods: Kueue
-    # ignores wrapped ones, and users of teams create no LeaderWorkerSets directly.
-    "leaderworkerset": ("leaderworkerset.x-k8s.io/leaderworkerset",),
-    "mpi-operator": ("kubeflow.org/mpijob",),
-}
-_RESOURCES_OF = {
-    "training-operator": training_operator.RESOURCES,
-    "jobset": jobset.RESOURCES,
-    "kuberay": kuberay.RESOURCES,
-    "leaderworkerset": leaderworkerset.RESOURCES,
-    "mpi-operator": mpi_operator.RESOURCES,
-}
 _DEFINITIONS_PATIENCE_SECONDS = stretched(180.0)
 _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
@@ -114,8 +91,8 @@ async def _definitions_of_others(cluster: OwnedCluster) -> None:
     Kueue would start without them, but then wait seconds before it lists them again.
     """
     deadline = time.monotonic() + _DEFINITIONS_PATIENCE_SECONDS
-    for component in sorted(cluster.options.components & _RESOURCES_OF.keys()):
-        for resource in _RESOURCES_OF[component]:
+    for component in sorted(cluster.options.components & OPERATORS.keys()):
+        for resource in OPERATORS[component].resources:
             while not await _is_served(cluster.client, resource):
                 if time.monotonic() > deadline:
                     raise LocalClusterError(
@@ -135,8 +112,8 @@ async def _is_served(client: KubeClient, resource: Resource) -> bool:
 
 def frameworks(components: frozenset[str]) -> tuple[str, ...]:
     """Returns the integrations to enable, by Kueue's names, for a cluster with these components."""
-    added = (name for each in sorted(components) for name in _FRAMEWORKS_OF.get(each, ()))
-    return (*_FRAMEWORKS, *added)
+    known = sorted(components & OPERATORS.keys())
+    return (*_FRAMEWORKS, *(name for each in known for name in OPERATORS[each].frameworks))
 
 
 def definitions(components: Path, server: HostWebhook) -> list[JsonObject]:

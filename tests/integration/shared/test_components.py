@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import ModuleType
 from typing import TypeVar
 
 import pytest
 
 from localcluster.access.running import RunningCluster
-from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
+from localcluster.installers import coscheduler, kueue
+from localcluster.installers.operators import OPERATORS
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import QUEUE
@@ -229,7 +229,7 @@ async def test_half_a_gang_never_starts(cluster: RunningCluster) -> None:
     ("namespace", "account"),
     [
         (kueue.NAMESPACE, kueue.ACCOUNT),
-        (training_operator.NAMESPACE, training_operator.ACCOUNT),
+        ("kubeflow", "training-operator"),
         (coscheduler.NAMESPACE, coscheduler.ACCOUNT),
         (coscheduler.NAMESPACE, coscheduler.CONTROLLER_ACCOUNT),
         ("kube-system", "kwok-controller"),
@@ -290,12 +290,7 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(operators: RunningCluste
         await ray.delete()
 
 
-@pytest.mark.parametrize(
-    "installer",
-    [jobset, pytest.param(kuberay, marks=pytest.mark.long)],
-    ids=["jobset", "kuberay"],
-)
-async def test_those_on_request_are_no_cluster_admins(
-    operators: RunningCluster, installer: ModuleType
-) -> None:
-    assert not await is_admin(operators.client, installer.NAMESPACE, installer.ACCOUNT)
+@pytest.mark.parametrize("name", ["jobset", pytest.param("kuberay", marks=pytest.mark.long)])
+async def test_those_on_request_are_no_cluster_admins(operators: RunningCluster, name: str) -> None:
+    operator = OPERATORS[name]
+    assert not await is_admin(operators.client, operator.namespace, operator.account)

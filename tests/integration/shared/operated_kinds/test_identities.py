@@ -1,11 +1,9 @@
 """Each operator runs under its module's rights, and is asked about its own Kind's objects alone."""
 
-from types import ModuleType
-
 import pytest
 
 from localcluster.cluster import LocalCluster
-from localcluster.installers import leaderworkerset, mpi_operator
+from localcluster.installers.operators import OPERATORS
 from shared.api.objects import Resource
 from tests.support.cluster.answers import is_admin
 from tests.support.cluster.life import listed
@@ -21,11 +19,10 @@ CONFIGURATIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "installer", [leaderworkerset, mpi_operator], ids=["leaderworkerset", "mpi-operator"]
-)
-async def test_they_are_no_cluster_admins(operated: LocalCluster, installer: ModuleType) -> None:
-    assert not await is_admin(operated.client, installer.NAMESPACE, installer.ACCOUNT)
+@pytest.mark.parametrize("name", ["leaderworkerset", "mpi-operator"])
+async def test_they_are_no_cluster_admins(operated: LocalCluster, name: str) -> None:
+    operator = OPERATORS[name]
+    assert not await is_admin(operated.client, operator.namespace, operator.account)
 
 
 async def test_no_webhook_is_called_for_every_pod(operated: LocalCluster) -> None:
