@@ -13,8 +13,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from localcluster.images.image import Image
-from localcluster.images.sizes import unpacked_size
+from localcluster.images.image import Image, unpacked_size
 from localcluster.machine.disk import is_full, require_free
 from localcluster.machine.errors import DiskFull, LocalClusterError
 from localcluster.machine.locks import FileLock, holder_of

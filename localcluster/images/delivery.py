@@ -1,13 +1,20 @@
-"""Builds images from the sources, into a registry or into files."""
+"""Builds images from the sources, into a registry, into files, or into a tool's own storage."""
 
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster.images import container_tool, pip_site, recipe, sizes
+from localcluster.images import pip_site, recipe
 from localcluster.images.archives import Archives
 from localcluster.images.ensure import Builder, pip_options
+from localcluster.machine.child import captured
+from localcluster.machine.errors import BuildFailed, ToolMissing
 from localcluster.machine.progress import Reporter, step
+
+# They build into their own storage, where users expect images.
+WITH_STORAGE = ("docker", "podman")
+_SHOWN_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +33,34 @@ class Order:
 
 
 async def deliver(order: Order, reporter: Reporter) -> str:
-    """Builds, names and pushes; returns a report for people. Raises LocalClusterError."""
+    """Build, name and push; return a report for people. Raise LocalClusterError."""
     tool = order.tool or await some_tool()
     if tool == "buildah":
         return await _with_buildah(order, reporter)
-    await container_tool.require(tool)
-    return await _with_container_tool(tool, order, reporter)
+    if not await works(tool):
+        raise ToolMissing(
+            f"`{tool} info` fails: {tool} is not installed, or its service does not run or is not"
+            " open to this user. TOOL=buildah builds without a service, as root."
+        )
+    return await _into_storage(tool, order, reporter)
 
 
 def target_of(name: str, registry: str) -> str:
-    """Returns HOST/PATH/NAME:TAG for `localhost/NAME:TAG`; without a registry the name itself."""
+    """Return HOST/PATH/NAME:TAG for `localhost/NAME:TAG`; without a registry the name itself."""
     return f"{registry}/{name.rpartition('/')[2]}" if registry else name
 
 
 async def some_tool() -> str:
-    """Returns a tool that works, since users expect the images in its storage; else buildah."""
-    for tool in container_tool.NAMES:
-        if await container_tool.works(tool):
+    """Return docker or podman if it works, else buildah."""
+    for tool in WITH_STORAGE:
+        if await works(tool):
             return tool
     return "buildah"
+
+
+async def works(tool: str) -> bool:
+    """True if the tool is installed and its service answers: docker's client alone cannot build."""
+    return shutil.which(tool) is not None and (await captured((tool, "info")))[0] == 0
 
 
 async def _with_buildah(order: Order, reporter: Reporter) -> str:
@@ -52,14 +68,13 @@ async def _with_buildah(order: Order, reporter: Reporter) -> str:
     lines = []
     for binary in recipe.BINARIES:
         image = await builder.ensure(binary)
-        lines += [sizes.report(image.name, image.archive), f"  archive: {image.archive}"]
+        lines += [f"{image.name}: {image.size / 1e6:.1f} MB", f"  archive: {image.archive}"]
+        target = target_of(image.name, order.registry)
         if order.push:
-            target = target_of(image.name, order.registry)
             async with step(reporter, f"push {target}"), builder.opened(image) as buildah:
                 await buildah.push(image.name, target, verify_tls=order.verify_tls)
             lines.append(f"  pushed: {target}")
         elif order.registry:
-            target = target_of(image.name, order.registry)
             tagged = image.archive.with_name(f"{binary}.tar")
             async with step(reporter, f"name {target}"), builder.opened(image) as buildah:
                 tagged.unlink(missing_ok=True)
@@ -67,9 +82,9 @@ async def _with_buildah(order: Order, reporter: Reporter) -> str:
             lines.append(f"  archive as {target}: {tagged}")
     if order.base_image is None:
         lines.append(
-            "Note: what they have of Python and of C libraries is this machine's distribution's, as"
-            " released, without later security updates. For a cluster that others use name an image"
-            " that is kept up to date: BASE_IMAGE=python:3.11-slim."
+            "Note: their Python and C libraries are this machine's distribution's, as released,"
+            " without later security updates. For a cluster that others use name an image that is"
+            " kept up to date: BASE_IMAGE=python:3.11-slim."
         )
     if not order.push:
         lines.append(
@@ -79,36 +94,40 @@ async def _with_buildah(order: Order, reporter: Reporter) -> str:
     return "\n".join(lines)
 
 
-async def _with_container_tool(tool: str, order: Order, reporter: Reporter) -> str:
+async def _into_storage(tool: str, order: Order, reporter: Reporter) -> str:
+    """Build with docker or podman. Raise BuildFailed, ToolMissing."""
+    if tool == "docker" and order.push and not order.verify_tls:
+        raise ToolMissing(
+            "docker has no option for registries without TLS: they are named in its daemon's"
+            " configuration (insecure-registries). Leave TLS_VERIFY=0 out, or use TOOL=buildah."
+        )
+    no_tls = () if order.verify_tls else ("--tls-verify=false",)
     lines = []
     for binary in recipe.BINARIES:
-        name = recipe.name_of(binary)
+        name = target_of(recipe.name_of(binary), order.registry)
         with tempfile.TemporaryDirectory(prefix="appwrapper-images-") as folder:
             context = Path(folder, "context")
             recipe.stage(binary, context)
-            arguments = {
-                "VERSION": recipe.version(),
-                "REVISION": await recipe.revision(binary),
-                **({"BASE_IMAGE": order.base_image} if order.base_image else {}),
-            }
+            arguments = [f"VERSION={recipe.version()}", f"REVISION={await recipe.revision(binary)}"]
+            arguments += [f"BASE_IMAGE={order.base_image}"] if order.base_image else []
+            secrets = pip_site.secrets(await pip_options(), Path(folder))
+            options = [word for each in arguments for word in ("--build-arg", each)]
+            options += [
+                word for each in secrets for word in ("--secret", f"id={each.name},src={each.file}")
+            ]
+            options += ["--file", str(context / recipe.dockerfile(binary)), "--tag", name]
             async with step(reporter, f"build the image {name} with {tool}"):
-                await container_tool.build(
-                    tool,
-                    name,
-                    context / recipe.dockerfile(binary),
-                    context,
-                    arguments=arguments,
-                    secrets=pip_site.secrets(await pip_options(), Path(folder)),
-                )
-                archive = Path(folder, "image.tar")
-                await container_tool.save(tool, name, archive)
-            lines.append(sizes.report(name, archive))
-        if order.registry:
-            target = target_of(name, order.registry)
-            await container_tool.tag(tool, name, target)
-            lines.append(f"  tagged: {target}")
-            if order.push:
-                async with step(reporter, f"push {target}"):
-                    await container_tool.push(tool, target, verify_tls=order.verify_tls)
-                lines.append(f"  pushed: {target}")
+                await _run(f"build {name}", tool, "build", *options, str(context))
+        lines.append(f"built: {name}")
+        if order.push:
+            async with step(reporter, f"push {name}"):
+                await _run(f"push {name}", tool, "push", *no_tls, name)
+            lines.append(f"  pushed: {name}")
     return "\n".join(lines)
+
+
+async def _run(what: str, *command: str) -> None:
+    code, output = await captured(command)
+    if code != 0:
+        last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
+        raise BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")

@@ -1,5 +1,7 @@
 """A built image in a file."""
 
+import json
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,3 +21,15 @@ class Images:
 
     webhook: Image
     controller: Image
+
+
+def unpacked_size(archive: Path) -> int:
+    """Return the bytes of all files in the layers of a docker-archive."""
+    with tarfile.open(archive) as outer:
+        manifest = outer.extractfile("manifest.json")
+        assert manifest is not None
+        total = 0
+        for name in json.load(manifest)[0]["Layers"]:
+            with tarfile.open(fileobj=outer.extractfile(name)) as layer:
+                total += sum(member.size for member in layer if member.isfile())
+        return total

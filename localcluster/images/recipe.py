@@ -41,7 +41,6 @@ def paths(binary: str) -> tuple[str, ...]:
         dockerfile(binary),
         "LICENSE",
         f"requirements-{binary}.lock",
-        "deploy/images",
         *sources(binary),
     )
 

@@ -57,4 +57,4 @@ def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
             " a larger disk."
         )
     last = "\n".join(text.rstrip().splitlines()[-_SHOWN_LINES:])
-    return BuildFailed(f"Failed, exit code {code}: {what}. It said last:\n\n{last}")
+    return BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")

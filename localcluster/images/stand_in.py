@@ -8,11 +8,11 @@ import hashlib
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from localcluster.images import sandbox
-from localcluster.images.apt_sources import Archive, archive_of
 from localcluster.images.buildah import Buildah
 from localcluster.machine.child import captured
 from localcluster.machine.errors import ToolMissing
@@ -37,6 +37,8 @@ _NOT_NEEDED_BY_TORCH = (
     "usr/lib/python3/dist-packages/sympy",
     "usr/share/proj",
 )
+# Debian's cloud images name a file with a mirror per line; the first is the nearest.
+_MIRRORS = "mirror+file:"
 _DOCKERFILE = """\
 FROM scratch
 ADD root.tar /
@@ -65,7 +67,7 @@ class StandIn:
         self._packages = packages
         self._not_needed = not_needed
         self._release = _codename()
-        self._archive: Archive = archive_of(self._release)
+        self._archive = archive_of(self._release)
 
     @property
     def key(self) -> str:
@@ -82,8 +84,7 @@ class StandIn:
         context = folder / "context"
         context.mkdir()
         command = ["debootstrap", "--variant=minbase", f"--include={','.join(self._packages)}"]
-        command += [f"--keyring={self._archive.keyring}", self._release, str(root)]
-        command += [self._archive.uri]
+        command += ["--force-check-gpg", self._release, str(root), self._archive]
         await sandbox.run(f"debootstrap {self._release}", command, log, environment=await _proxy())
         for name in self._not_needed:
             shutil.rmtree(root / name, ignore_errors=True)
@@ -112,12 +113,35 @@ def torch() -> StandIn:
     return StandIn(TORCH_NAME, "torch", packages, not_needed, megabytes=5_000)
 
 
+def archive_of(release: str) -> str:
+    """Return the address of the release's archive in apt's sources. Raise ToolMissing."""
+    wanted = ("Created-By: Packages", f"Release: {release}", "Component: main")
+    command = ("apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted)
+    try:
+        found = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    except FileNotFoundError:
+        found = []
+    if not found:
+        raise ToolMissing(
+            f"No source of apt has the release {release or '(of no name)'} with its component main."
+            " A base image's stand-in is made from it; name an image instead (--base-image)."
+        )
+    if not found[0].startswith(_MIRRORS):
+        return found[0].rstrip("/")
+    path = Path("/" + found[0].removeprefix(_MIRRORS).strip("/"))
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    mirrors = [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+    if not mirrors:
+        raise ToolMissing(f"apt's source {found[0]} names no mirror: {path} is absent or empty.")
+    return mirrors[0]
+
+
 def _codename() -> str:
     try:
         return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     except OSError as failure:
         raise ToolMissing(
-            f"{sys.platform} does not say which distribution it is ({failure}), so no base image"
+            f"{sys.platform} does not name its distribution ({failure}), so no base image"
             " can be made from its packages. Name an image instead (--base-image)."
         ) from failure
 
@@ -125,8 +149,8 @@ def _codename() -> str:
 async def _proxy() -> dict[str, str]:
     """Returns apt's proxy: debootstrap fetches with wget, which ignores apt's settings."""
     try:
-        _, said = await captured(("apt-config", "shell", "PROXY", "Acquire::http::Proxy"))
+        _, answer = await captured(("apt-config", "shell", "PROXY", "Acquire::http::Proxy"))
     except FileNotFoundError:
         return {}
-    value = said.strip().removeprefix("PROXY=").strip("'")
+    value = answer.strip().removeprefix("PROXY=").strip("'")
     return {"http_proxy": value} if value and "http_proxy" not in os.environ else {}

@@ -31,7 +31,6 @@ class Container:
         command: Sequence[str] | None = None,
         mounts: Mapping[str, Path] | None = None,
         environment: Mapping[str, str] | None = None,
-        read_only: bool = True,
     ) -> None:
         """`arguments` follow the image's entry point, or `command` in its place.
 
@@ -43,7 +42,7 @@ class Container:
         entry = config["Entrypoint"] if command is None else list(command)
         environment = dict(each.split("=", 1) for each in config["Env"]) | dict(environment or {})
         specification = _specification(
-            root, [*entry, *arguments], config["User"], config["WorkingDir"], environment, read_only
+            root, [*entry, *arguments], config["User"], config["WorkingDir"], environment
         )
         specification["mounts"] += [
             {"destination": target, "source": str(source), "options": ["bind", "ro"]}
@@ -113,7 +112,6 @@ def _specification(
     user: str,
     folder: str,
     environment: Mapping[str, str],
-    read_only: bool,
 ) -> JsonObject:
     uid, gid = user.split(":")
     nobody: list[str] = []
@@ -130,7 +128,7 @@ def _specification(
             ),
             "noNewPrivileges": True,
         },
-        "root": {"path": str(root), "readonly": read_only},
+        "root": {"path": str(root), "readonly": True},
         "hostname": "image-test",
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path, PurePosixPath
+from tarfile import TarInfo
 
 import pytest
 import pytest_asyncio
@@ -21,16 +22,8 @@ DESCRIPTIONS = {
     "controller": "The AppWrapper controller, for AI batch jobs under Kueue",
 }
 PORTS = {"webhook": ["8443/tcp", "9443/tcp"], "controller": ["8081/tcp", "8443/tcp"]}
-# Megabytes unpacked; they have 81 and 61.
-LIMITS = {"webhook": 110, "controller": 90}
-# By what they are called, with or without a version: what installs, compiles or starts a shell.
-NO_TOOLS = {
-    *("apk", "apt", "apt-get", "dpkg", "pip"),
-    *("ash", "bash", "busybox", "dash", "env", "perl", "sh", "su"),
-    *("cc", "cpp", "gcc", "ld", "ldconfig", "ldd", "make"),
-    *("curl", "git", "tar", "wget"),
-}
-NO_PACKAGES = {"ensurepip", "pip", "pkg_resources", "setuptools", "wheel"}
+# Megabytes on top of the base image.
+LIMITS = {"webhook": 80, "controller": 60}
 NO_SOURCES = {"localcluster", "scripts", "bench", "tests", "deploy", "docs", "samples", ".git"}
 
 
@@ -50,6 +43,11 @@ def binary(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def image(images: Images, binary: str) -> ArchivedImage:
     return ArchivedImage.of(getattr(images, binary).archive)
+
+
+def added(image: ArchivedImage) -> list[TarInfo]:
+    """The files on top of the base image."""
+    return [each for each in image.members() if each.name.split("/")[0] in ("app", "packages")]
 
 
 def paths(image: ArchivedImage) -> list[PurePosixPath]:
@@ -76,10 +74,10 @@ async def test_the_configuration(image: ArchivedImage, binary: str) -> None:
     }
     assert config == {
         "User": "65532:65532",
-        "Entrypoint": ["/usr/bin/python3", "-m", binary],
+        "Entrypoint": ["python3", "-m", binary],
         "WorkingDir": "/app",
         "Env": [
-            "PATH=/usr/bin",
+            "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "PYTHONPATH=/app:/packages",
             "PYTHONSAFEPATH=1",
             "PYTHONDONTWRITEBYTECODE=1",
@@ -94,46 +92,15 @@ def test_nothing_of_the_machine_that_built_it_stays(image: ArchivedImage) -> Non
     folders = (str(Archives().folder), f"{recipe.ROOT}/localcluster")
     for trace in (*folders, "://", "PIP_", "pip.conf"):
         assert trace not in everything.replace("target=/etc/pip.conf", "")
-    names = {path.name for path in paths(image)}
-    assert names.isdisjoint({"pip.conf", "ca-certificates", "ca-certificates.crt"})
-
-
-def test_only_the_interpreter_and_the_loader_can_be_run(image: ArchivedImage) -> None:
-    programs = [
-        PurePosixPath(member.name)
-        for member in image.members()
-        if member.isfile() and member.mode & 0o111
-    ]
-    (interpreter,) = [path for path in programs if path.name.startswith("python3")]
-    (loader,) = [path for path in programs if path.name.startswith("ld-")]
-    assert {*programs} == {interpreter, loader}
-
-
-def test_no_shell_no_package_manager_no_compiler(image: ArchivedImage) -> None:
-    for path in paths(image):
-        assert path.name not in NO_TOOLS, path
-        assert NO_PACKAGES.isdisjoint(path.parts), path
-        assert path.parts[0] not in {"bin", "sbin", "var", "tmp", "root", "home", "build"}, path
-        # The interpreter's own modules that install, compile or show windows.
-        assert {"distutils", "idlelib", "lib2to3", "tkinter", "venv"}.isdisjoint(path.parts), path
+    assert "pip.conf" not in {path.name for path in paths(image)}
 
 
 def test_only_root_owns_or_may_write_files(image: ArchivedImage) -> None:
-    for member in image.members():
+    for member in added(image):
         assert (member.uid, member.gid) == (0, 0), member.name
         assert member.isfile() or member.isdir() or member.issym(), member.name
         if not member.issym():
             assert member.mode & 0o7022 == 0, f"{member.name} has mode {member.mode:o}"
-
-
-def test_there_is_a_user_of_that_number_and_no_way_to_log_in(
-    image: ArchivedImage, tmp_path: Path
-) -> None:
-    root = image.extract(tmp_path / "root")
-    assert (root / "etc" / "passwd").read_text() == (
-        "root:x:0:0:root:/:/nonexistent\nnonroot:x:65532:65532:nonroot:/nonexistent:/nonexistent\n"
-    )
-    assert (root / "etc" / "group").read_text() == "root:x:0:\nnonroot:x:65532:\n"
 
 
 def test_our_sources_are_those_of_this_binary_alone(image: ArchivedImage, binary: str) -> None:
@@ -150,20 +117,19 @@ def test_our_sources_are_those_of_this_binary_alone(image: ArchivedImage, binary
     assert not any(other == path.parts[0] for path in ours)
     for path in files:
         assert NO_SOURCES.isdisjoint(path.parts[:1]), path
-        assert not {"test", "tests"} & set(path.parts[1:-1]), path
 
 
 def test_every_module_is_compiled(image: ArchivedImage) -> None:
-    files = {PurePosixPath(member.name) for member in image.members() if member.isfile()}
+    files = {PurePosixPath(member.name) for member in added(image) if member.isfile()}
     modules = {path for path in files if path.suffix == ".py"}
     compiled = {path for path in files if path.suffix == ".pyc"}
-    assert len(modules) > 800
+    assert len(modules) > 400
     stems = {(path.parent.parent, path.name.partition(".cpython-")[0]) for path in compiled}
     assert stems == {(path.parent, path.stem) for path in modules}
 
 
-def test_it_is_small(images: Images, binary: str) -> None:
-    assert getattr(images, binary).size < LIMITS[binary] * 1_000_000
+def test_it_adds_little_to_its_base(image: ArchivedImage, binary: str) -> None:
+    assert sum(member.size for member in added(image)) < LIMITS[binary] * 1_000_000
 
 
 async def test_two_builds_of_one_tree_are_the_same_to_the_byte(

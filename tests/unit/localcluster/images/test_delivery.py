@@ -1,10 +1,13 @@
+from pathlib import Path
+
 import pytest
 
 from localcluster.images import __main__ as command
-from localcluster.images import container_tool, delivery
-from localcluster.images.delivery import Order, target_of
-from localcluster.machine.errors import ToolMissing
-from localcluster.machine.progress import Reporter
+from localcluster.images import delivery, pip_site, recipe
+from localcluster.images.buildah import Secret
+from localcluster.images.delivery import WITH_STORAGE, Order, deliver, target_of, works
+from localcluster.machine.errors import BuildFailed, ToolMissing
+from localcluster.machine.progress import Reporter, silent
 
 
 def test_the_name_in_a_registry() -> None:
@@ -63,12 +66,98 @@ def test_a_failure_is_one_sentence(
 async def test_the_first_tool_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     working: set[str] = set()
 
-    async def works(tool: str) -> bool:
+    async def is_working(tool: str) -> bool:
         return tool in working
 
-    monkeypatch.setattr(container_tool, "works", works)
+    monkeypatch.setattr(delivery, "works", is_working)
     assert await delivery.some_tool() == "buildah"
     working |= {"podman"}
     assert await delivery.some_tool() == "podman"
     working |= {"docker"}
     assert await delivery.some_tool() == "docker"
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that record their arguments, and fail if a file `fails` exists."""
+    for name in WITH_STORAGE:
+        program = tmp_path / name
+        program.write_text(
+            "#!/bin/sh\n"
+            f'echo "{name} $*" >> {tmp_path}/calls\n'
+            f"if [ -f {tmp_path}/fails ]; then cat {tmp_path}/fails; exit 3; fi\n"
+        )
+        program.chmod(0o755)
+
+    async def revision(binary: str) -> str:
+        return f"of {binary}"
+
+    def secrets(listing: str, folder: Path) -> list[Secret]:
+        return [Secret("pip-config", Path("/secrets/pip.conf"))]
+
+    monkeypatch.setattr(recipe, "revision", revision)
+    monkeypatch.setattr(recipe, "version", lambda: "1")
+    monkeypatch.setattr(recipe, "stage", lambda binary, target: None)
+    monkeypatch.setattr(recipe, "name_of", lambda binary: f"localhost/{binary}:1")
+    monkeypatch.setattr(pip_site, "secrets", secrets)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def calls(tools: Path) -> list[str]:
+    return (tools / "calls").read_text().splitlines()
+
+
+async def test_a_tool_works_if_it_is_installed_and_its_service_answers(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await works("docker")
+    assert calls(tools) == ["docker info"]
+    (tools / "fails").write_text("cannot connect")
+    assert not await works("docker")
+    with pytest.raises(ToolMissing) as missing:
+        await deliver(Order(tool="docker"), silent)
+    assert str(missing.value) == (
+        "`docker info` fails: docker is not installed, or its service does not run or is not open"
+        " to this user. TOOL=buildah builds without a service, as root."
+    )
+    monkeypatch.setenv("PATH", str(tools / "empty"))
+    assert not await works("podman")
+
+
+async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
+    order = Order("podman", "base:1", registry="r/p", push=True, verify_tls=False)
+    assert await deliver(order, silent) == (
+        "built: r/p/webhook:1\n  pushed: r/p/webhook:1\n"
+        "built: r/p/controller:1\n  pushed: r/p/controller:1"
+    )
+    _, build, push, *_ = calls(tools)
+    context = build.rpartition(" ")[2]
+    assert build == (
+        "podman build --build-arg VERSION=1 --build-arg REVISION=of webhook --build-arg"
+        " BASE_IMAGE=base:1 --secret id=pip-config,src=/secrets/pip.conf"
+        f" --file {context}/Dockerfile.webhook --tag r/p/webhook:1 {context}"
+    )
+    assert push == "podman push --tls-verify=false r/p/webhook:1"
+
+
+async def test_docker_has_no_option_for_registries_without_tls(tools: Path) -> None:
+    with pytest.raises(ToolMissing) as missing:
+        await deliver(Order("docker", registry="r/p", push=True, verify_tls=False), silent)
+    assert str(missing.value) == (
+        "docker has no option for registries without TLS: they are named in its daemon's"
+        " configuration (insecure-registries). Leave TLS_VERIFY=0 out, or use TOOL=buildah."
+    )
+
+
+async def test_the_tools_last_output_is_shown(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_options() -> str:
+        (tools / "fails").write_text("sh: python3: not found\n")  # after `info`
+        return ""
+
+    monkeypatch.setattr(delivery, "pip_options", no_options)
+    with pytest.raises(BuildFailed) as failed:
+        await deliver(Order("docker"), silent)
+    assert str(failed.value) == (
+        "Failed, exit code 3: build localhost/webhook:1. Its last output:\n\nsh: python3: not found"
+    )

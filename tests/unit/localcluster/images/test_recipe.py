@@ -17,7 +17,6 @@ def checkout(tmp_path: Path) -> Path:
         "LICENSE",
         "requirements-webhook.lock",
         "requirements-controller.lock",
-        "deploy/images/collect.py",
         "deploy/manifests/base.yaml",
         "shared/process/clock.py",
         "shared/__pycache__/clock.cpython-311.pyc",
@@ -41,7 +40,6 @@ def test_only_what_the_binary_needs_goes_in(checkout: Path) -> None:
         "Dockerfile.webhook",
         "LICENSE",
         "requirements-webhook.lock",
-        "deploy/images/collect.py",
         "shared/process/clock.py",
         "webhook/main.py",
     ]

@@ -1,1 +1,0 @@
-"""Runs inside the build of an image and collects its files for ../../Dockerfile.*."""
