@@ -19,7 +19,7 @@ from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
-from localcluster.machine.progress import Reporter, duration_text, reporter_for, say
+from localcluster.machine.progress import Reporter, announce, duration_text, reporter_for
 from shared.kube.client import KubeError
 
 _WIDTH = 170  # # for output of unknown width
@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
-    say(reporter, f"This machine: {machine.description()}.")
-    say(
+    announce(reporter, f"This machine: {machine.description()}.")
+    announce(
         reporter,
         f"It takes about {duration_text(plan.seconds)} once everything is built. The figures are"
         " good only if nothing else runs meanwhile.",
@@ -58,7 +58,7 @@ async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
         try:
             return await run(await Arena.prepare(cluster), plan)
         except (BenchError, LocalClusterError, LoadFailed, KubeError):
-            say(reporter, f"The logs are kept in {cluster.keep_logs()}.")
+            announce(reporter, f"The logs are kept in {cluster.keep_logs()}.")
             raise
 
 

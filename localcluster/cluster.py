@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from localcluster import pod_words, realnode, team
+from localcluster import pod_diagnostics, realnode, team
 from localcluster.access.apply import Applier
 from localcluster.access.certificates import Authority
 from localcluster.access.clients import connect_patiently
@@ -25,14 +25,13 @@ from localcluster.attached import write_attachment
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
-from localcluster.judging import until_it_judges
 from localcluster.machine.concurrency import together
 from localcluster.machine.disk import is_full
 from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
-from localcluster.machine.progress import Reporter, say, silent, step
+from localcluster.machine.progress import Reporter, announce, silent, step
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
@@ -40,6 +39,7 @@ from localcluster.programs.catalogue import KUEUE_VERSIONS, component
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.state import ClusterState, ProcessState, write_state
+from localcluster.webhook_wait import wait_for_webhook
 from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
 
@@ -75,10 +75,10 @@ class LocalCluster(OwnedCluster):
         try:
             await self._start()
         except BaseException as failure:
-            told = await self._give_up(failure)
-            if told is failure:
+            reported = await self._give_up(failure)
+            if reported is failure:
                 raise
-            raise told from failure
+            raise reported from failure
         return self
 
     async def __aexit__(
@@ -95,11 +95,11 @@ class LocalCluster(OwnedCluster):
         assert self._folder is not None
         return self._folder.keep_logs(self.processes.logs)
 
-    async def keep_pod_words(self) -> None:
+    async def keep_pod_diagnostics(self) -> None:
         """Writes the logs of real pods, all pods and all events beside the logs, as far as
         possible.
         """
-        await pod_words.keep(self)
+        await pod_diagnostics.keep(self)
 
     async def _start(self) -> None:
         require_linux()
@@ -127,7 +127,7 @@ class LocalCluster(OwnedCluster):
         )
         if self.options.product:
             async with step(self.reporter, "wait until the API server asks the webhook"):
-                await until_it_judges(self.client, product.last_words)
+                await wait_for_webhook(self.client, product.last_words)
         self._ready = True
         self._write_state()
         write_attachment(self)
@@ -208,7 +208,7 @@ class LocalCluster(OwnedCluster):
         kept: Path | None = None
         if isinstance(failure, Exception) and self._folder and logs and logs.exists():
             if self.node is not None:
-                await self.keep_pod_words()
+                await self.keep_pod_diagnostics()
             kept = self._try_to_keep_logs()
         await self._close()
         if isinstance(failure, OSError) and is_full(failure):
@@ -217,7 +217,7 @@ class LocalCluster(OwnedCluster):
                 " use --dir (or TMPDIR) to put the cluster on a larger disk."
             )
         if kept is not None:
-            say(self.reporter, f"The logs of this start are kept in {kept}.")
+            announce(self.reporter, f"The logs of this start are kept in {kept}.")
         if isinstance(failure, LocalClusterError) and kept is not None:
             # The logs that the message names are gone; their copies are not.
             return type(failure)(str(failure).replace(str(logs), str(kept)))
@@ -227,7 +227,7 @@ class LocalCluster(OwnedCluster):
         try:
             return self.keep_logs()
         except OSError as failure:
-            say(self.reporter, f"The logs could not be kept: {failure}.")
+            announce(self.reporter, f"The logs could not be kept: {failure}.")
             return None
 
     async def _close(self) -> None:

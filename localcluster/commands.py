@@ -67,9 +67,9 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
         except EOFError:
             code = await asyncio.to_thread(process.wait)
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip()
+            output = errors.read().decode(errors="replace").strip()
             raise LocalClusterError(
-                f"The cluster's supervisor ended with exit code {code}.\n\n{said}"
+                f"The cluster's supervisor ended with exit code {code}.\n\n{output}"
             ) from None
         finally:
             process.stdin.close()

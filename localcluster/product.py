@@ -90,7 +90,7 @@ class Product:
 
     async def _start_webhook(self, configuration: JsonObject) -> None:
         address = f"https://{HOST}:{self._webhook_port}"
-        # Probes as the kubelet does; `until_it_judges` checks the API server's trust.
+        # Probes as the kubelet does; `wait_for_webhook` checks the API server's trust.
         probe = http_ok(f"{address}/readyz", unverified())
         arguments = ("--port", str(self._webhook_port))
         listener = {"bindAddress": f"{HOST}:{self._webhook_port}", "drainPeriod": _DRAIN}

@@ -8,7 +8,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from localcluster import pod_words
+from localcluster import pod_diagnostics
 from localcluster.access.running import OwnedCluster
 from localcluster.machine.child import captured
 from localcluster.machine.errors import LocalClusterError, ProcessFailed
@@ -48,7 +48,7 @@ class ProductInPods:
 
     async def last_words(self) -> str:
         """Returns the pods' states and last log lines, for the end of a message."""
-        return await pod_words.last_words(self._cluster, NAMESPACE)
+        return await pod_diagnostics.last_words(self._cluster, NAMESPACE)
 
     async def _until_rolled_out(self) -> None:
         deadline = time.monotonic() + _ROLLOUT_SECONDS

@@ -37,7 +37,7 @@ async def hold(options: ClusterOptions) -> None:
     try:
         async with LocalCluster(options, JsonReporter(sys.stdout)) as cluster:
             loop.remove_reader(0)
-            _tell({"result": READY, "kubeconfig": str(cluster.kubeconfig)})
+            _report({"result": READY, "kubeconfig": str(cluster.kubeconfig)})
             _detach(cluster.logs / "supervisor.log")
             await asyncio.Event().wait()
     finally:
@@ -51,12 +51,12 @@ def main(argument: str) -> int:
     except (Interrupted, asyncio.CancelledError):
         return 0
     except LocalClusterError as failure:
-        _tell({"result": FAILED, "message": str(failure)})
+        _report({"result": FAILED, "message": str(failure)})
         return 1
     return 0
 
 
-def _tell(answer: dict[str, str]) -> None:
+def _report(answer: dict[str, str]) -> None:
     print(orjson.dumps(answer).decode(), flush=True)
 
 

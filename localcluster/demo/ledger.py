@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Evaluation:
     """A verdict with its reason, for a person."""
 
     verdict: Verdict
@@ -61,16 +61,16 @@ class Ledger:
         """Records that the API server rejected an AppWrapper, with its message."""
         self.refused[name] = message
 
-    def judge(self, sample: Sample) -> Judgement:
+    def evaluate(self, sample: Sample) -> Evaluation:
         """Compares the AppWrapper with the sample's end."""
         if sample.name in self.refused:
             return self._judge_refused(sample)
         if self._now(sample.name) == "Failed":
-            return Judgement(Verdict.MISSED, "failed")
+            return Evaluation(Verdict.MISSED, "failed")
         match sample.ending:
             case Ending.REJECTED:
                 accepted = sample.name in self.phases
-                return Judgement(
+                return Evaluation(
                     Verdict.MISSED if accepted else Verdict.PENDING,
                     "was accepted" if accepted else "not submitted yet",
                 )
@@ -83,51 +83,51 @@ class Ledger:
         seen = self.phases.get(name)
         return seen[-1] if seen else ""
 
-    def _judge_refused(self, sample: Sample) -> Judgement:
+    def _judge_refused(self, sample: Sample) -> Evaluation:
         message = self.refused[sample.name]
         if sample.ending is Ending.REJECTED and sample.error in message:
-            return Judgement(Verdict.REACHED, "rejected")
-        return Judgement(Verdict.MISSED, f"refused: {message}")
+            return Evaluation(Verdict.REACHED, "rejected")
+        return Evaluation(Verdict.MISSED, f"refused: {message}")
 
-    def _judge_suspended(self, sample: Sample) -> Judgement:
+    def _judge_suspended(self, sample: Sample) -> Evaluation:
         started = _ADMITTED.intersection(self.phases.get(sample.name, ()))
         if started:
-            return Judgement(Verdict.MISSED, f"was {min(started)} without quota")
+            return Evaluation(Verdict.MISSED, f"was {min(started)} without quota")
         if self._now(sample.name) == "Suspended":
-            return Judgement(Verdict.REACHED, "waits as Suspended")
-        return Judgement(Verdict.PENDING, "not suspended yet")
+            return Evaluation(Verdict.REACHED, "waits as Suspended")
+        return Evaluation(Verdict.PENDING, "not suspended yet")
 
-    def _judge_success(self, sample: Sample) -> Judgement:
+    def _judge_success(self, sample: Sample) -> Evaluation:
         if self._now(sample.name) != "Succeeded":
-            return Judgement(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
+            return Evaluation(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
         if sample.waits_for and sample.waits_for not in self.waited_for.get(sample.name, ()):
-            return Judgement(Verdict.MISSED, f"did not wait for {sample.waits_for}")
+            return Evaluation(Verdict.MISSED, f"did not wait for {sample.waits_for}")
         if sample.ending is Ending.FAILS_THEN_SUCCEEDS:
             return self._judge_root_cause(sample)
         waited = f" after waiting for {sample.waits_for}" if sample.waits_for else ""
-        return Judgement(Verdict.REACHED, f"Succeeded{waited}")
+        return Evaluation(Verdict.REACHED, f"Succeeded{waited}")
 
-    def _judge_root_cause(self, sample: Sample) -> Judgement:
+    def _judge_root_cause(self, sample: Sample) -> Evaluation:
         named = self.root_causes.get(sample.name, {}).get("pod", "")
         if not self.has_reached(sample.name, "Resetting"):
-            return Judgement(Verdict.MISSED, "did not fail")
+            return Evaluation(Verdict.MISSED, "did not fail")
         if named != sample.root_cause:
-            return Judgement(Verdict.MISSED, f"the root cause named is {named or 'none'}")
-        return Judgement(Verdict.REACHED, f"Succeeded after the failure of {named}")
+            return Evaluation(Verdict.MISSED, f"the root cause named is {named or 'none'}")
+        return Evaluation(Verdict.REACHED, f"Succeeded after the failure of {named}")
 
 
 def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
     """Returns a line per sample that has not reached its end: its name and why."""
     lines = []
     for sample in scenario:
-        judgement = ledger.judge(sample)
-        if judgement.verdict is not Verdict.REACHED:
-            lines.append(f"{sample.name}: {judgement.reason} (expected: {sample.ending})")
+        evaluation = ledger.evaluate(sample)
+        if evaluation.verdict is not Verdict.REACHED:
+            lines.append(f"{sample.name}: {evaluation.reason} (expected: {sample.ending})")
     return lines
 
 
 def settled(ledger: Ledger, scenario: Sequence[Sample]) -> bool:
     """True if waiting longer changes nothing: all samples reached their ends, or one missed it."""
-    verdicts = [ledger.judge(sample).verdict for sample in scenario]
+    verdicts = [ledger.evaluate(sample).verdict for sample in scenario]
     # A sample that must stay suspended proves it only while the others run: it is checked last.
     return Verdict.MISSED in verdicts or all(verdict is Verdict.REACHED for verdict in verdicts)

@@ -57,25 +57,25 @@ class Performance:
                     while not settled(self._ledger, SCENARIO):
                         await self._next_change()
             except TimeoutError:
-                self._say(f"Waited {PATIENCE_SECONDS:.0f} s for the samples.")
+                self._show(f"Waited {PATIENCE_SECONDS:.0f} s for the samples.")
             finally:
                 watching.cancel()
         failures = unfinished(self._ledger, SCENARIO)
         if not failures:
             seconds = self._clock.monotonic() - began
-            self._say(
+            self._show(
                 f"\nAll {len(SCENARIO)} samples reached their expected end in {seconds:.0f} s:"
             )
             for sample in SCENARIO:
-                self._say(f"  {sample.name}: {self._ledger.judge(sample).reason}")
+                self._show(f"  {sample.name}: {self._ledger.evaluate(sample).reason}")
         return failures
 
     def print_commands(self) -> None:
         """Prints commands to continue by hand."""
-        self._say("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
+        self._show("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
         for line in commands_to_go_on(self._cluster.kubeconfig, self._cluster.kubectl):
-            self._say(f"  {line}")
-        self._say(f"\nLogs of every component: {self._cluster.logs}")
+            self._show(f"  {line}")
+        self._show(f"\nLogs of every component: {self._cluster.logs}")
 
     async def _submit_all(self) -> None:
         for sample in SCENARIO:
@@ -88,7 +88,7 @@ class Performance:
     def _may_follow(self, sample: Sample) -> bool:
         """True if the sample before has reached its phase, or never will."""
         before = next(each for each in SCENARIO if each.name == sample.after)
-        missed = self._ledger.judge(before).verdict is Verdict.MISSED
+        missed = self._ledger.evaluate(before).verdict is Verdict.MISSED
         return missed or self._ledger.has_reached(sample.after, sample.after_phase)
 
     async def _submit(self, sample: Sample) -> None:
@@ -101,8 +101,8 @@ class Performance:
             ),
             folder=REPOSITORY,
         )
-        self._say(f"\n# {sample.shows}: {sample.ending}\n$ kubectl {' '.join(arguments)}")
-        self._say(output.rstrip())
+        self._show(f"\n# {sample.shows}: {sample.ending}\n$ kubectl {' '.join(arguments)}")
+        self._show(output.rstrip())
         if code != 0:
             self._ledger.refuse(sample.name, output.strip())
 
@@ -125,8 +125,8 @@ class Performance:
             if _KUEUES_WORDS in output:
                 break
             await self._clock.sleep(0.5)
-        self._say(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
-        self._say(output.rstrip())
+        self._show(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
+        self._show(output.rstrip())
 
     async def _watch(self) -> None:
         while True:
@@ -137,7 +137,7 @@ class Performance:
             except Gone:
                 continue
             except KubeError as error:
-                self._say(f"(watching again after: {error})")
+                self._show(f"(watching again after: {error})")
                 await self._clock.sleep(0.5)
 
     async def _list(self) -> str:
@@ -166,7 +166,7 @@ class Performance:
         self._ledger.see(appwrapper)
         found = self._ledger.root_causes.get(name)
         if found and found != known:
-            self._say(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
+            self._show(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
         if not self._console.is_terminal:
             self._print_change(before, appwrapper)
         self._changed.set()
@@ -175,7 +175,7 @@ class Performance:
         now = self._clock.now()
         row = row_of(after, now)
         if before is None or row_of(before, now)[:-1] != row[:-1]:
-            self._say(line_of(row))
+            self._show(line_of(row))
 
     async def _next_change(self) -> None:
         await self._changed.wait()
@@ -185,7 +185,7 @@ class Performance:
     async def _shown(self) -> AsyncIterator[None]:
         """Shows a table below the printed lines on a terminal; else prints lines only."""
         if not self._console.is_terminal:
-            self._say(line_of(HEADINGS))
+            self._show(line_of(HEADINGS))
             yield
             return
         with Live(console=self._console, refresh_per_second=8, get_renderable=self._table):
@@ -195,7 +195,7 @@ class Performance:
         now = self._clock.now()
         return table_of(row_of(each, now) for each in self._appwrappers.values())
 
-    def _say(self, text: str) -> None:
+    def _show(self, text: str) -> None:
         self._console.print(text, markup=False)
         sys.stdout.flush()
 

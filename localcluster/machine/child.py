@@ -160,7 +160,7 @@ def _tripwire() -> subprocess.Popen[bytes]:
 
 def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> Callable[[], None]:
     """Returns code for the child, between fork and exec: it and its group die with the parent."""
-    told = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
+    reports = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
 
     def arrange() -> None:
         if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
@@ -168,7 +168,7 @@ def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> C
         # The parent may have died before the call above: then no signal would come.
         if os.getppid() != parent:
             os._exit(1)
-        if told is not None:
-            os.write(told, f"{os.getpid()}\n".encode())
+        if reports is not None:
+            os.write(reports, f"{os.getpid()}\n".encode())
 
     return arrange

@@ -198,6 +198,6 @@ def last_words(log: Path, lines: int = _SHOWN_LINES) -> str:
     if not text:
         return f" It wrote nothing to its log, {log}."
     # A Go program's message before its death is above the trace.
-    told = _GO_TRACE.split(text, maxsplit=1)[0].rstrip() or text
-    shown = "\n".join(told.splitlines()[-lines:])
-    return f" It said last:\n\n{shown}\n\nThe whole log is {log}."
+    output = _GO_TRACE.split(text, maxsplit=1)[0].rstrip() or text
+    shown = "\n".join(output.splitlines()[-lines:])
+    return f" Its last output:\n\n{shown}\n\nThe whole log is {log}."

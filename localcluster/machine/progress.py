@@ -21,14 +21,14 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class Stage(StrEnum):
-    """The kind of an event. STOPPED: the step was cancelled; `SAID`: a remark outside any step."""
+    """The kind of an event. STOPPED: the step was cancelled; `MESSAGE`: a line outside any step."""
 
     STARTED = "started"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"
-    SAID = "said"
+    MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def silent(event: Event) -> None:
     """Shows nothing."""
 
 
-def say(reporter: Reporter, text: str) -> None:
+def announce(reporter: Reporter, text: str) -> None:
     """Reports one remark."""
-    reporter(Event(Stage.SAID, text=text))
+    reporter(Event(Stage.MESSAGE, text=text))
 
 
 @contextlib.asynccontextmanager
@@ -91,7 +91,7 @@ def line_of(event: Event) -> str:
     """Formats the event as a line of plain text."""
     note = f" ({event.text})" if event.text else ""
     match event.stage:
-        case Stage.SAID:
+        case Stage.MESSAGE:
             return event.text
         case Stage.STARTED:
             return f"  ...  {event.step}{note}"
@@ -137,7 +137,7 @@ class TerminalReporter:
             case Stage.DONE | Stage.FAILED | Stage.STOPPED:
                 self._print(event)
                 self._end(event.step)
-            case Stage.SAID:
+            case Stage.MESSAGE:
                 self._print(event)
             case Stage.RUNNING:
                 pass  # the live clock shows it already

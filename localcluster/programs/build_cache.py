@@ -19,7 +19,7 @@ from localcluster.machine.child import Child, captured
 from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
 from localcluster.machine.locks import FileLock, holder_of
-from localcluster.machine.progress import Reporter, say, step
+from localcluster.machine.progress import Reporter, announce, step
 from localcluster.programs.catalogue import Component
 from localcluster.programs.toolchain import Go
 
@@ -146,7 +146,7 @@ class BuildCache:
     def _announce(self, missing: Sequence[Component]) -> None:
         minutes = sum(component.minutes for component in missing)
         names = ", ".join(component.name for component in missing)
-        say(
+        announce(
             self._reporter,
             f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
             f" first time, and Go's caches grow to about {GIGABYTES_OF_A_FULL_BUILD} GB once every"
@@ -162,7 +162,7 @@ class BuildCache:
             require_free(cache, _LEAST_FOR_GO_CACHES, "Building", remedy)
             free = free_megabytes(cache)
             if free < GIGABYTES_OF_A_FULL_BUILD * 1_000:
-                say(
+                announce(
                     self._reporter,
                     f"Note: {free / 1_000:.1f} GB are free at {cache}; if Go's caches are empty"
                     " that may be too little.",
@@ -224,7 +224,7 @@ class BuildCache:
             found = orjson.loads(answer)["Dir"] if answer.startswith("{") else answer
             if found:
                 return Path(found)
-        raise BuildFailed(f"Go does not say where the module {component.module} lies.")
+        raise BuildFailed(f"Go does not report the folder of the module {component.module}.")
 
     def _environment(self) -> dict[str, str]:
         # A go.work above this checkout would change the result; cgo would need a C compiler.
@@ -263,6 +263,6 @@ def _failure(component: Component, log: Path, code: int) -> BuildFailed | DiskFu
         )
     last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
     return BuildFailed(
-        f"Building {component.name} failed (go build, exit code {code}). It said last:\n\n"
+        f"Building {component.name} failed (go build, exit code {code}). Its last output:\n\n"
         f"{last}\n\nThe whole output is in {log}."
     )

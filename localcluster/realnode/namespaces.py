@@ -43,18 +43,18 @@ class Namespaces:
             )
             os.close(writer)
             writer = -1
-            said = _told_by(reader)
+            answer = _answer_of(reader)
         finally:
             os.close(reader)
             if writer >= 0:
                 os.close(writer)
-        if not said.isdigit():
+        if not answer.isdigit():
             holder.kill_now()
             raise LocalClusterError(
-                f"This machine refuses new namespaces, which a real node needs: {said}. An"
+                f"This machine refuses new namespaces, which a real node needs: {answer}. An"
                 " unprivileged container is not enough; use a virtual machine or a privileged one."
             )
-        return cls(holder, int(said))
+        return cls(holder, int(answer))
 
     def command(self, *command: str) -> tuple[str, ...]:
         """Returns the command that runs `command` inside, to be started in `folder`."""
@@ -107,15 +107,15 @@ def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
 
 
-def _told_by(reader: int) -> str:
+def _answer_of(reader: int) -> str:
     """Returns the process id that process 1 prints, or all other output up to its end."""
-    said = b""
-    while not (said.endswith(b"\n") and said.strip().isdigit()):
+    answer = b""
+    while not (answer.endswith(b"\n") and answer.strip().isdigit()):
         more = os.read(reader, 4096)
         if not more:
             break
-        said += more
-    return said.decode(errors="replace").strip()
+        answer += more
+    return answer.decode(errors="replace").strip()
 
 
 def network_command(process_1: int, *command: str) -> Sequence[str]:

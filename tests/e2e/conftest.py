@@ -68,7 +68,7 @@ async def node_cluster(
     finally:
         try:
             if request.session.testsfailed or not sound:
-                await running.keep_pod_words()
+                await running.keep_pod_diagnostics()
                 request.config.stash[_KEPT_LOGS] = running.keep_logs()
         finally:
             await running.__aexit__(None, None, None)

@@ -118,7 +118,7 @@ async def site(
             yield Site(cluster, kubectl, clone, person, address)
     finally:
         if request.session.testsfailed:
-            await cluster.keep_pod_words()
+            await cluster.keep_pod_diagnostics()
             terminal = request.config.pluginmanager.getplugin("terminalreporter")
             terminal.write_line(f"The logs of the page's cluster are in {cluster.keep_logs()}.")
         await starting.__aexit__(None, None, None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from localcluster.demo.ledger import Judgement, Ledger, Verdict, settled, unfinished
+from localcluster.demo.ledger import Evaluation, Ledger, Verdict, settled, unfinished
 from localcluster.demo.scenario import SCENARIO, Ending, Sample
 from shared.api.objects import JsonObject
 
@@ -40,74 +40,74 @@ def ledger_of(*seen: tuple[str, str]) -> Ledger:
     ("sample", "seen", "expected"),
     [
         pytest.param(
-            RUNS, (), Judgement(Verdict.PENDING, "is not seen yet"), id="nothing seen is pending"
+            RUNS, (), Evaluation(Verdict.PENDING, "is not seen yet"), id="nothing seen is pending"
         ),
         pytest.param(
             RUNS,
             (("runs", "Running"),),
-            Judgement(Verdict.PENDING, "is Running"),
+            Evaluation(Verdict.PENDING, "is Running"),
             id="running is pending",
         ),
         pytest.param(
             RUNS,
             (("runs", "Running"), ("runs", "Succeeded")),
-            Judgement(Verdict.REACHED, "Succeeded"),
+            Evaluation(Verdict.REACHED, "Succeeded"),
             id="success is reached",
         ),
         pytest.param(
             RUNS,
             (("runs", "Failed"),),
-            Judgement(Verdict.MISSED, "failed"),
+            Evaluation(Verdict.MISSED, "failed"),
             id="failure is missed",
         ),
         pytest.param(
             WAITS,
             (("runs", "Running"), ("waits", "Suspended"), ("waits", "Succeeded")),
-            Judgement(Verdict.REACHED, "Succeeded after waiting for runs"),
+            Evaluation(Verdict.REACHED, "Succeeded after waiting for runs"),
             id="suspended while the other ran, then succeeded",
         ),
         pytest.param(
             WAITS,
             (("runs", "Succeeded"), ("waits", "Suspended"), ("waits", "Succeeded")),
-            Judgement(Verdict.MISSED, "did not wait for runs"),
+            Evaluation(Verdict.MISSED, "did not wait for runs"),
             id="suspended only after the other had ended proves nothing",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", ""),),
-            Judgement(Verdict.PENDING, "not suspended yet"),
+            Evaluation(Verdict.PENDING, "not suspended yet"),
             id="no phase yet is not suspended",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", "Suspended"),),
-            Judgement(Verdict.REACHED, "waits as Suspended"),
+            Evaluation(Verdict.REACHED, "waits as Suspended"),
             id="suspended is reached",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", "Resuming"), ("too-big", "Suspended")),
-            Judgement(Verdict.MISSED, "was Resuming without quota"),
+            Evaluation(Verdict.MISSED, "was Resuming without quota"),
             id="having run without quota is never forgiven",
         ),
         pytest.param(
             REFUSED,
             (("refused", "Suspended"),),
-            Judgement(Verdict.MISSED, "was accepted"),
+            Evaluation(Verdict.MISSED, "was accepted"),
             id="accepted though it must be refused",
         ),
     ],
 )
-def test_judgement(sample: Sample, seen: tuple[tuple[str, str], ...], expected: Judgement) -> None:
-    assert ledger_of(*seen).judge(sample) == expected
+def test_judgement(sample: Sample, seen: tuple[tuple[str, str], ...], expected: Evaluation) -> None:
+    assert ledger_of(*seen).evaluate(sample) == expected
 
 
 def test_a_refusal_counts_only_with_the_expected_error() -> None:
     ledger = Ledger()
     ledger.refuse("refused", "connection refused")
-    assert ledger.judge(REFUSED) == Judgement(Verdict.MISSED, "refused: connection refused")
+    assert ledger.evaluate(REFUSED) == Evaluation(Verdict.MISSED, "refused: connection refused")
     ledger.refuse("refused", "spec.components[0].template: Forbidden: no DaemonSets")
-    assert ledger.judge(REFUSED) == Judgement(Verdict.REACHED, "rejected")
+    assert ledger.evaluate(REFUSED) == Evaluation(Verdict.REACHED, "rejected")
 
 
 @pytest.mark.parametrize(
@@ -116,37 +116,37 @@ def test_a_refusal_counts_only_with_the_expected_error() -> None:
         pytest.param(
             ("Running", "Resetting", "Running"),
             "fails-worker-1",
-            Judgement(Verdict.PENDING, "is Running"),
+            Evaluation(Verdict.PENDING, "is Running"),
             id="its second attempt runs",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "fails-worker-1",
-            Judgement(Verdict.REACHED, "Succeeded after the failure of fails-worker-1"),
+            Evaluation(Verdict.REACHED, "Succeeded after the failure of fails-worker-1"),
             id="the pod that failed first is named",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "fails-master-0",
-            Judgement(Verdict.MISSED, "the root cause named is fails-master-0"),
+            Evaluation(Verdict.MISSED, "the root cause named is fails-master-0"),
             id="another pod is named",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "",
-            Judgement(Verdict.MISSED, "the root cause named is none"),
+            Evaluation(Verdict.MISSED, "the root cause named is none"),
             id="no pod is named",
         ),
         pytest.param(
             ("Running", "Succeeded"),
             "",
-            Judgement(Verdict.MISSED, "did not fail"),
+            Evaluation(Verdict.MISSED, "did not fail"),
             id="it never failed",
         ),
     ],
 )
 def test_the_pod_that_failed_first_must_be_named(
-    phases: tuple[str, ...], named: str, expected: Judgement
+    phases: tuple[str, ...], named: str, expected: Evaluation
 ) -> None:
     ledger = Ledger()
     for phase in phases:
@@ -154,13 +154,13 @@ def test_the_pod_that_failed_first_must_be_named(
         if named and phase == "Resetting":
             seen["status"]["rootCause"] = {"pod": named}
         ledger.see(seen)
-    assert ledger.judge(FAILS) == expected
+    assert ledger.evaluate(FAILS) == expected
 
 
 def test_a_refused_sample_that_should_run_is_missed() -> None:
     ledger = Ledger()
     ledger.refuse("runs", "no such namespace")
-    assert ledger.judge(RUNS) == Judgement(Verdict.MISSED, "refused: no such namespace")
+    assert ledger.evaluate(RUNS) == Evaluation(Verdict.MISSED, "refused: no such namespace")
     assert settled(ledger, (RUNS, WAITS))
 
 

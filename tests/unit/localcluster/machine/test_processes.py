@@ -47,7 +47,7 @@ async def test_process_that_ends_early_is_named_with_its_last_words(processes: P
     shown = "\n".join(f"line {number}" for number in range(6, 26))
     log = processes.logs / "thing.log"
     assert str(caught.value) == (
-        f"thing ended with exit code 7 before it was ready. It said last:\n\n{shown}\n\n"
+        f"thing ended with exit code 7 before it was ready. Its last output:\n\n{shown}\n\n"
         f"The whole log is {log}."
     )
     assert processes["thing"].state == "exited with 7"
@@ -61,7 +61,7 @@ async def test_trace_of_a_go_program_is_not_shown_but_its_reason_is(processes: P
     with pytest.raises(ProcessFailed) as caught:
         await processes.start(shell(script, never))
     assert str(caught.value) == (
-        "thing ended with exit code 2 before it was ready. It said last:\n\n"
+        "thing ended with exit code 2 before it was ready. Its last output:\n\n"
         f"panic: failed to create WAL\n\nThe whole log is {processes.logs / 'thing.log'}."
     )
 

@@ -16,7 +16,7 @@ from localcluster.machine.progress import (
 )
 
 EVENTS = [
-    Event(Stage.SAID, text="To build: etcd."),
+    Event(Stage.MESSAGE, text="To build: etcd."),
     Event(Stage.STARTED, "build etcd", text="v3.6.0"),
     Event(Stage.RUNNING, "build etcd", 15.0),
     Event(Stage.DONE, "build etcd", 21.4),

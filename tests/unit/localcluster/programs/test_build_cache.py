@@ -110,7 +110,7 @@ async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Build
     log = bench.folder / "cache" / "logs" / "tool.log"
     shown = "\n".join(f"line {number}" for number in range(11, 31))
     assert str(caught.value) == (
-        f"Building tool failed (go build, exit code 2). It said last:\n\n{shown}\n\n"
+        f"Building tool failed (go build, exit code 2). Its last output:\n\n{shown}\n\n"
         f"The whole output is in {log}."
     )
     assert log.read_text().startswith("line 1\n")

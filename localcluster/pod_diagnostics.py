@@ -78,9 +78,9 @@ def state_of(pod: JsonObject) -> str:
     for each in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
         for when, states in (("", each["state"]), ("before, ", each.get("lastState", {}))):
             for state, details in states.items():
-                told = [str(details[key]) for key in ("reason", "exitCode", "message") if
+                reported = [str(details[key]) for key in ("reason", "exitCode", "message") if
                         details.get(key) is not None]  # fmt: skip
-                lines.append(f"  {each['name']}: {when}{state} {', '.join(told)}".rstrip())
+                lines.append(f"  {each['name']}: {when}{state} {', '.join(reported)}".rstrip())
     return "\n".join(lines)
 
 

@@ -21,14 +21,14 @@ _POD: JsonObject = {
 }
 
 
-async def until_it_judges(client: KubeClient, last_words: Callable[[], Awaitable[str]]) -> None:
+async def wait_for_webhook(client: KubeClient, last_words: Callable[[], Awaitable[str]]) -> None:
     """Returns when the API server calls the webhook for AppWrappers.
 
     Kueue must serve, since its webhook is called too. Raises ProcessFailed after a minute, with the
     webhook's last messages.
     """
     deadline = time.monotonic() + _SECONDS
-    while (missing := await _not_judged_yet(client)) is not None:
+    while (missing := await _missing_call(client)) is not None:
         if time.monotonic() > deadline:
             raise ProcessFailed(
                 f"The API server does not ask the AppWrapper webhook even after"
@@ -37,7 +37,7 @@ async def until_it_judges(client: KubeClient, last_words: Callable[[], Awaitable
         await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _not_judged_yet(client: KubeClient) -> str | None:
+async def _missing_call(client: KubeClient) -> str | None:
     """Dry runs: /mutate labels a good AppWrapper, /validate rejects a nested one."""
     try:
         labelled = await _dry_run(client, _POD)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from localcluster.access.running import RunningCluster
-from localcluster.pod_words import is_ready, keep, last_words, state_of
+from localcluster.pod_diagnostics import is_ready, keep, last_words, state_of
 from shared.api.objects import JsonObject
 from shared.kube.client import Unreachable
 
