@@ -1,49 +1,51 @@
 """Runs the parts of a target, in turn or side by side, and reports the time of each."""
 
 import os
-import queue
 import re
+import selectors
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
+from typing import Final, Self
 
-from localcluster.machine.interrupts import end_with_parent
+from localcluster.machine.interrupts import SIGNALS, end_with_parent
 
-BETWEEN = "--"  # two commands of scripts.in_turn
-INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
-_COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
-_UNWANTED = re.compile(r"^(FAILED|ERROR) \S+\.py\b")  # in pytest's summary, not in a log
-_LAST_LINE = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
+INTERRUPTED: Final = 130  # the shell's exit code for a program that Ctrl-C ended
+_COUNT: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+_FAILURE: Final = re.compile(r"^(FAILED|ERROR) \S+\.py\b")  # in pytest's summary, not in a log
+_LAST_LINE: Final = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
+    """One command. It begins once the part named `after` has ended."""
+
     name: str
     command: tuple[str, ...]
+    after: str = ""
 
 
 @dataclass(slots=True)
 class Took:
     """How a part ended: its exit code, and its time in seconds.
 
-    `said` is pytest's last line, of each of its runs; `unwanted` its summary's line for each failed
-    test. `cpu` counts the part's process and every process below it that it has waited for.
+    `result` is pytest's last line, `failures` its summary's line for each failed test. `cpu` counts
+    the part's process and every process below it that it has waited for.
     """
 
     name: str
     code: int = 0
     wall: float = 0.0
     cpu: float = 0.0
-    said: str = ""
-    unwanted: list[str] = field(default_factory=list)
+    result: str = ""
+    failures: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.wall:.0f} s, {self.cpu:.0f} s of CPU time"
@@ -57,35 +59,9 @@ def build(*options: str) -> Part:
     return Part("build of the cluster's components", command)
 
 
-def tests(name: str, *arguments: str) -> Part:
+def pytest_run(name: str, *arguments: str, after: str = "") -> Part:
     """Return one pytest run, of folders or files, with options."""
-    return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
-
-
-def in_turn(name: str, *parts: Part) -> Part:
-    """Return one part of several, each of which begins when the one before it has ended."""
-    first, *others = parts
-    words = [*first.command, *(word for each in others for word in (BETWEEN, *each.command))]
-    return Part(name, (sys.executable, "-m", "scripts.in_turn", *words))
-
-
-class Terminated(KeyboardInterrupt):
-    """A signal ended this process alone, or `make` above it: the parts did not get it."""
-
-
-def end_in_order() -> None:
-    """Make SIGTERM, a closed terminal and the end of `make` end the running parts, too.
-
-    Call it from the main thread.
-    """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and means it
-            signal.signal(number, _terminate)
-    end_with_parent()
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+    return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments), after)
 
 
 def run_all(
@@ -97,11 +73,12 @@ def run_all(
     fails; the worst exit code counts. `at_once` of them run at the same time; the others wait, in
     their order. `took` contains the lines of earlier work.
     """
-    began, told = time.monotonic(), list(took)
+    began, lines = time.monotonic(), list(took)
     for part in parts:
         print(f"== {part.name}", flush=True)
-        [ended] = _to_their_end((part,))
-        told.append(str(ended))
+        ended = Took(part.name)
+        _run(partial(_unpiped, part), ended)
+        lines.append(str(ended))
         print(f"== {ended}", flush=True)
         if ended.code == INTERRUPTED:
             return ended.code
@@ -110,24 +87,170 @@ def run_all(
             return ended.code
     names = ", ".join(part.name for part in beside)
     print(f"== side by side, at most {at_once} at once: {names}", flush=True)
-    all_ended = _to_their_end(beside, at_once, labelled=True)
-    _report(told, all_ended, time.monotonic() - began)
+    all_ended = _side_by_side(beside, at_once)
+    _report(lines, all_ended, time.monotonic() - began)
     return max(ended.code for ended in all_ended)
 
 
-def _report(told: Sequence[str], ended: Sequence[Took], wall: float) -> None:
+def to_its_end(begin: Callable[[], subprocess.Popen[bytes]]) -> int:
+    """Begin a program; return its exit code, or 130 if it was interrupted."""
+    ended = Took("")
+    _run(begin, ended)
+    return ended.code
+
+
+class _Programs:
+    """Programs that run. After a signal they end in order: they may have a cluster to delete.
+
+    Ctrl-C reaches the programs by itself. SIGTERM and SIGHUP reach this process alone, which
+    forwards them.
+    """
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._terminated = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Self:
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def begin(self, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+        """Begin a program, in the main thread: it gets SIGTERM when that thread ends."""
+        process = start()
+        self._processes.append(process)
+        if self._terminated:
+            self._forward()
+        return process
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+        if number != signal.SIGINT:
+            self._terminated = True
+            self._forward()
+
+    def _forward(self) -> None:
+        for process in self._processes:
+            if process.returncode is None:
+                # Not send_signal(): it would wait for the process.
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGTERM)
+
+
+def _run(start: Callable[[], subprocess.Popen[bytes]], ended: Took) -> None:
+    """Run one program, which writes to this process's output."""
+    with _Programs() as programs:
+        began = time.monotonic()
+        _wait(programs.begin(start), ended, began)
+        if programs.interrupted:
+            ended.code = INTERRUPTED
+
+
+def _wait(process: subprocess.Popen[bytes], ended: Took, began: float) -> None:
+    _, status, used = os.wait4(process.pid, 0)
+    code = process.returncode = os.waitstatus_to_exitcode(status)
+    ended.code = 128 - code if code < 0 else code
+    ended.wall = time.monotonic() - began
+    ended.cpu = used.ru_utime + used.ru_stime
+
+
+def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
+    """Run the parts, `at_once` of them at the same time; write each one's name before its lines.
+
+    After an interruption no other part begins.
+    """
+    all_ended = {part.name: Took(part.name) for part in parts}
+    width = max(len(part.name) for part in parts)
+    waiting, unfinished = list(parts), {part.name for part in parts}
+    with _Programs() as programs, selectors.DefaultSelector() as selector:
+        while True:
+            ready = [each for each in waiting if each.after not in unfinished]
+            for part in ready[: at_once - len(selector.get_map())]:
+                if not programs.interrupted:
+                    waiting.remove(part)
+                    output = _Output(
+                        programs.begin(partial(_piped, part)), all_ended[part.name], width
+                    )
+                    selector.register(output.stream, selectors.EVENT_READ, output)
+            if not selector.get_map():
+                break
+            for key, _ in selector.select():
+                if not key.data.read():
+                    selector.unregister(key.fileobj)
+                    key.data.close()
+                    unfinished.discard(key.data.ended.name)
+        if programs.interrupted:
+            for ended in all_ended.values():
+                ended.code = INTERRUPTED
+    return list(all_ended.values())
+
+
+def _unpiped(part: Part) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(part.command, preexec_fn=end_with_parent)
+
+
+def _piped(part: Part) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        part.command, preexec_fn=end_with_parent, stdout=pipe, stderr=subprocess.STDOUT
+    )
+
+
+class _Output:
+    """The output of a part's program, which is printed line by line."""
+
+    def __init__(self, process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
+        assert process.stdout is not None
+        self.stream = process.stdout
+        self.ended = ended
+        self._process = process
+        self._width = width
+        self._began = time.monotonic()
+        self._rest = b""
+
+    def read(self) -> bool:
+        """Print the lines that are there; return False at the end of the output."""
+        chunk = os.read(self.stream.fileno(), 65_536)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines or ([self._rest] if not chunk and self._rest else []):
+            self._print(line.decode(errors="replace"))
+        return bool(chunk)
+
+    def close(self) -> None:
+        """Wait for the program."""
+        self.stream.close()
+        _wait(self._process, self.ended, self._began)
+
+    def _print(self, line: str) -> None:
+        if _LAST_LINE.match(line):
+            self.ended.result = line.strip("= ")
+        elif _FAILURE.match(line):
+            self.ended.failures.append(line)
+        print(f"{self.ended.name:<{self._width}} | {line}", flush=True)
+
+
+def _report(lines: Sequence[str], ended: Sequence[Took], wall: float) -> None:
     """Print what every part took and which tests failed; the last line counts all tests."""
     print("== what each part took")
-    for line in told:
+    for line in lines:
         print(line)
     for each in ended:
-        print(f"{each}; exit code {each.code}; {each.said or 'no result'}")
+        print(f"{each}; exit code {each.code}; {each.result or 'no result'}")
     print(f"all: {wall:.0f} s, {sum(each.cpu for each in ended):.0f} s of CPU time in tests")
-    for line in (line for each in ended for line in each.unwanted):
+    for line in (line for each in ended for line in each.failures):
         print(line)
-    counts = counted(each.said for each in ended)
+    counts = counted(each.result for each in ended)
     # A part can fail without a test: it died, or a check after its tests failed.
-    counts["failed"] += sum(each.code != 0 and not counted([each.said])["failed"] for each in ended)
+    counts["failed"] += sum(
+        each.code != 0 and not counted([each.result])["failed"] for each in ended
+    )
     # A line of its own: a reader of the log's end finds all tests in it.
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     sys.stdout.flush()
@@ -140,108 +263,3 @@ def counted(lines: Iterable[str]) -> Counter[str]:
         for number, what in _COUNT.findall(line):
             counts["failed" if what.startswith("error") else what] += int(number)
     return counts
-
-
-def _to_their_end(parts: Sequence[Part], at_once: int = 1, *, labelled: bool = False) -> list[Took]:
-    """Run the parts, `at_once` of them at the same time.
-
-    `labelled` writes its part's name before every line.
-    """
-
-    def begin(part: Part) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            part.command,
-            preexec_fn=end_with_parent,
-            stdout=subprocess.PIPE if labelled else None,
-            stderr=subprocess.STDOUT if labelled else None,
-        )
-
-    ended = [Took(part.name) for part in parts]
-    beginnings = [partial(begin, part) for part in parts]
-    width = max(len(part.name) for part in parts)
-    if _follow_all(beginnings, ended, at_once, width):
-        for each in ended:
-            each.code = INTERRUPTED
-    return ended
-
-
-def _follow_all(
-    beginnings: Sequence[Callable[[], subprocess.Popen[bytes]]],
-    ended: Sequence[Took],
-    at_once: int = 1,
-    width: int = 0,
-) -> bool:
-    """Begin programs in order and follow each to its end in a thread; True if interrupted.
-
-    After an interruption no other program begins. Ctrl-C reaches programs by itself. SIGTERM
-    reaches this process alone, which forwards it.
-    """
-    over: queue.SimpleQueue[None] = queue.SimpleQueue()  # join() would not survive a Ctrl-C
-
-    followed: dict[int, object] = {}  # by process ID, its thread
-
-    def follow(process: subprocess.Popen[bytes], took: Took) -> None:
-        me = object()
-        if followed.setdefault(process.pid, me) is me:
-            _follow(process, took, width)
-            over.put(None)
-
-    started: list[tuple[subprocess.Popen[bytes], Took]] = []
-    interrupted, threads, done = False, 0, 0
-    waiting = deque(zip(beginnings, ended, strict=True))
-    while done < len(started) or (waiting and not interrupted):
-        try:
-            if waiting and len(started) - done < at_once and not interrupted:
-                # In the main thread: a program gets SIGTERM when the thread that began it ends.
-                begin, took = waiting.popleft()
-                started.append((begin(), took))
-            while threads < len(started):
-                # Interrupted inside start(), it is called again; one of the two threads follows.
-                threading.Thread(target=follow, args=started[threads], daemon=True).start()
-                threads += 1
-            if interrupted or not waiting or len(started) - done == at_once:
-                over.get()
-                done += 1
-        except Terminated:
-            _forward(signal.SIGTERM, [process for process, _ in started])
-            interrupted = True
-        except KeyboardInterrupt:
-            # The programs got the signal, too. They now delete their clusters, or finish a
-            # half-done installation: killed, they could not.
-            interrupted = True
-    return interrupted
-
-
-def _forward(number: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Send the signal to each process that still runs."""
-    for process in processes:
-        if process.returncode is None:
-            # Not send_signal(): it would wait for the process, which its thread does.
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, number)
-
-
-def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
-    """Show the lines of one program and wait for its end."""
-    began = time.monotonic()
-    with process.stdout or nullcontext(()) as lines:
-        for raw in lines:
-            line = raw.decode(errors="replace").rstrip("\n")
-            if _LAST_LINE.match(line):
-                ended.said = "; ".join(filter(None, (ended.said, line.strip("= "))))
-            elif _UNWANTED.match(line):
-                ended.unwanted.append(line)
-            # In one write with its end, or lines of two parts run into each other.
-            print(f"{ended.name:<{width}} | {line}\n", end="", flush=True)
-    _, status, used = os.wait4(process.pid, 0)
-    code = os.waitstatus_to_exitcode(status)
-    process.returncode = code
-    ended.code = 128 - code if code < 0 else code
-    ended.wall = time.monotonic() - began
-    ended.cpu = used.ru_utime + used.ru_stime
-
-
-def to_its_end(begin: Callable[[], subprocess.Popen[bytes]]) -> int:
-    """Begin a program; return its exit code, or 130 if it was interrupted."""
-    ended = Took("")
-    return INTERRUPTED if _follow_all((begin,), (ended,)) else ended.code

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Sequence
 
 from localcluster.machine import slowness
+from localcluster.machine.interrupts import end_with_parent
 from localcluster.programs.catalogue import KUEUE_VERSIONS
 from scripts import calibration, e2e_packages
-from scripts.parts import Part, build, end_in_order, in_turn, run_all, tests
+from scripts.parts import Part, build, pytest_run, run_all
 
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 NODES, SIMULATION = "tests/integration/nodes", "tests/simulation"
@@ -66,21 +67,22 @@ def beside(target: str, workers: int, *, node: bool, torch: bool) -> Sequence[Pa
     """
     long_on_the_node = LONG if torch else LONG_WITHOUT_TORCH
     if target == "e2e":
-        return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *long_on_the_node))
+        return (pytest_run("e2e", E2E, *QUICK), pytest_run("e2e, long", E2E, *long_on_the_node))
     marked = LONG if target == "test-long" else QUICK
     which = long_on_the_node if target == "test-long" else QUICK
-    on_the_node = (tests("e2e", E2E, *which),) if node else ()
-    side_by_side = tests("shared", "-n", str(workers), SHARED, *marked)
+    on_the_node = (pytest_run("e2e", E2E, *which),) if node else ()
+    # The exclusive tests take longest.
+    alone = pytest_run("exclusive", EXCLUSIVE, *marked)
+    side_by_side = pytest_run("shared", "-n", str(workers), SHARED, *marked)
     if target == "test-long":
-        # The exclusive tests take longest. Five clusters that start at once do not all start.
-        then_nodes = in_turn("shared, then nodes", side_by_side, tests("nodes", NODES, *marked))
-        alone = tests("exclusive", EXCLUSIVE, *marked)
-        return (alone, then_nodes, *on_the_node, on_the_oldest_kueue())
-    alone, nodes = tests("exclusive", EXCLUSIVE, *marked), tests("nodes", NODES, *marked)
+        # Five clusters that start at once do not all start.
+        nodes = pytest_run("nodes", NODES, *marked, after=side_by_side.name)
+        return (alone, side_by_side, *on_the_node, on_the_oldest_kueue(), nodes)
+    nodes = pytest_run("nodes", NODES, *marked)
     if target == "integration":
         return (alone, side_by_side, nodes)
     # In one process: each worker would collect 5,500 tests first.
-    without_cluster = (tests("simulation", SIMULATION), tests("unit", "tests/unit"))
+    without_cluster = (pytest_run("simulation", SIMULATION), pytest_run("unit", "tests/unit"))
     # Lint, the shortest, fills the end. Before all others it would keep one core idle.
     return (alone, side_by_side, *on_the_node, nodes, *without_cluster, LINT)
 
@@ -89,7 +91,7 @@ def on_the_oldest_kueue() -> Part:
     """Return the tests of Kueue on its oldest version: all others run on the newest alone."""
     marked = ("-m", "kueue")
     version = ("--kueue", OLDEST_KUEUE)
-    return tests(f"kueue {OLDEST_KUEUE}", "tests/integration", *marked, *version)
+    return pytest_run(f"kueue {OLDEST_KUEUE}", "tests/integration", *marked, *version)
 
 
 def main() -> int:
@@ -98,5 +100,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    end_in_order()
+    end_with_parent()
     sys.exit(main())

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
         assert os.environ[slowness.VARIABLE] == "1.50"
         commands["in turn"] = [part.command for part in parts]
         commands["beside"] = [part.command for part in beside]
+        commands["after"] = [(part.name, part.after) for part in beside if part.after]
         return 0
 
     monkeypatch.setenv(slowness.VARIABLE, "is set again")
@@ -93,14 +95,12 @@ def test_make_test_long_runs_the_rest(
     ]
     assert ran["beside"] == [
         (*PYTEST, "tests/integration/exclusive", "-m", "long"),
-        (
-            *(sys.executable, "-m", "scripts.in_turn"),
-            *(*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
-            *("--", *PYTEST, "tests/integration/nodes", "-m", "long"),
-        ),
+        (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
         (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
+        (*PYTEST, "tests/integration/nodes", "-m", "long"),
     ]
+    assert ran["after"] == [("nodes", "shared")]
     assert capsys.readouterr().out == MEASURED
 
 
@@ -228,6 +228,14 @@ def test_parts_wait_for_their_turn_in_their_order(
         assert [name for name, what in said if what == "begins"] == ["a", "b", "c", "d"]
 
 
+def test_a_part_waits_for_another_although_there_is_room(capfd: pytest.CaptureFixture[str]) -> None:
+    first, other = beginning_and_end("a", 0.3), beginning_and_end("c", 0.0)
+    after = replace(beginning_and_end("b", 0.0), after="a")
+    assert run_all((), (first, after, other), 3) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line[:3] in ("a |", "b |")]
+    assert lines == ["a | begins", "a | ends", "b | begins", "b | ends"]
+
+
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
     killed = Part("killed", python("import os; os.kill(os.getpid(), 9)"))
     assert run_all((), (killed,), 1) == 137
@@ -295,8 +303,9 @@ threading.Event().wait(20)
 """
 RUNS_IT = """
 import sys
-from scripts.parts import Part, end_in_order, run_all
-end_in_order()
+from localcluster.machine.interrupts import end_with_parent
+from scripts.parts import Part, run_all
+end_with_parent()
 part = Part("part", (sys.executable, "-c", sys.argv[1], sys.argv[2]))
 sys.exit(run_all((part,), (part,), 1))
 """
