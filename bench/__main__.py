@@ -19,7 +19,7 @@ from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
-from localcluster.machine.progress import Reporter, announce, duration_text, reporter_for
+from localcluster.machine.progress import Reporter, announce, reporter_for
 from shared.kube.client import KubeError
 
 _WIDTH = 170  # # for output of unknown width
@@ -51,8 +51,8 @@ async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
     announce(reporter, f"This machine: {machine.description()}.")
     announce(
         reporter,
-        f"It takes about {duration_text(plan.seconds)} once everything is built. The figures are"
-        " good only if nothing else runs meanwhile.",
+        "All parts take about 22 minutes on two cores once everything is built, --quick takes"
+        " three. The figures are good only if nothing else runs meanwhile.",
     )
     async with LocalCluster(ClusterOptions(), reporter) as cluster:
         try:

@@ -1,7 +1,10 @@
 """Builds the objects of the measurements. Pure: plain JSON, the same for every contender."""
 
+from pathlib import Path
+
 import jsonpatch
 import orjson
+import yaml
 
 from shared.api import names
 from shared.api.objects import JsonObject
@@ -21,8 +24,7 @@ USER = "bench-user"
 BATCH_LABEL = "bench.localcluster.dev/batch"
 NOBODY = "bench.localcluster.dev/nobody"
 
-_TEAM = {"mlbatch-team-namespace": "true"}
-_FLAVOR = "bench-flavor"
+_FOLDER = Path(__file__).parent
 _GROUP = "bench-users"
 _GPU = "nvidia.com/gpu"
 # Makes an AppWrapper of 0.9 MiB.
@@ -54,80 +56,8 @@ _CRASHES_EACH_SECOND = {
 
 
 def surroundings() -> list[JsonObject]:
-    """Returns a namespace, its user, and queues whose quota limits nothing.
-
-    The namespace is a team's: Kueue ignores all others, even if an object there names a queue.
-    """
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "labels": _TEAM},
-        },
-        *_user(),
-        {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "ResourceFlavor",
-            "metadata": {"name": _FLAVOR},
-        },
-        _cluster_queue(CLUSTER_QUEUE, "None"),
-        _local_queue(QUEUE, CLUSTER_QUEUE),
-        # This queue admits nothing: objects wait there, and their start disturbs no measurement.
-        _cluster_queue(HELD_CLUSTER_QUEUE, "Hold"),
-        _local_queue(HELD_QUEUE, HELD_CLUSTER_QUEUE),
-    ]
-
-
-def _user() -> list[JsonObject]:
-    group = "rbac.authorization.k8s.io"
-    return [
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "Role",
-            "metadata": {"name": _GROUP, "namespace": NAMESPACE},
-            "rules": [
-                {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]},
-                {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]},
-                {"apiGroups": [names.GROUP], "resources": [names.PLURAL], "verbs": ["create"]},
-            ],
-        },
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": _GROUP, "namespace": NAMESPACE},
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": _GROUP},
-            "subjects": [{"apiGroup": group, "kind": "Group", "name": _GROUP}],
-        },
-    ]
-
-
-def _cluster_queue(name: str, stop_policy: str) -> JsonObject:
-    quota = {"cpu": "1000", "memory": "4Ti", _GPU: "1000"}
-    resources = [{"name": key, "nominalQuota": value} for key, value in quota.items()]
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ClusterQueue",
-        "metadata": {"name": name},
-        "spec": {
-            "namespaceSelector": {},
-            "stopPolicy": stop_policy,
-            "resourceGroups": [
-                {
-                    "coveredResources": list(quota),
-                    "flavors": [{"name": _FLAVOR, "resources": resources}],
-                }
-            ],
-        },
-    }
-
-
-def _local_queue(name: str, cluster_queue: str) -> JsonObject:
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "LocalQueue",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"clusterQueue": cluster_queue},
-    }
+    """Returns a namespace, its user, and queues whose quota limits nothing."""
+    return [*yaml.safe_load_all((_FOLDER / "surroundings.yaml").read_text())]
 
 
 def job(name: str, batch: str, queue: str | None) -> JsonObject:
@@ -227,65 +157,10 @@ def flapping(name: str, batch: str) -> JsonObject:
     return document
 
 
-def pytorchjob(name: str) -> JsonObject:
+def pytorchjob() -> JsonObject:
     """Returns one master and three workers at 8 GPUs, as in a usual training job."""
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "pytorchReplicaSpecs": {
-                "Master": _replicas(1),
-                "Worker": _replicas(3),
-            }
-        },
-    }
-
-
-def _replicas(count: int) -> JsonObject:
-    resources = {_GPU: "8", "cpu": "64", "memory": "512Gi"}
-    environment = {
-        "NCCL_DEBUG": "WARN",
-        "NCCL_SOCKET_IFNAME": "eth0",
-        "NCCL_IB_HCA": "mlx5_0,mlx5_1",
-        "OMP_NUM_THREADS": "8",
-        "HF_HOME": "/data/cache",
-    }
-    return {
-        "replicas": count,
-        "restartPolicy": "Never",
-        "template": {
-            "spec": {
-                "containers": [
-                    {
-                        "name": "pytorch",
-                        "image": "registry.example/training/pytorch:2.4",
-                        "command": [
-                            "sh", "-c",
-                            "torchrun --nnodes=4 --nproc_per_node=8 --rdzv_id=$JOB train.py"
-                            " --model-config configs/8b.yaml --checkpoint-dir /data/checkpoints",
-                        ],
-                        "env": [{"name": k, "value": v} for k, v in environment.items()],
-                        "resources": {"requests": resources, "limits": resources},
-                        "volumeMounts": [
-                            {"name": "data", "mountPath": "/data"},
-                            {"name": "dshm", "mountPath": "/dev/shm"},
-                        ],
-                    }
-                ],
-                "tolerations": [
-                    {"key": _GPU, "operator": "Exists", "effect": "NoSchedule"},
-                    {"key": "dedicated", "operator": "Equal", "value": "training"},
-                ],
-                "terminationGracePeriodSeconds": 60,
-                "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "fsGroup": 1000},
-                "volumes": [
-                    {"name": "data", "persistentVolumeClaim": {"claimName": "training-data"}},
-                    {"name": "dshm", "emptyDir": {"medium": "Memory"}},
-                ],
-            }
-        },
-    }  # fmt: skip
+    document: JsonObject = yaml.safe_load((_FOLDER / "pytorchjob.yaml").read_text())
+    return document
 
 
 def review(subject: JsonObject) -> bytes:
@@ -323,12 +198,12 @@ def review(subject: JsonObject) -> bytes:
 
 def mutate_review() -> bytes:
     """Returns a review for /mutate: a wrapped PyTorchJob as the user submitted it, about 3.5 KB."""
-    return review(appwrapper("training", "review", QUEUE, pytorchjob("training")))
+    return review(appwrapper("training", "review", QUEUE, pytorchjob()))
 
 
 def validate_review() -> bytes:
     """Returns a review for /validate: the same, after our mutation and Kueue's."""
-    return _mutated(appwrapper("training", "review", QUEUE, pytorchjob("training")))
+    return _mutated(appwrapper("training", "review", QUEUE, pytorchjob()))
 
 
 def large_review() -> bytes:

@@ -34,9 +34,8 @@ def test_every_option() -> None:
     )
 
 
-def test_a_quick_run_takes_about_three_minutes_and_other_options_still_count() -> None:
+def test_other_options_change_a_quick_run() -> None:
     assert parse(["--quick"]) == (QUICK, Output())
-    assert 120 <= QUICK.seconds <= 210
     plan, output = parse(["--sizes", "1", "--quick", "--markdown"])
     assert (plan, output) == (replace(QUICK, sizes=(1,)), Output(markdown=True))
 
@@ -58,19 +57,6 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
     assert message in capsys.readouterr().err
 
 
-def test_a_default_run_takes_about_twenty_two_minutes() -> None:
-    assert 1_260 <= Plan().seconds <= 1_380
-
-
 @pytest.mark.parametrize(("size", "rounds"), [(1, 4), (150, 4), (151, 1), (300, 1)])
 def test_large_sizes_are_measured_in_the_first_round_only(size: int, rounds: int) -> None:
     assert rounds_with(Plan(rounds=4, sizes=(1, 100, 300)), size) == rounds
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_each_part_takes_its_time(part: str) -> None:
-    without = Plan(parts=frozenset(PARTS) - {part})
-    assert without.seconds < Plan().seconds
-    alone = Plan(parts=frozenset({part}))
-    more = Plan(parts=alone.parts, rounds=6, flapping_seconds=300, heartbeat_seconds=60)
-    assert more.seconds > alone.seconds
