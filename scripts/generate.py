@@ -7,7 +7,6 @@ docs/users/generate-values.md   from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations and the table of annotations
-deploy/monitoring               from the table of alerts
 tables of benchmark figures     from docs/maintainers/benchmark-results.json
 """
 
@@ -17,7 +16,6 @@ from pathlib import Path
 
 from scripts.benchmark_pages import benchmark_pages
 from scripts.configuration_page import configuration_page
-from scripts.monitoring.files import monitoring_files
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
@@ -103,7 +101,7 @@ def main() -> int:
         VALUES_PAGE: values_page(),
     }
     made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
-    made |= monitoring_files() | benchmark_pages()
+    made |= benchmark_pages()
     for file, content in made.items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")

@@ -18,8 +18,8 @@ from aiohttp.test_utils import TestServer
 
 from localcluster.cluster import LocalCluster
 from localcluster.machine.ports import HOST
-from scripts.monitoring.alerts import ALERTS
 from shared.api.objects import APPWRAPPERS
+from tests.support.alerts import ALERTS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job

@@ -17,8 +17,7 @@ from localcluster.machine.progress import reporter_for
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
-from scripts.monitoring.alerts import ALERTS
-from scripts.monitoring.files import FOLDER
+from tests.support.alerts import ALERTS, FOLDER
 from tests.support.manifests import documents
 
 NAME: Final = "prometheus"

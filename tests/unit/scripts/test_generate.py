@@ -10,7 +10,6 @@ from scripts.generate import (
     registrations,
     rules_page,
 )
-from scripts.monitoring.files import monitoring_files
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
@@ -57,17 +56,6 @@ def test_files_shipped_with_the_command_are_fresh() -> None:
     assert sorted(file.name for file in made) == [
         "configurations.json",
         "fault_tolerance_options.json",
-    ]
-    for file, content in made.items():
-        assert file.read_text() == content, "run `make generate`"
-
-
-def test_the_alerts_and_the_dashboard_are_fresh() -> None:
-    made = monitoring_files()
-    assert sorted(file.name for file in made) == [
-        "dashboard.json",
-        "rules.yaml",
-        "service-monitors.yaml",
     ]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"

@@ -1,1 +1,0 @@
-"""Writes deploy/monitoring, alerts and a dashboard, from one table."""
