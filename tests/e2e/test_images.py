@@ -103,6 +103,16 @@ def test_only_root_owns_or_may_write_files(image: ArchivedImage) -> None:
             assert member.mode & 0o7022 == 0, f"{member.name} has mode {member.mode:o}"
 
 
+def test_there_is_a_user_of_that_number_and_no_way_to_log_in(
+    image: ArchivedImage, tmp_path: Path
+) -> None:
+    root = image.extract(tmp_path / "root")
+    *_, user = (root / "etc" / "passwd").read_text().splitlines()
+    assert user == "nonroot:x:65532:65532:nonroot:/nonexistent:/usr/sbin/nologin"
+    *_, group = (root / "etc" / "group").read_text().splitlines()
+    assert group == "nonroot:x:65532:"
+
+
 def test_our_sources_are_those_of_this_binary_alone(image: ArchivedImage, binary: str) -> None:
     files = [PurePosixPath(member.name) for member in image.members() if member.isfile()]
     ours = {path.relative_to("app") for path in files if path.parts[0] == "app"}
