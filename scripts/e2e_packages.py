@@ -1,6 +1,6 @@
 """Installs Debian's packages for a real node before `make e2e` and `make test`.
 
-`decide` is pure; `look` and `install` access the machine.
+`decide` is pure; `observe` and `install` access the machine.
 """
 
 import os
@@ -62,7 +62,7 @@ def decide(machine: Machine) -> Decision:
     return Decision(left_out=" ".join(machine.missing))
 
 
-def look(environment: Mapping[str, str]) -> Machine:
+def observe(environment: Mapping[str, str]) -> Machine:
     """Inspect this machine."""
     missing, packages = requirements.missing(), requirements.packages()
     if shutil.which(_REGISTRY) is None:
@@ -105,7 +105,7 @@ def settle() -> tuple[str, tuple[str, ...]]:
     Return why e2e cannot run, empty if it can; and what was done, with its duration. Ctrl-C ends
     the whole run, once apt-get has ended.
     """
-    found = look(os.environ)
+    found = observe(os.environ)
     decision = decide(found)
     if not decision.packages:
         return decision.left_out, ()
@@ -114,7 +114,7 @@ def settle() -> tuple[str, tuple[str, ...]]:
     if code == INTERRUPTED:
         sys.exit(code)
     took = f"installation of packages: {time.monotonic() - began:.0f} s"
-    left_out = decide(replace(look(os.environ), may_install=False)).left_out
+    left_out = decide(replace(observe(os.environ), may_install=False)).left_out
     if left_out and code != 0:
         left_out = f"apt-get failed with exit code {code}. {left_out}"
     return left_out, (took,)

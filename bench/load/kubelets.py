@@ -27,19 +27,19 @@ _DIGEST: Final = "sha256:" + "0123456789abcdef" * 4
 _SOUND: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 _LABEL: Final = "bench.localcluster.dev/bystander"
 _TAINT: Final = {"key": _LABEL, "effect": "NoSchedule"}
-_LOOKS: Final = 60
+_READS: Final = 60
 
 
 class Kubelets:
     """`async with Kubelets(client, 2_000) as kubelets:` adds that many nodes, all Ready.
 
     They take no pods. Their leases are renewed all the time, their statuses only inside
-    `reporting`. Entering ends when two lists of the nodes, `look_seconds` apart, are equal.
+    `reporting`. Entering ends when two lists of the nodes, `pause_seconds` apart, are equal.
     """
 
-    def __init__(self, client: KubeClient, count: int, *, look_seconds: float = 3.0) -> None:
+    def __init__(self, client: KubeClient, count: int, *, pause_seconds: float = 3.0) -> None:
         self._client = client
-        self._look_seconds = look_seconds
+        self._pause_seconds = pause_seconds
         self._clock = SystemClock()
         self._names = [f"bystander-{number}" for number in range(count)]
         self.reports = 0
@@ -108,7 +108,7 @@ class Kubelets:
         them and removes taints.
         """
         before: dict[str, str] = {}
-        for _ in range(_LOOKS):
+        for _ in range(_READS):
             pages = self._client.pages(NODES, label_selector=_LABEL, metadata_only=True)
             now = {
                 each["metadata"]["name"]: each["metadata"]["resourceVersion"]
@@ -118,7 +118,7 @@ class Kubelets:
             if now == before and len(now) == len(self._names):
                 return
             before = now
-            await self._clock.sleep(self._look_seconds)
+            await self._clock.sleep(self._pause_seconds)
         raise BenchError(f"{len(self._names)} nodes do not come to rest on this machine.")
 
     async def _report(self, name: str) -> None:

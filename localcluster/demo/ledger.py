@@ -64,7 +64,7 @@ class Ledger:
     def evaluate(self, sample: Sample) -> Evaluation:
         """Compares the AppWrapper with the sample's end."""
         if sample.name in self.refused:
-            return self._judge_refused(sample)
+            return self._of_refused(sample)
         if self._now(sample.name) == "Failed":
             return Evaluation(Verdict.MISSED, "failed")
         match sample.ending:
@@ -75,21 +75,21 @@ class Ledger:
                     "was accepted" if accepted else "not submitted yet",
                 )
             case Ending.STAYS_SUSPENDED:
-                return self._judge_suspended(sample)
+                return self._of_suspended(sample)
             case _:
-                return self._judge_success(sample)
+                return self._of_success(sample)
 
     def _now(self, name: str) -> str:
         seen = self.phases.get(name)
         return seen[-1] if seen else ""
 
-    def _judge_refused(self, sample: Sample) -> Evaluation:
+    def _of_refused(self, sample: Sample) -> Evaluation:
         message = self.refused[sample.name]
         if sample.ending is Ending.REJECTED and sample.error in message:
             return Evaluation(Verdict.REACHED, "rejected")
         return Evaluation(Verdict.MISSED, f"refused: {message}")
 
-    def _judge_suspended(self, sample: Sample) -> Evaluation:
+    def _of_suspended(self, sample: Sample) -> Evaluation:
         started = _ADMITTED.intersection(self.phases.get(sample.name, ()))
         if started:
             return Evaluation(Verdict.MISSED, f"was {min(started)} without quota")
@@ -97,17 +97,17 @@ class Ledger:
             return Evaluation(Verdict.REACHED, "waits as Suspended")
         return Evaluation(Verdict.PENDING, "not suspended yet")
 
-    def _judge_success(self, sample: Sample) -> Evaluation:
+    def _of_success(self, sample: Sample) -> Evaluation:
         if self._now(sample.name) != "Succeeded":
             return Evaluation(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
         if sample.waits_for and sample.waits_for not in self.waited_for.get(sample.name, ()):
             return Evaluation(Verdict.MISSED, f"did not wait for {sample.waits_for}")
         if sample.ending is Ending.FAILS_THEN_SUCCEEDS:
-            return self._judge_root_cause(sample)
+            return self._of_root_cause(sample)
         waited = f" after waiting for {sample.waits_for}" if sample.waits_for else ""
         return Evaluation(Verdict.REACHED, f"Succeeded{waited}")
 
-    def _judge_root_cause(self, sample: Sample) -> Evaluation:
+    def _of_root_cause(self, sample: Sample) -> Evaluation:
         named = self.root_causes.get(sample.name, {}).get("pod", "")
         if not self.has_reached(sample.name, "Resetting"):
             return Evaluation(Verdict.MISSED, "did not fail")

@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = stretched(180.0)
 # Kueue processes a new AppWrapper within a moment; until then `explain` has another answer.
 _EXPLANATIONS = 5
-_KUEUES_WORDS = "Kueue reports ("
+_KUEUE_MESSAGE = "Kueue reports ("
 _WIDEST = 120
 
 
@@ -122,7 +122,7 @@ class Performance:
                     "COLUMNS": str(min(self._console.width, _WIDEST)),
                 },
             )
-            if _KUEUES_WORDS in output:
+            if _KUEUE_MESSAGE in output:
                 break
             await self._clock.sleep(0.5)
         self._show(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")

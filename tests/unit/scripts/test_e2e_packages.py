@@ -57,7 +57,7 @@ def test_the_tests_need_a_registry_beside_the_node(
     monkeypatch.setattr(requirements, "missing", lambda: [MISSING])
     monkeypatch.setattr(requirements, "packages", lambda: ["runc"])
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true" if there else None)
-    found = e2e_packages.look({})
+    found = e2e_packages.observe({})
     told = (
         "The tests need the program docker-registry. On Debian:"
         " apt-get install --no-install-recommends docker-registry"
@@ -84,7 +84,7 @@ class Debian:
         self._machine = first
         self._code = code
         self.installed: list[tuple[str, ...]] = []
-        monkeypatch.setattr(e2e_packages, "look", lambda environment: self._machine)
+        monkeypatch.setattr(e2e_packages, "observe", lambda environment: self._machine)
         monkeypatch.setattr(e2e_packages, "install", self._install)
 
     def _install(self, packages: tuple[str, ...]) -> int:
@@ -129,7 +129,7 @@ def test_ctrl_c_waits_for_apt_get_and_ends_the_run(
         "threading.Event().wait(0.6);"
         f"pathlib.Path({str(done)!r}).touch()"
     )
-    monkeypatch.setattr(e2e_packages, "look", lambda environment: FRESH)
+    monkeypatch.setattr(e2e_packages, "observe", lambda environment: FRESH)
     monkeypatch.setattr(
         e2e_packages, "command", lambda packages, systemd: (sys.executable, "-c", installs)
     )

@@ -117,7 +117,7 @@ def test_e2e_is_left_out_aloud(
 
 
 def test_make_integration_needs_no_node(ran: Ran) -> None:
-    """Nor does it look whether there could be one."""
+    """It does not check whether a node is possible."""
     assert run_tests.run("integration") == 0
     assert ran["in turn"] == [build(*QUICK)]
     assert ran["beside"] == [

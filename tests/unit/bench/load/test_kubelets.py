@@ -28,7 +28,7 @@ class Recorder(HttpKubeClient):
         self.all_reported = asyncio.Event()
         self.was_refused = asyncio.Event()
         self._refused = refused
-        self._looks, self._restless = 0, restless
+        self._reads, self._restless = 0, restless
 
     async def create(
         self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
@@ -49,8 +49,8 @@ class Recorder(HttpKubeClient):
     ) -> AsyncGenerator[ListPage, None]:
         assert (resource, metadata_only) == (NODES, True)
         nodes = [item for (kind, _), item in self.stored.items() if kind == NODES.plural]
-        version = str(min(self._looks, self._restless))
-        self._looks += 1
+        version = str(min(self._reads, self._restless))
+        self._reads += 1
         for item in nodes:
             assert label_selector in item["metadata"]["labels"]
             item["metadata"]["resourceVersion"] = version
@@ -93,7 +93,7 @@ class Recorder(HttpKubeClient):
 
 async def test_all_nodes_report_in_turn_and_none_is_left() -> None:
     client = Recorder()
-    async with Kubelets(client, COUNT, look_seconds=0) as kubelets:
+    async with Kubelets(client, COUNT, pause_seconds=0) as kubelets:
         assert {kind for kind, _ in client.stored} == {"nodes", "leases"}
         assert len(client.stored) == 2 * COUNT
         assert kubelets.reports == 0
@@ -108,7 +108,7 @@ async def test_all_nodes_report_in_turn_and_none_is_left() -> None:
 async def test_nodes_that_do_not_come_to_rest_are_not_measured_with() -> None:
     client = Recorder(restless=1_000)
     with pytest.raises(BenchError) as caught:
-        await Kubelets(client, COUNT, look_seconds=0).__aenter__()
+        await Kubelets(client, COUNT, pause_seconds=0).__aenter__()
     assert str(caught.value) == "4 nodes do not come to rest on this machine."
 
 
@@ -119,7 +119,7 @@ async def some_heartbeats(kubelets: Kubelets, until: asyncio.Event) -> None:
 
 async def test_a_heartbeat_that_is_refused_ends_the_measurement() -> None:
     client = Recorder(refused="bystander-1")
-    async with Kubelets(client, COUNT, look_seconds=0) as kubelets:
+    async with Kubelets(client, COUNT, pause_seconds=0) as kubelets:
         with pytest.raises(BenchError) as caught:
             await some_heartbeats(kubelets, client.was_refused)
     assert str(caught.value) == "A heartbeat of a node could not be sent: 403 Forbidden: no"
