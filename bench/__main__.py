@@ -13,8 +13,8 @@ from bench.arena import Arena
 from bench.circumstances import Circumstances, measured_by
 from bench.errors import BenchError
 from bench.load.reviews import LoadFailed
-from bench.plan import Output, Plan, parse
-from bench.results import Section
+from bench.plan import BenchPlan, Output, parse
+from bench.results import ResultSection
 from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
+async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSection]:
     announce(reporter, f"This machine: {machine.description()}.")
     announce(
         reporter,
@@ -62,7 +62,7 @@ async def _measure(plan: Plan, reporter: Reporter) -> dict[str, Section]:
             raise
 
 
-def _show(sections: dict[str, Section], circumstances: Circumstances, output: Output) -> None:
+def _show(sections: dict[str, ResultSection], circumstances: Circumstances, output: Output) -> None:
     if output.json is not None:
         text = orjson.dumps(report.as_json(sections, circumstances), option=orjson.OPT_INDENT_2)
         if output.json == "-":

@@ -15,7 +15,7 @@ ONCE_ABOVE = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BenchPlan:
     """`rounds` of each part, contenders taking turns.
 
     `requests` admission reviews go to each webhook per round and number of connections, `reviews`
@@ -41,7 +41,7 @@ class Plan:
 
 
 # Enough to see whether a change is slower: all that passes through both programs, no faults.
-QUICK: Final = Plan(
+QUICK: Final = BenchPlan(
     parts=frozenset({"mutate", "validate", "creation", "lifecycle"}),
     requests=1_000,
     creates=24,
@@ -49,7 +49,7 @@ QUICK: Final = Plan(
 )
 
 
-def rounds_with(plan: Plan, size: int) -> int:
+def rounds_with(plan: BenchPlan, size: int) -> int:
     """Returns how many rounds, from the first on, run that many lives at once."""
     return 1 if size > ONCE_ABOVE else plan.rounds
 
@@ -64,15 +64,15 @@ class Output:
     markdown: bool = False
 
 
-def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
+def parse(arguments: Sequence[str] | None = None) -> tuple[BenchPlan, Output]:
     """Parses the command line; exits with 2 and a sentence for wrong usage."""
     given = sys.argv[1:] if arguments is None else arguments
-    parsed = _parser(QUICK if "--quick" in given else Plan()).parse_args(given)
-    plan = Plan(**{each.name: getattr(parsed, each.name) for each in fields(Plan)})
+    parsed = _parser(QUICK if "--quick" in given else BenchPlan()).parse_args(given)
+    plan = BenchPlan(**{each.name: getattr(parsed, each.name) for each in fields(BenchPlan)})
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
 
-def _parser(default: Plan) -> argparse.ArgumentParser:
+def _parser(default: BenchPlan) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measures this project's operator beside the Go operator, on one real control"

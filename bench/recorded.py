@@ -9,7 +9,7 @@ import orjson
 
 from bench.circumstances import Circumstances
 from bench.report import as_json
-from bench.results import Section
+from bench.results import ResultSection
 from shared.api.objects import JsonObject
 
 
@@ -18,7 +18,7 @@ class Recorded:
     """One run: its circumstances, and its sections by part of the benchmark."""
 
     circumstances: Circumstances
-    sections: Mapping[str, Section]
+    sections: Mapping[str, ResultSection]
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -26,7 +26,7 @@ class Recorded:
         stored: JsonObject = orjson.loads(file.read_bytes())
         try:
             circumstances = {each.name: stored[each.name] for each in fields(Circumstances)}
-            sections = {each["part"]: Section.from_json(each) for each in stored["sections"]}
+            sections = {each["part"]: ResultSection.from_json(each) for each in stored["sections"]}
         except KeyError as missing:
             raise ValueError(f"{file}: there is no {missing}; write it with --json again") from None
         recorded = cls(Circumstances(**circumstances), sections)

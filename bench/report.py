@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from bench.circumstances import Circumstances
-from bench.results import Contender, Row, Section, measured
+from bench.results import Contender, ResultSection, Row, measured
 from bench.statistics import Spread
 from shared.api.objects import JsonObject
 
@@ -72,7 +72,7 @@ def _shown_columns(rows: Sequence[Row]) -> list[int]:
     ]
 
 
-def terminal_table(section: Section) -> Table:
+def terminal_table(section: ResultSection) -> Table:
     """Returns a table for a person at a terminal."""
     table = Table(title=section.title, title_justify="left", title_style="bold")
     columns = _shown_columns(section.rows)
@@ -85,7 +85,7 @@ def terminal_table(section: Section) -> Table:
     return table
 
 
-def markdown(sections: Sequence[Section], circumstances: Circumstances) -> str:
+def markdown(sections: Sequence[ResultSection], circumstances: Circumstances) -> str:
     """Returns the run's circumstances, then a table and the notes of each section."""
     lines = circumstances.sentences()
     for section in sections:
@@ -108,7 +108,7 @@ def markdown_table(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def as_json(sections: Mapping[str, Section], circumstances: Circumstances) -> JsonObject:
+def as_json(sections: Mapping[str, ResultSection], circumstances: Circumstances) -> JsonObject:
     """Returns the results for programs; each section has the name of its part."""
     return circumstances.as_json() | {
         "sections": [{"part": part} | section.as_json() for part, section in sections.items()],

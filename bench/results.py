@@ -17,7 +17,7 @@ class Contender(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SpeedTarget:
     """A bound that the design sets: on the ratio to another contender, or on our value.
 
     `against` None bounds our own value, in the row's unit. `beyond` bounds the difference to the
@@ -57,7 +57,7 @@ class Row:
 
     measure: str
     unit: str
-    targets: tuple[Target, ...] = ()
+    targets: tuple[SpeedTarget, ...] = ()
     rounds: dict[Contender, list[float]] = field(default_factory=dict)
 
     def add(self, contender: Contender, value: float) -> None:
@@ -120,7 +120,7 @@ class Row:
     def from_json(cls, stored: JsonObject) -> "Row":
         """Reads what `as_json` wrote; what follows from the rounds is calculated again."""
         targets = tuple(
-            Target(
+            SpeedTarget(
                 each["bound"],
                 Contender(each["against"]) if each["against"] else None,
                 each["atLeast"],
@@ -139,7 +139,7 @@ def _as_json(value: Spread | None) -> JsonObject | None:
 
 
 @dataclass(slots=True)
-class Section:
+class ResultSection:
     """The rows of one part of the benchmark, and the notes that explain them."""
 
     title: str
@@ -155,7 +155,7 @@ class Section:
         }
 
     @classmethod
-    def from_json(cls, stored: JsonObject) -> "Section":
+    def from_json(cls, stored: JsonObject) -> "ResultSection":
         """Reads what `as_json` wrote."""
         return cls(stored["title"], [*map(Row.from_json, stored["rows"])], list(stored["notes"]))
 

@@ -5,14 +5,14 @@ from typing import Protocol
 from bench.arena import Arena
 from bench.measurements import admission, nodes
 from bench.measurements.creation import Creation
-from bench.measurements.deletion import Deletion
+from bench.measurements.deletion import DeletionPart
 from bench.measurements.detection import Detection
 from bench.measurements.flapping import Flapping
 from bench.measurements.lifecycle import Lifecycle
 from bench.measurements.records import Records
 from bench.measurements.rotation import rotated
-from bench.plan import Plan
-from bench.results import Contender, Section
+from bench.plan import BenchPlan
+from bench.results import Contender, ResultSection
 from localcluster.machine.progress import step
 
 _ALL = (Contender.PLATFORM, Contender.OURS, Contender.PEER)
@@ -22,7 +22,7 @@ class Turn(Protocol):
     """A part that is measured while one contender at a time is at work."""
 
     @property
-    def section(self) -> Section:
+    def section(self) -> ResultSection:
         """Returns the results; call it after the last round."""
         ...
 
@@ -31,7 +31,7 @@ class Turn(Protocol):
         ...
 
 
-async def run(arena: Arena, plan: Plan) -> dict[str, Section]:
+async def run(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """Runs all parts, and returns their sections by part, in the order of a report.
 
     Our operator is at work afterwards.
@@ -53,13 +53,13 @@ async def run(arena: Arena, plan: Plan) -> dict[str, Section]:
     return sections
 
 
-async def _in_turns(arena: Arena, plan: Plan) -> dict[str, Section]:
+async def _in_turns(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """Runs the parts that need one contender at a time; each switch serves all of them."""
     made: dict[str, Turn] = {
         "creation": Creation(plan.creates),
         "lifecycle": Lifecycle(plan),
         "detection": Detection(plan.detections),
-        "deletion": Deletion(max(plan.sizes)),
+        "deletion": DeletionPart(max(plan.sizes)),
         "flapping": Flapping(plan.flapping_seconds),
         "records": Records(plan.workers),
     }

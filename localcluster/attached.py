@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import orjson
 
-from localcluster.access.apply import Applier
-from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.apply import ManifestApplier
+from localcluster.access.certificates import Authority, KeyPairFiles
 from localcluster.access.clients import connect_patiently
 from localcluster.access.identities import Identities
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
 from localcluster.machine.errors import LocalClusterError
@@ -66,7 +66,7 @@ class AttachedCluster(RunningCluster):
         self.authority = Authority.load(
             self._scratch / "certificates", SystemClock().now(), _pair(content["authority"])
         )
-        self.access = Access(
+        self.access = ClusterAccess(
             content["server"],
             self.authority.certificate,
             _pair(content["admin"]),
@@ -74,7 +74,7 @@ class AttachedCluster(RunningCluster):
         )
         self._http: HttpKubeClient = await connect_patiently(self.kubeconfig)
         self.client = self._http
-        self._applier = Applier(self.client)
+        self._applier = ManifestApplier(self.client)
         self._identities = Identities(self._scratch / "kubeconfigs", self.access, self.client)
         return self
 
@@ -101,6 +101,6 @@ def _read(directory: Path) -> dict[str, Any]:
     return content
 
 
-def _pair(paths: list[str]) -> KeyPair:
+def _pair(paths: list[str]) -> KeyPairFiles:
     certificate, key = paths
-    return KeyPair(Path(certificate), Path(key))
+    return KeyPairFiles(Path(certificate), Path(key))

@@ -15,14 +15,14 @@ from types import TracebackType
 from typing import Self
 
 from localcluster import pod_diagnostics, realnode, team
-from localcluster.access.apply import Applier
+from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority
 from localcluster.access.clients import connect_patiently
 from localcluster.access.identities import Identities
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster
 from localcluster.attached import write_attachment
-from localcluster.controlplane import ControlPlane, Reach, kubelet_access
+from localcluster.controlplane import ApiServerReach, ControlPlane, kubelet_access
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
 from localcluster.machine.concurrency import together
@@ -149,9 +149,9 @@ class LocalCluster(OwnedCluster):
 
     async def _start_control_plane(self) -> None:
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
-        reach = Reach()
+        reach = ApiServerReach()
         if (network := self._network) is not None:
-            reach = Reach(str(network.host_address), str(network.services), nodes=True)
+            reach = ApiServerReach(str(network.host_address), str(network.services), nodes=True)
         self._control_plane = ControlPlane(
             self.directory, self.programs, self.authority, self.ports, self.processes, reach
         )
@@ -162,7 +162,7 @@ class LocalCluster(OwnedCluster):
             await self._control_plane.start_api()
         self._http = await connect_patiently(self.kubeconfig)
         self.client = self._http
-        self._applier = Applier(self.client)
+        self._applier = ManifestApplier(self.client)
         self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)
         if reach.nodes:
             await self.apply([kubelet_access()])

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcluster.access import kubeconfig
-from localcluster.access.certificates import Authority, KeyPair
-from localcluster.access.kubeconfig import Access
+from localcluster.access.certificates import Authority, KeyPairFiles
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import http_ok, trusting
 from localcluster.machine.concurrency import together
 from localcluster.machine.ports import HOST, Ports
@@ -29,7 +29,7 @@ _ISSUER = f"https://kubernetes{_IN_FULL}"
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ApiServerReach:
     """Connections to and from the API server: by default only to programs on this machine.
 
     `host` is its address. `services` is the range of the Services' addresses. `nodes`: the cluster
@@ -45,7 +45,7 @@ class Reach:
         """Returns the address of Service `kubernetes`, at which pods reach the API server."""
         return str(ipaddress.ip_network(self.services)[1])
 
-    def flags(self, kubelet_client: KeyPair) -> tuple[str, ...]:
+    def flags(self, kubelet_client: KeyPairFiles) -> tuple[str, ...]:
         """Returns the API server's flags for this. `kubelet_client` is its identity for
         kubelets.
         """
@@ -93,7 +93,7 @@ class ControlPlane:
         authority: Authority,
         ports: Ports,
         processes: Processes,
-        reach: Reach,
+        reach: ApiServerReach,
     ) -> None:
         self._folder = folder
         self._programs = programs
@@ -105,7 +105,7 @@ class ControlPlane:
         self._etcd_port = ports.reserve()
         admin = authority.client("admin", "localcluster-admin", ("system:masters",))
         server = f"https://{reach.host}:{self._api_port}"
-        self.access = Access(
+        self.access = ClusterAccess(
             server,
             authority.certificate,
             admin,
@@ -141,7 +141,7 @@ class ControlPlane:
             self._processes.start(self._scheduler()),
         )
 
-    def _etcd(self, pair: KeyPair) -> ProcessSpec:
+    def _etcd(self, pair: KeyPairFiles) -> ProcessSpec:
         client = f"https://{HOST}:{self._etcd_port}"
         peer = f"https://{HOST}:{self._ports.reserve()}"
         authority = str(self._authority.certificate)
@@ -169,7 +169,7 @@ class ControlPlane:
         probe = http_ok(f"{client}/health", trusting(authority, pair))
         return ProcessSpec("etcd", command, probe, client, _MEMORY_FOR_TIME, tier=0)
 
-    def _api_server(self, etcd: KeyPair) -> ProcessSpec:
+    def _api_server(self, etcd: KeyPairFiles) -> ProcessSpec:
         keys = self._service_account_keys
         authority = str(self._authority.certificate)
         command = (

@@ -28,7 +28,7 @@ print(time.monotonic() - began)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MachinePlan:
     """How many test runs run at once, how many workers the shared one has, how long waits are."""
 
     slowness: float
@@ -42,17 +42,17 @@ class Plan:
         )
 
 
-def plan(slowness: float, cores: int) -> Plan:
+def plan(slowness: float, cores: int) -> MachinePlan:
     """Return what the machine carries: two test runs and 1.5 workers for each reference core."""
     carried = cores / slowness
-    return Plan(
+    return MachinePlan(
         slowness,
         at_once=min(max(1, round(2 * carried)), MOST_AT_ONCE),
         workers=min(ceil(1.5 * carried), MOST_WORKERS),
     )
 
 
-def measured() -> Plan:
+def measured() -> MachinePlan:
     """Compute on every core for a second or two; return the plan for this machine."""
     cores = len(os.sched_getaffinity(0))
     command = (sys.executable, "-I", "-S", "-c", _WORK)

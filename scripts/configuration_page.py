@@ -58,7 +58,7 @@ _SHOWN: Final = 60  # characters of a default in its row; a longer one is printe
 
 
 @dataclass(frozen=True)
-class Row:
+class KeyRow:
     """One key. `attributes` leads to its value from a Configuration; () inside lists and maps."""
 
     path: str
@@ -90,7 +90,9 @@ def _sections(
             yield from _sections(inner, here, (*attributes, attribute), element=inside)
 
 
-def _table(section: type[Section], path: str, rows: list[Row], *, element: bool) -> Iterator[str]:
+def _table(
+    section: type[Section], path: str, rows: list[KeyRow], *, element: bool
+) -> Iterator[str]:
     yield f"\n## {path}" + (", an element" if element else "") + "\n"
     yield " ".join((section.__doc__ or "").split("\n\n", maxsplit=1)[0].split()) + "\n"
     if element:
@@ -118,7 +120,7 @@ def _table(section: type[Section], path: str, rows: list[Row], *, element: bool)
 
 def rows_of(
     section: type[Section], path: str, attributes: tuple[str, ...], *, element: bool
-) -> Iterator[Row]:
+) -> Iterator[KeyRow]:
     """Yield the keys of one section that are no sections themselves."""
     for attribute, info in section.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
@@ -128,7 +130,7 @@ def rows_of(
         names = choices.choices if isinstance(choices, AliasChoices) else ()
         others = tuple(str(each) for each in names if each != key)
         here = () if element else (*attributes, attribute)
-        yield Row(_joined(path, key), here, info, others)
+        yield KeyRow(_joined(path, key), here, info, others)
 
 
 def _key(attribute: str, info: FieldInfo) -> str:
@@ -167,7 +169,7 @@ def _is_size(info: FieldInfo) -> bool:
     return any(getattr(each, "func", None) is format_size for each in info.metadata)
 
 
-def _default(row: Row) -> str:
+def _default(row: KeyRow) -> str:
     if row.field.is_required():
         return "must be set"
     value = _value(Configuration(), row.attributes) if row.attributes else row.field.default
@@ -191,7 +193,7 @@ def _plain(value: Any) -> Any:
 # The effects of a change, found by making one.
 
 
-def restart(row: Row) -> str:
+def restart(row: KeyRow) -> str:
     """Return the cell of column Restart."""
     if row.path in _READ_AGAIN:
         return "no"

@@ -46,20 +46,20 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class InstallDecision:
     """Install `packages` first; then run e2e, unless `left_out` has a reason not to."""
 
     packages: tuple[str, ...] = ()
     left_out: str = ""
 
 
-def decide(machine: Machine) -> Decision:
+def decide(machine: Machine) -> InstallDecision:
     """Decide whether e2e can run here, and which packages to install first."""
     if not machine.missing:
-        return Decision()
+        return InstallDecision()
     if machine.root and machine.debian and machine.may_install and machine.packages:
-        return Decision(packages=machine.packages)
-    return Decision(left_out=" ".join(machine.missing))
+        return InstallDecision(packages=machine.packages)
+    return InstallDecision(left_out=" ".join(machine.missing))
 
 
 def observe(environment: Mapping[str, str]) -> Machine:

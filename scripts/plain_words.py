@@ -36,7 +36,7 @@ class Pattern(NamedTuple):
     write: str
 
 
-class Text(NamedTuple):
+class Passage(NamedTuple):
     """A text that people read, and the line on which it begins."""
 
     line: int
@@ -67,7 +67,7 @@ def offences(path: str, source: str, avoided: Sequence[Pattern]) -> Iterator[str
                 yield f'{path}:{place}: "{" ".join(found.split())}": write {write}'
 
 
-def texts_of(path: str, source: str) -> Iterator[Text]:
+def texts_of(path: str, source: str) -> Iterator[Passage]:
     """Return the texts of one file that this check covers."""
     is_page = path.endswith(".md") and not path.startswith(_HISTORY)
     if is_page or (path.endswith(".yaml") and path.startswith(_DEFINITIONS)):
@@ -82,25 +82,25 @@ def texts_of(path: str, source: str) -> Iterator[Text]:
             yield from _literals(tree)
 
 
-def _names_of_tests(tree: ast.Module) -> Iterator[Text]:
+def _names_of_tests(tree: ast.Module) -> Iterator[Passage]:
     """Return the names of test functions as sentences."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             is_test, _, name = node.name.partition("test_")
             if not is_test and name:
-                yield Text(node.lineno, f"{name.replace('_', ' ').capitalize()}.")
+                yield Passage(node.lineno, f"{name.replace('_', ' ').capitalize()}.")
 
 
-def _docstrings(tree: ast.Module) -> Iterator[Text]:
+def _docstrings(tree: ast.Module) -> Iterator[Passage]:
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
-                yield Text(line, _without_code(text))
+                yield Passage(line, _without_code(text))
             case _:
                 pass
 
 
-def _comments(source: str) -> Iterator[Text]:
+def _comments(source: str) -> Iterator[Passage]:
     """Return the comments; those on successive lines are one text."""
     block: list[str] = []
     first = 0
@@ -108,15 +108,15 @@ def _comments(source: str) -> Iterator[Text]:
         if token.type == tokenize.COMMENT:
             line = token.start[0]
             if block and line != first + len(block):
-                yield Text(first, _without_code("\n".join(block)))
+                yield Passage(first, _without_code("\n".join(block)))
                 block = []
             first = line - len(block)
             block.append(token.string.lstrip("# "))
     if block:
-        yield Text(first, _without_code("\n".join(block)))
+        yield Passage(first, _without_code("\n".join(block)))
 
 
-def _literals(node: ast.AST) -> Iterator[Text]:
+def _literals(node: ast.AST) -> Iterator[Passage]:
     """Return the strings of several words, except where no user reads them."""
     match node:
         case ast.Expr(value=ast.Constant()) | ast.Assert():
@@ -124,7 +124,7 @@ def _literals(node: ast.AST) -> Iterator[Text]:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _UNREAD:
             return
         case ast.Constant(value=str(text), lineno=line) if len(text.split()) > 1:
-            yield Text(line, text)
+            yield Passage(line, text)
         case _:
             pass
     for child in ast.iter_child_nodes(node):
@@ -142,12 +142,12 @@ _BLOCK: Final = re.compile(
 _CODE: Final = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>\n]+>")
 
 
-def _page(source: str) -> Iterator[Text]:
+def _page(source: str) -> Iterator[Passage]:
     """Return the paragraphs, items and cells of a page, without code and quoted output."""
     prose = _without_code(_HEADING.sub("", _FENCED.sub(_blank, source)))
     for block in _BLOCK.finditer(prose):
         name = block.lastgroup or "text"
-        yield Text(1 + prose.count("\n", 0, block.start(name)), block[name].strip())
+        yield Passage(1 + prose.count("\n", 0, block.start(name)), block[name].strip())
 
 
 def _without_code(text: str) -> str:

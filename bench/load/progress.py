@@ -19,7 +19,7 @@ READY = "Running with all pods"
 GONE = "gone"
 
 
-class Progress:
+class BatchProgress:
     """`async with Progress(client, batch) as progress:`. Moments are of `time.perf_counter`."""
 
     def __init__(self, client: KubeClient, batch: str) -> None:

@@ -33,7 +33,7 @@ class LoadFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReviewOrder:
     """`requests` reviews over `connections`, after `warmup` others that do not count.
 
     The server listens on 127.0.0.1:`port`; `authority` (PEM) issued its certificate for
@@ -51,7 +51,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LoadOutcome:
     """`latencies` in milliseconds, one per request; `seconds` from the first to the last.
 
     `client_share` is the share of a core that this process used (1.0: it was the bottleneck).
@@ -64,7 +64,7 @@ class Outcome:
     answer: JsonObject
 
 
-async def send(order: Order) -> Outcome:
+async def send(order: ReviewOrder) -> LoadOutcome:
     """Runs the order in a process of its own. Raises LoadFailed with that process's message."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bench.load.reviews",
@@ -79,7 +79,7 @@ async def send(order: Order) -> Outcome:
             await process.wait()
     if process.returncode != 0:
         raise LoadFailed(errors.decode(errors="replace").strip().rpartition("\n")[2])
-    return Outcome(**orjson.loads(output))
+    return LoadOutcome(**orjson.loads(output))
 
 
 class Transport(Protocol):
@@ -129,7 +129,9 @@ class _Connection:
                 return whole
 
 
-def run(order: Order, transports: list[Transport], check: Callable[[HttpAnswer], None]) -> Outcome:
+def run(
+    order: ReviewOrder, transports: list[Transport], check: Callable[[HttpAnswer], None]
+) -> LoadOutcome:
     """Sends the warm-up, then the requests that count. Raises LoadFailed."""
     request = http_request(order)
     connections = [_Connection(each) for each in transports]
@@ -139,7 +141,7 @@ def run(order: Order, transports: list[Transport], check: Callable[[HttpAnswer],
     seconds = time.perf_counter() - began
     share = (time.process_time() - cpu_began) / seconds
     answer = orjson.loads(last.body) if last else {}
-    return Outcome([each * 1_000 for each in latencies], seconds, share, answer)
+    return LoadOutcome([each * 1_000 for each in latencies], seconds, share, answer)
 
 
 def _round(
@@ -176,7 +178,7 @@ def _round(
     return latencies, last
 
 
-def http_request(order: Order) -> bytes:
+def http_request(order: ReviewOrder) -> bytes:
     """Returns the bytes of the request, as the API server would send them."""
     body = order.body.encode()
     head = (
@@ -196,7 +198,7 @@ def must_be_allowed(answer: HttpAnswer) -> None:
         raise LoadFailed(f"the webhook answered {answer.status}: {answer.body[:500]!r}")
 
 
-def _connect(order: Order, context: ssl.SSLContext) -> ssl.SSLSocket:
+def _connect(order: ReviewOrder, context: ssl.SSLContext) -> ssl.SSLSocket:
     plain = socket.create_connection(("127.0.0.1", order.port), timeout=_PATIENCE)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     wrapped = context.wrap_socket(plain, server_hostname=order.server_name)
@@ -206,7 +208,7 @@ def _connect(order: Order, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 def main() -> int:
     """Reads the order, sends the load, writes the outcome."""
-    order = Order(**orjson.loads(sys.stdin.buffer.read()))
+    order = ReviewOrder(**orjson.loads(sys.stdin.buffer.read()))
     context = ssl.create_default_context(cadata=order.authority)
     transports: list[ssl.SSLSocket] = []
     try:

@@ -8,12 +8,12 @@ import orjson
 from bench import objects
 from bench.access_reviews import answered
 from bench.arena import Arena
-from bench.load.reviews import Order, Outcome, send
+from bench.load.reviews import LoadOutcome, ReviewOrder, send
 from bench.machine import usage
 from bench.measurements.rotation import rotated
 from bench.peer import MUTATE_PATH, VALIDATE_PATH
-from bench.plan import Plan
-from bench.results import Contender, Row, Section, Target
+from bench.plan import BenchPlan
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from bench.statistics import percentile
 from localcluster.product import NAMESPACE
 from shared.api.objects import JsonObject
@@ -27,7 +27,7 @@ _BUSY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Endpoint:
     """The address of one webhook."""
 
     port: int
@@ -51,7 +51,7 @@ class _Rows:
     def all(self) -> list[Row]:
         return [self.p50, self.p99, self.rate, self.many_p50, self.many_p99, self.cpu]
 
-    async def measure(self, arena: Arena, contender: Contender, order: Order) -> Outcome:
+    async def measure(self, arena: Arena, contender: Contender, order: ReviewOrder) -> LoadOutcome:
         """Sends one order, and adds its figures."""
         process = [arena.webhook_process_id(contender)]
         before = usage(process).cpu_seconds
@@ -62,7 +62,7 @@ class _Rows:
         self._add(contender, order.connections, outcome)
         return outcome
 
-    def _add(self, contender: Contender, connections: int, outcome: Outcome) -> None:
+    def _add(self, contender: Contender, connections: int, outcome: LoadOutcome) -> None:
         p50, p99 = (percentile(outcome.latencies, percent) for percent in (50, 99))
         if connections == 1:
             self.p50.add(contender, p50)
@@ -73,13 +73,13 @@ class _Rows:
             self.many_p99.add(contender, p99)
 
 
-async def mutate(arena: Arena, plan: Plan) -> Section:
+async def mutate(arena: Arena, plan: BenchPlan) -> ResultSection:
     """Measures mutation: default labels and queue, and all that each webhook injects."""
     rows = _Rows("mutate")
-    rows.p50.targets = (Target(0.85, Contender.PEER),)
-    rows.rate.targets = (Target(1.3, Contender.PEER, at_least=True),)
-    rows.cpu.targets = (Target(1, Contender.PEER),)
-    section = Section("Mutation, direct requests", rows.all, [_generator_note()])
+    rows.p50.targets = (SpeedTarget(0.85, Contender.PEER),)
+    rows.rate.targets = (SpeedTarget(1.3, Contender.PEER, at_least=True),)
+    rows.cpu.targets = (SpeedTarget(1, Contender.PEER),)
+    section = ResultSection("Mutation, direct requests", rows.all, [_generator_note()])
     shares: dict[Contender, float] = {}
     answers: dict[Contender, JsonObject] = {}
     async with arena.both_webhooks(access_reviews=True):
@@ -95,12 +95,14 @@ async def mutate(arena: Arena, plan: Plan) -> Section:
     return section
 
 
-async def validate(arena: Arena, plan: Plan) -> Section:
+async def validate(arena: Arena, plan: BenchPlan) -> ResultSection:
     """Measures validation, with and without access reviews for the user."""
     asking, plain = _Rows("validate with access reviews"), _Rows("validate without")
-    asking.many_p99.targets = (Target(0.8, Contender.PEER),)
-    plain.p50.targets = (Target(1, Contender.PEER),)
-    section = Section("Validation, direct requests", [*asking.all, *plain.all], [_generator_note()])
+    asking.many_p99.targets = (SpeedTarget(0.8, Contender.PEER),)
+    plain.p50.targets = (SpeedTarget(1, Contender.PEER),)
+    section = ResultSection(
+        "Validation, direct requests", [*asking.all, *plain.all], [_generator_note()]
+    )
     asked: dict[Contender, int] = {}
     sent: dict[Contender, int] = {}
     async with arena.both_webhooks(access_reviews=True):
@@ -120,16 +122,16 @@ async def validate(arena: Arena, plan: Plan) -> Section:
     return section
 
 
-async def large(arena: Arena, plan: Plan) -> Section:
+async def large(arena: Arena, plan: BenchPlan) -> ResultSection:
     """Measures the largest objects that users submit, and the memory of the process at the end."""
     rows = {
-        kind: Row(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", (Target(250),))
+        kind: Row(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", (SpeedTarget(250),))
         for kind in ("mutate", "validate")
     }
-    start = Row("start of the webhook's process until it is ready", "s", (Target(2),))
+    start = Row("start of the webhook's process until it is ready", "s", (SpeedTarget(2),))
     after = "resident memory of the webhook's process after these reviews"
-    memory = Row(after, "MiB", (Target(120),))
-    section = Section(
+    memory = Row(after, "MiB", (SpeedTarget(120),))
+    section = ResultSection(
         "Large objects, start and memory",
         [*rows.values(), start, memory],
         [
@@ -151,7 +153,7 @@ async def large(arena: Arena, plan: Plan) -> Section:
     return section
 
 
-async def _validate_plain(arena: Arena, plan: Plan, rows: _Rows) -> None:
+async def _validate_plain(arena: Arena, plan: BenchPlan, rows: _Rows) -> None:
     async with arena.both_webhooks(access_reviews=False):
         for round_number in range(plan.rounds):
             for connections in (1, _MANY):
@@ -180,10 +182,10 @@ def _order(
     requests: int,
     warm_up: int = _WARM_UP,
     body: bytes = b"",
-) -> Order:
+) -> ReviewOrder:
     door = _door(arena, contender)
     body = body or (objects.mutate_review() if kind == "mutate" else objects.validate_review())
-    return Order(
+    return ReviewOrder(
         port=door.port,
         path=door.paths[kind],
         server_name=door.server_name,
@@ -195,14 +197,14 @@ def _order(
     )
 
 
-def _door(arena: Arena, contender: Contender) -> _Door:
+def _door(arena: Arena, contender: Contender) -> _Endpoint:
     if contender is Contender.PEER:
         webhook = arena.peer.webhook
         paths = {"mutate": MUTATE_PATH, "validate": VALIDATE_PATH}
-        return _Door(webhook.port, webhook.host, webhook.authority.decode(), paths)
+        return _Endpoint(webhook.port, webhook.host, webhook.authority.decode(), paths)
     port = int(arena.cluster.processes["webhook"].spec.address.rpartition(":")[2])
     paths = {"mutate": "/mutate", "validate": "/validate"}
-    return _Door(port, f"{_SERVICE}.{NAMESPACE}.svc", arena.authority(), paths)
+    return _Endpoint(port, f"{_SERVICE}.{NAMESPACE}.svc", arena.authority(), paths)
 
 
 def _generator_note() -> str:

@@ -6,7 +6,7 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.creations import AT_ONCE, create_all
 from bench.load.lives import Lives, appwrapper_end
-from bench.results import Contender, Row, Section, Target
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import APPWRAPPERS, JsonObject
 
@@ -22,16 +22,22 @@ class Creation:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        peer = Target(0.9, Contender.PEER)
+        peer = SpeedTarget(0.9, Contender.PEER)
         self._alone = (
-            Row("create, controllers idle, p50", "ms", (peer, Target(1.3, Contender.PLATFORM))),
+            Row(
+                "create, controllers idle, p50", "ms", (peer, SpeedTarget(1.3, Contender.PLATFORM))
+            ),
             Row("create, controllers idle, p99", "ms"),
         )
         self._followed = (
-            Row("create, controllers at work, p50", "ms", (peer, Target(1.8, Contender.PLATFORM))),
+            Row(
+                "create, controllers at work, p50",
+                "ms",
+                (peer, SpeedTarget(1.8, Contender.PLATFORM)),
+            ),
             Row("create, controllers at work, p99", "ms"),
         )
-        self.section = Section(
+        self.section = ResultSection(
             f"Creation through the API server, {AT_ONCE} at once",
             [*self._alone, *self._followed],
             [

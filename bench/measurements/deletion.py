@@ -4,14 +4,14 @@ import statistics
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.progress import Progress
+from bench.load.progress import BatchProgress
 from bench.machine import usage
-from bench.results import Contender, Row, Section, Target
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 
 _SINGLES = 3
 
 
-class Deletion:
+class DeletionPart:
     """Deletes one AppWrapper, and `size` at once in the first round.
 
     The Go operator takes part in the first round only.
@@ -19,13 +19,13 @@ class Deletion:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._one = Row("1 running AppWrapper: deletion", "s", (Target(0.05, Contender.PEER),))
+        self._one = Row("1 running AppWrapper: deletion", "s", (SpeedTarget(0.05, Contender.PEER),))
         self._many = Row(
-            f"{size} running AppWrappers: deletion", "s", (Target(0.5, Contender.PEER),)
+            f"{size} running AppWrappers: deletion", "s", (SpeedTarget(0.5, Contender.PEER),)
         )
         self._cpu = Row(f"CPU of the operator per deletion, {size} AppWrappers", "ms")
         self._other_cpu = Row(f"CPU of the rest per deletion, {size} AppWrappers", "ms")
-        self.section = Section(
+        self.section = ResultSection(
             "Deletion while running",
             [self._one, self._many, self._cpu, self._other_cpu],
             [
@@ -61,7 +61,7 @@ class Deletion:
         self, arena: Arena, batch: str, count: int, spent: "_Spent | None" = None
     ) -> float:
         documents = [objects.running(f"{batch}-{number}", batch) for number in range(count)]
-        async with Progress(arena.client, batch) as progress:
+        async with BatchProgress(arena.client, batch) as progress:
             names = await progress.start(documents)
             if spent is not None:
                 spent.begin()

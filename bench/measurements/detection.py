@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from bench import objects
 from bench.arena import Arena
 from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
-from bench.load.progress import Progress
-from bench.results import Contender, Row, Section, Target
+from bench.load.progress import BatchProgress
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
@@ -32,7 +32,7 @@ class _Fault:
     key: str
     answer: str
     break_it: BreakIt
-    targets: tuple[Target, ...] = ()
+    targets: tuple[SpeedTarget, ...] = ()
     pods: int = 2
     gpus: int = 0
     taken: dict[Contender, list[float]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Fault:
 
 
 def _faults() -> tuple[_Fault, ...]:
-    soon = (Target(50),)
+    soon = (SpeedTarget(50),)
     return (
         _Fault("failed pod", "pod", "Resetting", fail_pod, soon),
         _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=WHOLE_NODE),
@@ -72,12 +72,12 @@ class Detection:
         self._faults = _faults()
 
     @property
-    def section(self) -> Section:
+    def section(self) -> ResultSection:
         """Returns the samples of all rounds together."""
         counts = ", ".join(
             f"{fault.name} {len(fault.taken.get(Contender.OURS, ()))}" for fault in self._faults
         )
-        return Section(
+        return ResultSection(
             "Detection, grace periods 0s",
             [row for fault in self._faults for row in fault.rows()],
             [
@@ -115,7 +115,7 @@ class Detection:
         numbered = list(enumerate(fault for fault in self._faults for _ in range(PEER_SAMPLES)))
         documents = [fault.document(batch, number) for number, fault in numbered]
 
-        async def later(progress: Progress, number: int, fault: _Fault) -> None:
+        async def later(progress: BatchProgress, number: int, fault: _Fault) -> None:
             share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
             await asyncio.sleep(share * PEER_PERIOD)
             await _measure(arena, progress, fault, f"{batch}-{number}", Contender.PEER)
@@ -131,15 +131,15 @@ class Detection:
 
 
 async def _measure(
-    arena: Arena, progress: Progress, fault: _Fault, name: str, contender: Contender
+    arena: Arena, progress: BatchProgress, fault: _Fault, name: str, contender: Contender
 ) -> None:
     began = await fault.break_it(arena.client, name)
     seconds = await progress.reached(name, fault.answer) - began
     fault.taken.setdefault(contender, []).append(seconds * 1_000)
 
 
-def _progress(arena: Arena, documents: Sequence[JsonObject]) -> Progress:
-    return Progress(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
+def _progress(arena: Arena, documents: Sequence[JsonObject]) -> BatchProgress:
+    return BatchProgress(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
 
 
 def _in_parts(documents: Sequence[JsonObject], most: int) -> list[Sequence[JsonObject]]:

@@ -4,8 +4,8 @@ import asyncio
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.progress import READY, Progress
-from bench.results import Contender, Row, Section, Target
+from bench.load.progress import READY, BatchProgress
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 
 _DESIGN_SECONDS = 300
 _DESIGN_WRITES = 10
@@ -19,9 +19,9 @@ class Flapping:
         self._writes = Row(
             f"status writes in {seconds} s of a pod that crashes every second",
             "writes",
-            (Target(writes_allowed(seconds)),),
+            (SpeedTarget(writes_allowed(seconds)),),
         )
-        self.section = Section(
+        self.section = ResultSection(
             "A pod that flaps",
             [self._writes],
             [
@@ -38,7 +38,7 @@ class Flapping:
             return
         batch = "flapping"
         document = objects.flapping(batch, batch)
-        async with Progress(arena.client, batch) as progress:
+        async with BatchProgress(arena.client, batch) as progress:
             await progress.create([document])
             await progress.reached(batch, READY)
             before = progress.events[batch]

@@ -7,8 +7,8 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.lives import Lives, appwrapper_end, job_end
 from bench.machine import usage
-from bench.plan import ONCE_ABOVE, Plan, rounds_with
-from bench.results import Contender, Row, Section, Target
+from bench.plan import ONCE_ABOVE, BenchPlan, rounds_with
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
 _JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -33,7 +33,7 @@ class Lifecycle:
     Some sizes are left out of some rounds: `rounds_with`.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BenchPlan) -> None:
         self._plan = plan
         self._rows = {size: _rows(size) for size in plan.sizes}
         rows = [
@@ -42,7 +42,7 @@ class Lifecycle:
             for each in self._rows.values()
             for row in (getattr(each, name),)
         ]
-        self.section = Section(
+        self.section = ResultSection(
             "Lives of AppWrappers under real Kueue, quota not limiting",
             rows,
             [
@@ -117,17 +117,17 @@ class Lifecycle:
 def _rows(size: int) -> _Rows:
     many = f"{size} AppWrapper{'s' if size > 1 else ''}"
     peer, platform = Contender.PEER, Contender.PLATFORM
-    alone = (Target(0.05, platform, beyond=True),)
-    together = (Target(0.7, peer), Target(1.4, platform))
+    alone = (SpeedTarget(0.05, platform, beyond=True),)
+    together = (SpeedTarget(0.7, peer), SpeedTarget(1.4, platform))
     return _Rows(
         success=Row(f"{many}: created to Succeeded", "s", together if size > 1 else alone),
         deletion=Row(
-            f"{many}: deletion once Succeeded", "s", (Target(0.5, peer),) if size > 1 else ()
+            f"{many}: deletion once Succeeded", "s", (SpeedTarget(0.5, peer),) if size > 1 else ()
         ),
-        events=Row(f"watch events per life, {many}", "events", (Target(5),)),
-        cpu=Row(f"CPU of the operator per life, {many}", "ms", (Target(1, peer),)),
-        other_cpu=Row(f"CPU of the rest per life, {many}", "ms", (Target(1.4, platform),)),
-        memory=Row(f"resident memory after {many}", "MiB", (Target(1.2, peer),)),
+        events=Row(f"watch events per life, {many}", "events", (SpeedTarget(5),)),
+        cpu=Row(f"CPU of the operator per life, {many}", "ms", (SpeedTarget(1, peer),)),
+        other_cpu=Row(f"CPU of the rest per life, {many}", "ms", (SpeedTarget(1.4, platform),)),
+        memory=Row(f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),)),
     )
 
 

@@ -9,12 +9,12 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.faults import label_node, unlabel_nodes
 from bench.load.kubelets import Kubelets
-from bench.load.progress import Progress
+from bench.load.progress import BatchProgress
 from bench.machine import usage
 from bench.measurements.detection import MOST_NODES, PAUSE, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
 from bench.peer import PROCESS as PEER_PROCESS
-from bench.plan import Plan
-from bench.results import Contender, Row, Section, Target
+from bench.plan import BenchPlan
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from bench.statistics import percentile
 from localcluster.machine.progress import step
 from shared.api.objects import JsonObject
@@ -42,7 +42,7 @@ class Figures:
     memory: dict[Contender, float] = field(default_factory=dict)
 
 
-async def measure(arena: Arena, plan: Plan) -> Section:
+async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
     """Measures both operators, one after the other, beside the same nodes.
 
     Our operator is at work afterwards.
@@ -58,7 +58,7 @@ async def measure(arena: Arena, plan: Plan) -> Section:
 
 
 async def _one(
-    arena: Arena, plan: Plan, kubelets: Kubelets, contender: Contender, figures: Figures
+    arena: Arena, plan: BenchPlan, kubelets: Kubelets, contender: Contender, figures: Figures
 ) -> None:
     async with kubelets.reporting(USUAL_SECONDS):
         samples = figures.taken.setdefault(contender, [])
@@ -83,7 +83,7 @@ async def _one(
 async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
     for start in range(0, count, MOST_NODES):
         numbers = range(start, min(start + MOST_NODES, count))
-        async with Progress(arena.client, "nodes") as progress:
+        async with BatchProgress(arena.client, "nodes") as progress:
             names = await progress.start([_document("nodes", number) for number in numbers])
             for name in names:
                 samples += [await _label(arena, progress, name)]
@@ -98,11 +98,11 @@ async def _spread_over_a_minute(arena: Arena, samples: list[float]) -> None:
     minute.
     """
 
-    async def later(progress: Progress, number: int, name: str) -> None:
+    async def later(progress: BatchProgress, number: int, name: str) -> None:
         await asyncio.sleep((number + 0.5) / PEER_SAMPLES * PEER_PERIOD)
         samples.append(await _label(arena, progress, name))
 
-    async with Progress(arena.client, "peer-nodes") as progress:
+    async with BatchProgress(arena.client, "peer-nodes") as progress:
         documents = [_document("peer-nodes", number) for number in range(PEER_SAMPLES)]
         names = await progress.start(documents)
         async with asyncio.TaskGroup() as group:
@@ -117,18 +117,18 @@ def _document(batch: str, number: int) -> JsonObject:
     return objects.running(f"{batch}-{number}", batch, pods=1, gpus=WHOLE_NODE)
 
 
-async def _label(arena: Arena, progress: Progress, name: str) -> float:
+async def _label(arena: Arena, progress: BatchProgress, name: str) -> float:
     began = await label_node(arena.client, name)
     return (await progress.reached(name, "Resetting") - began) * 1_000
 
 
-def section(figures: Figures, nodes: int) -> Section:
+def section(figures: Figures, nodes: int) -> ResultSection:
     """Returns the rows, and the notes that explain them."""
     among = f"EVICT label to Resetting among {nodes:,} nodes"
     labels = {
         0: Row(f"{among}, fastest", "ms"),
         50: Row(f"{among}, median", "ms"),
-        100: Row(f"{among}, slowest", "ms", (Target(200),)),
+        100: Row(f"{among}, slowest", "ms", (SpeedTarget(200),)),
     }
     for contender, taken in figures.taken.items():
         for percent, row in labels.items():
@@ -137,7 +137,7 @@ def section(figures: Figures, nodes: int) -> Section:
         period: Row(
             f"CPU with {nodes:,} nodes, {what}",
             "% of a core",
-            (Target(1),) if period == USUAL_SECONDS else (),
+            (SpeedTarget(1),) if period == USUAL_SECONDS else (),
         )
         for period, what in _CPU.items()
     }
@@ -147,7 +147,7 @@ def section(figures: Figures, nodes: int) -> Section:
     memory = Row(f"resident memory with {nodes:,} nodes", "MiB")
     for contender, resident in figures.memory.items():
         memory.add(contender, resident)
-    return Section(
+    return ResultSection(
         "A large cluster",
         [*labels.values(), *heartbeats.values(), memory],
         _notes(figures, nodes),

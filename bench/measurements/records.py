@@ -20,8 +20,8 @@ from bench.load.failures import (
     workers_of,
 )
 from bench.load.faults import fail_pod
-from bench.load.progress import Progress
-from bench.results import Contender, Row, Section, Target
+from bench.load.progress import BatchProgress
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from bench.statistics import percentile
 from shared.api import names
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -46,17 +46,17 @@ class Records:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         last = f"last of {workers:,} failures to"
-        self._found = Row(f"{last} status.rootCause", "s", (Target(1),))
+        self._found = Row(f"{last} status.rootCause", "s", (SpeedTarget(1),))
         self._stored = Row(
-            f"{last} status.rootCause, with as many files in a store", "s", (Target(1),)
+            f"{last} status.rootCause, with as many files in a store", "s", (SpeedTarget(1),)
         )
         self._reset = Row(f"{last} Resetting", "s")
         self._others = Row(
             "another's failed pod to Resetting meanwhile, p99",
             "ms",
-            (Target(2, Contender.PLATFORM),),
+            (SpeedTarget(2, Contender.PLATFORM),),
         )
-        self.section = Section(
+        self.section = ResultSection(
             "Root cause of many failures",
             [self._found, self._stored, self._reset, self._others],
             [
@@ -87,7 +87,7 @@ class Records:
         operator.
         """
         document = broken_later(name, self._workers, store)
-        async with Progress(arena.client, name) as progress:
+        async with BatchProgress(arena.client, name) as progress:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
             await progress.start([document, *others])
             pods = await workers_of(arena.client, name)
@@ -108,7 +108,7 @@ class Records:
         return found
 
     async def _beside(
-        self, arena: Arena, progress: Progress, contender: Contender, name: str
+        self, arena: Arena, progress: BatchProgress, contender: Contender, name: str
     ) -> None:
         """Breaks the others; the Go operator's all at once, or it would take an hour."""
         taken, bare = [], []

@@ -42,7 +42,7 @@ def read_documents(*paths: Path) -> list[JsonObject]:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # large CRDs: ten times faster
 
 
-class Applier:
+class ManifestApplier:
     """Applies objects through one client. Caches the resource of each Kind."""
 
     def __init__(self, client: KubeClient) -> None:

@@ -20,7 +20,7 @@ _BACKDATED = datetime.timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPairFiles:
     """A certificate and its private key, as PEM files."""
 
     certificate: Path
@@ -46,7 +46,7 @@ class Authority:
         _write_key(self.key, self._key)
 
     @classmethod
-    def load(cls, folder: Path, now: datetime.datetime, pair: KeyPair) -> Self:
+    def load(cls, folder: Path, now: datetime.datetime, pair: KeyPairFiles) -> Self:
         """Returns the authority of this certificate and key, which signs into another folder."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = serialization.load_pem_private_key(pair.key.read_bytes(), password=None)
@@ -62,7 +62,9 @@ class Authority:
         self._key = key
         self._subject = _name("localcluster")
 
-    def serving(self, name: str, hosts: Sequence[str], *, with_client: bool = False) -> KeyPair:
+    def serving(
+        self, name: str, hosts: Sequence[str], *, with_client: bool = False
+    ) -> KeyPairFiles:
         """Issues a certificate for a server at `hosts`, DNS names or IP addresses, in files
         `name`.*.
 
@@ -74,14 +76,16 @@ class Authority:
         names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(name, _name(hosts[0]), usages, names)
 
-    def client(self, name: str, user: str, groups: Sequence[str] = ()) -> KeyPair:
+    def client(self, name: str, user: str, groups: Sequence[str] = ()) -> KeyPairFiles:
         """Issues a certificate for a client, `user` in `groups`, in files `name`.*."""
         return self._issue(name, _name(user, groups), [ExtendedKeyUsageOID.CLIENT_AUTH], None)
 
-    def service_account_keys(self) -> KeyPair:
+    def service_account_keys(self) -> KeyPairFiles:
         """Makes the key pair that signs and checks tokens. `certificate` is the bare public key."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        pair = KeyPair(self._folder / "service-accounts.pub", self._folder / "service-accounts.key")
+        pair = KeyPairFiles(
+            self._folder / "service-accounts.pub", self._folder / "service-accounts.key"
+        )
         pair.certificate.write_bytes(
             key.public_key().public_bytes(
                 serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -96,7 +100,7 @@ class Authority:
         subject: x509.Name,
         usages: Sequence[x509.ObjectIdentifier],
         alternatives: x509.SubjectAlternativeName | None,
-    ) -> KeyPair:
+    ) -> KeyPairFiles:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = (
             self._builder(subject, key.public_key())
@@ -107,7 +111,7 @@ class Authority:
         if alternatives is not None:
             builder = builder.add_extension(alternatives, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
+        pair = KeyPairFiles(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         pair.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         _write_key(pair.key, key)

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from localcluster.access import kubeconfig
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from shared.api.objects import NAMESPACES, JsonObject, Resource
 from shared.kube.client import AlreadyExists, KubeClient
 
@@ -15,7 +15,7 @@ _TOKEN_SECONDS = 10 * 365 * 24 * 3600  # never renewed; no cluster lives that lo
 class Identities:
     """Makes kubeconfig files under `folder`, one per ServiceAccount."""
 
-    def __init__(self, folder: Path, access: Access, client: KubeClient) -> None:
+    def __init__(self, folder: Path, access: ClusterAccess, client: KubeClient) -> None:
         self._folder = folder
         self._access = access
         self._client = client

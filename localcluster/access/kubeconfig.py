@@ -7,22 +7,22 @@ from typing import Any
 
 import yaml
 
-from localcluster.access.certificates import KeyPair
+from localcluster.access.certificates import KeyPairFiles
 
 CLUSTER_NAME = "localcluster"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClusterAccess:
     """The administrator's access to the API server."""
 
     server: str
     authority: Path
-    admin: KeyPair
+    admin: KeyPairFiles
     kubeconfig: Path
 
 
-def with_certificate(client: KeyPair) -> dict[str, Any]:
+def with_certificate(client: KeyPairFiles) -> dict[str, Any]:
     """Returns the user section for a client certificate."""
     return {"client-certificate": str(client.certificate), "client-key": str(client.key)}
 

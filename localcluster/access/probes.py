@@ -4,7 +4,7 @@ import ssl
 
 import aiohttp
 
-from localcluster.access.certificates import KeyPair
+from localcluster.access.certificates import KeyPairFiles
 from localcluster.machine.processes import Probe
 from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject, Resource
@@ -14,7 +14,7 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 _PATIENCE = aiohttp.ClientTimeout(total=stretched(2.0))
 
 
-def trusting(authority: str, client: KeyPair | None = None) -> ssl.SSLContext:
+def trusting(authority: str, client: KeyPairFiles | None = None) -> ssl.SSLContext:
     """Returns a TLS context that trusts the file `authority` and presents `client`'s
     certificate.
     """

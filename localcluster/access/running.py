@@ -7,10 +7,10 @@ takes an OwnedCluster, which only its owner has.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.access.apply import Applier
+from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority
 from localcluster.access.identities import Identities
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import ClusterOptions
 from localcluster.machine.ports import Ports
 from localcluster.machine.processes import Processes
@@ -28,7 +28,7 @@ class RunningCluster:
     """The cluster's own folder; installers put their files below it."""
     kubeconfig: Path
     """The administrator's kubeconfig."""
-    access: Access
+    access: ClusterAccess
     """The server's address, its certificate authority, and the administrator's certificate."""
     kubectl: Path
     client: KubeClient
@@ -37,7 +37,7 @@ class RunningCluster:
     """Signs certificates for webhooks and users."""
     modules: Mapping[str, Path]
     """The folders of the components' Go modules, by component; they contain manifests."""
-    _applier: Applier
+    _applier: ManifestApplier
     _identities: Identities
 
     @property

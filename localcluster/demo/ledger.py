@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from localcluster.demo.scenario import Ending, Sample
+from localcluster.demo.scenario import ExpectedEnd, Sample
 from shared.api.objects import JsonObject
 
 # Phases in which an AppWrapper holds quota.
 _ADMITTED = frozenset({"Resuming", "Running", "Resetting"})
 
 
-class Verdict(StrEnum):
+class SampleVerdict(StrEnum):
     """PENDING may still change into one of the others, which are final."""
 
     PENDING = "pending"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 class Evaluation:
     """A verdict with its reason, for a person."""
 
-    verdict: Verdict
+    verdict: SampleVerdict
     reason: str
 
 
@@ -66,15 +66,15 @@ class Ledger:
         if sample.name in self.refused:
             return self._of_refused(sample)
         if self._now(sample.name) == "Failed":
-            return Evaluation(Verdict.MISSED, "failed")
+            return Evaluation(SampleVerdict.MISSED, "failed")
         match sample.ending:
-            case Ending.REJECTED:
+            case ExpectedEnd.REJECTED:
                 accepted = sample.name in self.phases
                 return Evaluation(
-                    Verdict.MISSED if accepted else Verdict.PENDING,
+                    SampleVerdict.MISSED if accepted else SampleVerdict.PENDING,
                     "was accepted" if accepted else "not submitted yet",
                 )
-            case Ending.STAYS_SUSPENDED:
+            case ExpectedEnd.STAYS_SUSPENDED:
                 return self._of_suspended(sample)
             case _:
                 return self._of_success(sample)
@@ -85,35 +85,37 @@ class Ledger:
 
     def _of_refused(self, sample: Sample) -> Evaluation:
         message = self.refused[sample.name]
-        if sample.ending is Ending.REJECTED and sample.error in message:
-            return Evaluation(Verdict.REACHED, "rejected")
-        return Evaluation(Verdict.MISSED, f"refused: {message}")
+        if sample.ending is ExpectedEnd.REJECTED and sample.error in message:
+            return Evaluation(SampleVerdict.REACHED, "rejected")
+        return Evaluation(SampleVerdict.MISSED, f"refused: {message}")
 
     def _of_suspended(self, sample: Sample) -> Evaluation:
         started = _ADMITTED.intersection(self.phases.get(sample.name, ()))
         if started:
-            return Evaluation(Verdict.MISSED, f"was {min(started)} without quota")
+            return Evaluation(SampleVerdict.MISSED, f"was {min(started)} without quota")
         if self._now(sample.name) == "Suspended":
-            return Evaluation(Verdict.REACHED, "waits as Suspended")
-        return Evaluation(Verdict.PENDING, "not suspended yet")
+            return Evaluation(SampleVerdict.REACHED, "waits as Suspended")
+        return Evaluation(SampleVerdict.PENDING, "not suspended yet")
 
     def _of_success(self, sample: Sample) -> Evaluation:
         if self._now(sample.name) != "Succeeded":
-            return Evaluation(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
+            return Evaluation(
+                SampleVerdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}"
+            )
         if sample.waits_for and sample.waits_for not in self.waited_for.get(sample.name, ()):
-            return Evaluation(Verdict.MISSED, f"did not wait for {sample.waits_for}")
-        if sample.ending is Ending.FAILS_THEN_SUCCEEDS:
+            return Evaluation(SampleVerdict.MISSED, f"did not wait for {sample.waits_for}")
+        if sample.ending is ExpectedEnd.FAILS_THEN_SUCCEEDS:
             return self._of_root_cause(sample)
         waited = f" after waiting for {sample.waits_for}" if sample.waits_for else ""
-        return Evaluation(Verdict.REACHED, f"Succeeded{waited}")
+        return Evaluation(SampleVerdict.REACHED, f"Succeeded{waited}")
 
     def _of_root_cause(self, sample: Sample) -> Evaluation:
         named = self.root_causes.get(sample.name, {}).get("pod", "")
         if not self.has_reached(sample.name, "Resetting"):
-            return Evaluation(Verdict.MISSED, "did not fail")
+            return Evaluation(SampleVerdict.MISSED, "did not fail")
         if named != sample.root_cause:
-            return Evaluation(Verdict.MISSED, f"the root cause named is {named or 'none'}")
-        return Evaluation(Verdict.REACHED, f"Succeeded after the failure of {named}")
+            return Evaluation(SampleVerdict.MISSED, f"the root cause named is {named or 'none'}")
+        return Evaluation(SampleVerdict.REACHED, f"Succeeded after the failure of {named}")
 
 
 def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
@@ -121,7 +123,7 @@ def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
     lines = []
     for sample in scenario:
         evaluation = ledger.evaluate(sample)
-        if evaluation.verdict is not Verdict.REACHED:
+        if evaluation.verdict is not SampleVerdict.REACHED:
             lines.append(f"{sample.name}: {evaluation.reason} (expected: {sample.ending})")
     return lines
 
@@ -130,4 +132,6 @@ def settled(ledger: Ledger, scenario: Sequence[Sample]) -> bool:
     """True if waiting longer changes nothing: all samples reached their ends, or one missed it."""
     verdicts = [ledger.evaluate(sample).verdict for sample in scenario]
     # A sample that must stay suspended proves it only while the others run: it is checked last.
-    return Verdict.MISSED in verdicts or all(verdict is Verdict.REACHED for verdict in verdicts)
+    return SampleVerdict.MISSED in verdicts or all(
+        verdict is SampleVerdict.REACHED for verdict in verdicts
+    )

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 
 from localcluster.cluster import LocalCluster
-from localcluster.demo.ledger import Ledger, Verdict, settled, unfinished
+from localcluster.demo.ledger import Ledger, SampleVerdict, settled, unfinished
 from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
 from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
 from localcluster.machine.child import captured
@@ -88,7 +88,7 @@ class Performance:
     def _may_follow(self, sample: Sample) -> bool:
         """True if the sample before has reached its phase, or never will."""
         before = next(each for each in SCENARIO if each.name == sample.after)
-        missed = self._ledger.evaluate(before).verdict is Verdict.MISSED
+        missed = self._ledger.evaluate(before).verdict is SampleVerdict.MISSED
         return missed or self._ledger.has_reached(sample.after, sample.after_phase)
 
     async def _submit(self, sample: Sample) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 NAMESPACE: Final = "team1"
 
 
-class Ending(StrEnum):
+class ExpectedEnd(StrEnum):
     SUCCEEDS = "runs and succeeds"
     FAILS_THEN_SUCCEEDS = "fails, is retried and succeeds"
     WAITS_THEN_SUCCEEDS = "waits for quota, then runs and succeeds"
@@ -28,7 +28,7 @@ class Sample:
     file: str
     name: str
     shows: str
-    ending: Ending
+    ending: ExpectedEnd
     after: str = ""
     after_phase: str = "Succeeded"
     waits_for: str = ""
@@ -42,53 +42,53 @@ SCENARIO: Final = (
         file="samples/wrapped-pod.yaml",
         name="wrapped-pod",
         shows="a pod",
-        ending=Ending.SUCCEEDS,
+        ending=ExpectedEnd.SUCCEEDS,
     ),
     Sample(
         file="samples/job-with-podgroup.yaml",
         name="sample-job",
         shows="a Job of two pods, gang-scheduled through its PodGroup",
-        ending=Ending.SUCCEEDS,
+        ending=ExpectedEnd.SUCCEEDS,
     ),
     Sample(
         file="samples/demo/wrapped-pytorchjob.yaml",
         name="wrapped-pytorchjob",
         shows="a PyTorchJob: one master, three workers, 8 GPUs each, gang-scheduled",
-        ending=Ending.SUCCEEDS,
+        ending=ExpectedEnd.SUCCEEDS,
     ),
     Sample(
         file="samples/demo/failing-pytorchjob.yaml",
         name="failing-pytorchjob",
         shows="a PyTorchJob whose second worker fails first, and takes the others with it",
-        ending=Ending.FAILS_THEN_SUCCEEDS,
+        ending=ExpectedEnd.FAILS_THEN_SUCCEEDS,
         root_cause="failing-pytorchjob-worker-1",
     ),
     Sample(
         file="samples/demo/too-big-pytorchjob.yaml",
         name="too-big-pytorchjob",
         shows="a PyTorchJob that asks for one GPU more than the quota",
-        ending=Ending.STAYS_SUSPENDED,
+        ending=ExpectedEnd.STAYS_SUSPENDED,
         explained=True,
     ),
     Sample(
         file="samples/demo/rejected-daemonset.yaml",
         name="rejected-daemonset",
         shows="a Kind that may not be wrapped",
-        ending=Ending.REJECTED,
+        ending=ExpectedEnd.REJECTED,
         error="spec.components[0].template: Forbidden",
     ),
     Sample(
         file="samples/demo/fills-the-quota.yaml",
         name="fills-the-quota",
         shows="a Job that takes every GPU of the team",
-        ending=Ending.SUCCEEDS,
+        ending=ExpectedEnd.SUCCEEDS,
         after="wrapped-pytorchjob",
     ),
     Sample(
         file="samples/demo/waits-for-quota.yaml",
         name="waits-for-quota",
         shows="a Job that finds no GPU left",
-        ending=Ending.WAITS_THEN_SUCCEEDS,
+        ending=ExpectedEnd.WAITS_THEN_SUCCEEDS,
         after="fills-the-quota",
         after_phase="Running",
         waits_for="fills-the-quota",

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from localcluster.images.delivery import Order, deliver
+from localcluster.images.delivery import ImageOrder, deliver
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, interruptible
 from localcluster.machine.progress import reporter_for
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     if parsed.push and not parsed.registry:
         parser.error("--push needs --registry HOST/PATH: where to?")
-    order = Order(
+    order = ImageOrder(
         tool=parsed.tool,
         base_image=parsed.base_image,
         registry=parsed.registry.rstrip("/"),

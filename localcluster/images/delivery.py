@@ -18,7 +18,7 @@ _SHOWN_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ImageOrder:
     """A request to build images. `tool` None: the first that works. `registry` is HOST/PATH, or
     empty.
 
@@ -32,7 +32,7 @@ class Order:
     verify_tls: bool = True
 
 
-async def deliver(order: Order, reporter: Reporter) -> str:
+async def deliver(order: ImageOrder, reporter: Reporter) -> str:
     """Build, name and push; return a report for people. Raise LocalClusterError."""
     tool = order.tool or await some_tool()
     if tool == "buildah":
@@ -63,7 +63,7 @@ async def works(tool: str) -> bool:
     return shutil.which(tool) is not None and (await captured((tool, "info")))[0] == 0
 
 
-async def _with_buildah(order: Order, reporter: Reporter) -> str:
+async def _with_buildah(order: ImageOrder, reporter: Reporter) -> str:
     builder = Builder(reporter, Archives(), order.base_image)
     lines = []
     for binary in recipe.BINARIES:
@@ -94,7 +94,7 @@ async def _with_buildah(order: Order, reporter: Reporter) -> str:
     return "\n".join(lines)
 
 
-async def _into_storage(tool: str, order: Order, reporter: Reporter) -> str:
+async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str:
     """Build with docker or podman. Raise BuildFailed, ToolMissing."""
     if tool == "docker" and order.push and not order.verify_tls:
         raise ToolMissing(

@@ -20,7 +20,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 HEARTBEAT_SECONDS = 15.0
 
 
-class Stage(StrEnum):
+class StepStage(StrEnum):
     """The kind of an event. STOPPED: the step was cancelled; `MESSAGE`: a line outside any step."""
 
     STARTED = "started"
@@ -35,7 +35,7 @@ class Stage(StrEnum):
 class Event:
     """One report. `seconds` is the time since the step started, `text` a note for the reader."""
 
-    stage: Stage
+    stage: StepStage
     step: str = ""
     seconds: float = 0.0
     text: str = ""
@@ -50,25 +50,25 @@ def silent(event: Event) -> None:
 
 def announce(reporter: Reporter, text: str) -> None:
     """Reports one remark."""
-    reporter(Event(Stage.MESSAGE, text=text))
+    reporter(Event(StepStage.MESSAGE, text=text))
 
 
 @contextlib.asynccontextmanager
 async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[None]:
     """Reports the start and the end of the code inside, and every 15 seconds that it continues."""
     began = time.monotonic()
-    reporter(Event(Stage.STARTED, name, text=note))
+    reporter(Event(StepStage.STARTED, name, text=note))
     heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
     try:
         yield
     except asyncio.CancelledError:
-        reporter(Event(Stage.STOPPED, name, time.monotonic() - began))
+        reporter(Event(StepStage.STOPPED, name, time.monotonic() - began))
         raise
     except BaseException:
-        reporter(Event(Stage.FAILED, name, time.monotonic() - began))
+        reporter(Event(StepStage.FAILED, name, time.monotonic() - began))
         raise
     else:
-        reporter(Event(Stage.DONE, name, time.monotonic() - began))
+        reporter(Event(StepStage.DONE, name, time.monotonic() - began))
     finally:
         heartbeat.cancel()
 
@@ -76,7 +76,7 @@ async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[N
 async def _heartbeat(reporter: Reporter, name: str, began: float) -> None:
     while True:
         await asyncio.sleep(HEARTBEAT_SECONDS)
-        reporter(Event(Stage.RUNNING, name, time.monotonic() - began))
+        reporter(Event(StepStage.RUNNING, name, time.monotonic() - began))
 
 
 def duration_text(seconds: float) -> str:
@@ -91,17 +91,17 @@ def line_of(event: Event) -> str:
     """Formats the event as a line of plain text."""
     note = f" ({event.text})" if event.text else ""
     match event.stage:
-        case Stage.MESSAGE:
+        case StepStage.MESSAGE:
             return event.text
-        case Stage.STARTED:
+        case StepStage.STARTED:
             return f"  ...  {event.step}{note}"
-        case Stage.RUNNING:
+        case StepStage.RUNNING:
             return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}{note}"
-        case Stage.DONE:
+        case StepStage.DONE:
             return f"  ok   {event.step}: {duration_text(event.seconds)}{note}"
-        case Stage.FAILED:
+        case StepStage.FAILED:
             return f"  FAIL {event.step}: after {duration_text(event.seconds)}{note}"
-        case Stage.STOPPED:
+        case StepStage.STOPPED:
             return f"  --   {event.step}: stopped after {duration_text(event.seconds)}{note}"
 
 
@@ -132,14 +132,14 @@ class TerminalReporter:
 
     def __call__(self, event: Event) -> None:
         match event.stage:
-            case Stage.STARTED:
+            case StepStage.STARTED:
                 self._start(event)
-            case Stage.DONE | Stage.FAILED | Stage.STOPPED:
+            case StepStage.DONE | StepStage.FAILED | StepStage.STOPPED:
                 self._print(event)
                 self._end(event.step)
-            case Stage.MESSAGE:
+            case StepStage.MESSAGE:
                 self._print(event)
-            case Stage.RUNNING:
+            case StepStage.RUNNING:
                 pass  # the live clock shows it already
 
     def _start(self, event: Event) -> None:
@@ -173,7 +173,7 @@ class JsonReporter:
 def event_of(line: bytes | str) -> Event:
     """Parses a line of JsonReporter. Raises ValueError for anything else."""
     fields: dict[str, Any] = orjson.loads(line)
-    return Event(Stage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
+    return Event(StepStage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
 
 
 def reporter_for(stream: TextIO | None = None) -> Reporter:

@@ -20,7 +20,7 @@ from localcluster.machine.disk import free_megabytes, is_full, require_free, say
 from localcluster.machine.errors import BuildFailed, DiskFull
 from localcluster.machine.locks import FileLock, holder_of
 from localcluster.machine.progress import Reporter, announce, step
-from localcluster.programs.catalogue import Component
+from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
 
 GIGABYTES_OF_A_FULL_BUILD = 18
@@ -37,7 +37,7 @@ def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return caches / "appwrapper-localcluster"
 
 
-def content_hash(component: Component, go_version: str) -> str:
+def content_hash(component: GoComponent, go_version: str) -> str:
     """Changes whenever the programs would."""
     digest = hashlib.sha256()
     sources = [path for path in component.folder.iterdir() if path.suffix in _SOURCES]
@@ -56,7 +56,7 @@ class BuildCache:
         self._go = go
         self._reporter = reporter
 
-    async def ensure(self, components: Sequence[Component]) -> dict[str, Path]:
+    async def ensure(self, components: Sequence[GoComponent]) -> dict[str, Path]:
         """Returns program name → path, for all programs of `components`. Raises BuildFailed,
         DiskFull.
         """
@@ -77,7 +77,7 @@ class BuildCache:
             for program in component.programs
         }
 
-    async def module_folder(self, component: Component) -> Path:
+    async def module_folder(self, component: GoComponent) -> Path:
         """Returns the folder of the component's Go module, which has its CRDs and webhook
         manifests.
 
@@ -93,11 +93,11 @@ class BuildCache:
         _remember(memory, found)
         return found
 
-    def _home(self, component: Component) -> Path:
+    def _home(self, component: GoComponent) -> Path:
         key = content_hash(component, self._go.version)
         return self._folder / "bin" / f"{component.name}-{key}"
 
-    async def _build_all(self, missing: Sequence[Component]) -> None:
+    async def _build_all(self, missing: Sequence[GoComponent]) -> None:
         (self._folder / "bin").mkdir(parents=True, exist_ok=True)
         lock = await self._lock()
         try:
@@ -110,7 +110,7 @@ class BuildCache:
         finally:
             lock.release()
 
-    async def _build_each(self, missing: Sequence[Component]) -> None:
+    async def _build_each(self, missing: Sequence[GoComponent]) -> None:
         # A compiler keeps the processors busy and a download does not: fetch while compiling.
         fetching = asyncio.create_task(self._fetch_modules(missing[1:]))
         try:
@@ -122,7 +122,7 @@ class BuildCache:
             fetching.cancel()
             await asyncio.gather(fetching, return_exceptions=True)
 
-    async def _fetch_modules(self, components: Sequence[Component]) -> None:
+    async def _fetch_modules(self, components: Sequence[GoComponent]) -> None:
         """Downloads the modules of the next builds. The builds report a failure."""
         for component in components:
             packages = component.programs.values()
@@ -143,7 +143,7 @@ class BuildCache:
                 lock = await FileLock.take(path)
         return lock
 
-    def _announce(self, missing: Sequence[Component]) -> None:
+    def _announce(self, missing: Sequence[GoComponent]) -> None:
         minutes = sum(component.minutes for component in missing)
         names = ", ".join(component.name for component in missing)
         announce(
@@ -168,7 +168,7 @@ class BuildCache:
                     " that may be too little.",
                 )
 
-    async def _build(self, component: Component) -> None:
+    async def _build(self, component: GoComponent) -> None:
         home = self._home(component)
         draft = home.with_name(f".building-{home.name}")
         try:
@@ -186,7 +186,7 @@ class BuildCache:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    async def _compile(self, component: Component, output: Path, scratch: Path, log: Path) -> int:
+    async def _compile(self, component: GoComponent, output: Path, scratch: Path, log: Path) -> int:
         command = [str(self._go.path), "build", *component.build_flags, "-o", f"{output}/"]
         command += component.programs.values()
         # Go's own scratch folder is inside this one: a killed build leaves nothing elsewhere.
@@ -205,7 +205,7 @@ class BuildCache:
                 if build.exit_code is None:
                     build.kill_now()
 
-    async def _find_module(self, component: Component) -> Path:
+    async def _find_module(self, component: GoComponent) -> Path:
         for command in (
             ("list", "-m", "-mod=readonly", "-f", "{{.Dir}}", component.module),
             ("mod", "download", "-json", f"{component.module}@{component.version}"),
@@ -253,7 +253,7 @@ def _remember(memory: Path, folder: Path) -> None:
     draft.rename(memory)
 
 
-def _failure(component: Component, log: Path, code: int) -> BuildFailed | DiskFull:
+def _failure(component: GoComponent, log: Path, code: int) -> BuildFailed | DiskFull:
     output = log.read_text(errors="replace")
     if says_full(output):
         log.unlink()

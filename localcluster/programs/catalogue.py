@@ -13,7 +13,7 @@ OWN_PACKAGES = "localcluster/components/"
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class GoComponent:
     """A unit of building. `programs` is program name → Go package.
 
     `module` is the module whose folder holds the component's manifests; empty if it has none. A
@@ -87,13 +87,13 @@ def _component(
     stamp_version: bool = False,
     variables: tuple[tuple[str, str], ...] = (),
     tags: tuple[str, ...] = (),
-) -> Component:
+) -> GoComponent:
     packages = {
         program: package if package.startswith(OWN_PACKAGES) else module + package
         for program, package in programs.items()
     }
     where = MODULES_FOLDER / (folder or name)
-    return Component(
+    return GoComponent(
         name, where, module, packages, minutes, megabytes, stamp_version, variables, tags
     )
 
@@ -170,6 +170,6 @@ KUEUE_VERSIONS = {
 BESIDE = ("appwrapper", "prometheus")
 
 
-def component(name: str, kueue: str | None = None) -> Component:
+def component(name: str, kueue: str | None = None) -> GoComponent:
     """Returns the component `name`, for a cluster with this Kueue (None: the default version)."""
     return CATALOGUE[KUEUE_VERSIONS[kueue] if name == "kueue" and kueue else name]

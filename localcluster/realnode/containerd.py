@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.realnode.namespaces import Namespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, system_path
 from localcluster.realnode.sandbox_image import NAME as SANDBOX_IMAGE
 from shared.api.objects import JsonObject
 
@@ -20,7 +20,7 @@ PLUGINS = ("ptp", "host-local", "loopback")
 class Containerd:
     """containerd with its files below `folder`."""
 
-    def __init__(self, folder: Path, namespaces: Namespaces, pods: IPv4Network) -> None:
+    def __init__(self, folder: Path, namespaces: NodeNamespaces, pods: IPv4Network) -> None:
         self._folder = folder
         self._namespaces = namespaces
         self._pods = pods

@@ -6,13 +6,13 @@ import yaml
 
 from localcluster.access import kubeconfig
 from localcluster.access.certificates import Authority
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import both, http_ok, node_is_ready
 from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.machine.slowness import stretched
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import Namespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, system_path
 from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient, KubeError, NotFound
 
@@ -30,7 +30,7 @@ class Kubelet:
     """The kubelet with its files below `folder`. `address` is the node's."""
 
     def __init__(
-        self, folder: Path, address: str, access: Access, authority: Authority, cgroup: str
+        self, folder: Path, address: str, access: ClusterAccess, authority: Authority, cgroup: str
     ) -> None:
         self._folder = folder
         self._address = address
@@ -38,7 +38,7 @@ class Kubelet:
         self._authority = authority
         self._cgroup = cgroup
 
-    def spec(self, program: Path, namespaces: Namespaces, client: KubeClient) -> ProcessSpec:
+    def spec(self, program: Path, namespaces: NodeNamespaces, client: KubeClient) -> ProcessSpec:
         """Writes the configuration; returns the process to start, which is ready when the node
         is.
         """

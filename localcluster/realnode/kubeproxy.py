@@ -7,11 +7,11 @@ import yaml
 
 from localcluster.access import kubeconfig
 from localcluster.access.certificates import Authority
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import http_ok
 from localcluster.machine.processes import ProcessSpec
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import Namespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, system_path
 from shared.api.objects import JsonObject
 
 _HEALTH_PORT = 10256
@@ -20,8 +20,8 @@ _HEALTH_PORT = 10256
 def spec(
     folder: Path,
     program: Path,
-    namespaces: Namespaces,
-    access: Access,
+    namespaces: NodeNamespaces,
+    access: ClusterAccess,
     authority: Authority,
     *,
     address: str,

@@ -20,7 +20,7 @@ _UNSHARE = (
 _END_SECONDS = stretched(20.0)
 
 
-class Namespaces:
+class NodeNamespaces:
     """A running set of namespaces. `process_1` is the host's process id of their first process."""
 
     def __init__(self, holder: Child, process_1: int) -> None:
@@ -29,7 +29,7 @@ class Namespaces:
         self._pidfd: int | None = os.pidfd_open(process_1)
 
     @classmethod
-    def start(cls) -> "Namespaces":
+    def start(cls) -> "NodeNamespaces":
         """Creates namespaces with only process 1. Blocks for a moment. Raises LocalClusterError."""
         reader, writer = os.pipe()
         try:

@@ -18,7 +18,7 @@ import orjson
 
 from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
 from localcluster.realnode import cgroups
-from localcluster.realnode.namespaces import Namespaces, network_command, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, network_command, system_path
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
 from shared.api.objects import JsonObject
 
@@ -28,7 +28,9 @@ INSIDE = "eth0"  # the node's end of the pair
 class NodeNetwork:
     """A claimed slot: the pair is up, and the node's namespaces hold its other end."""
 
-    def __init__(self, subnets: Subnets, reservation: socket.socket, inside: Namespaces) -> None:
+    def __init__(
+        self, subnets: Subnets, reservation: socket.socket, inside: NodeNamespaces
+    ) -> None:
         self._subnets = subnets
         self._reservation = reservation
         self.namespaces = inside
@@ -61,7 +63,7 @@ class NodeNetwork:
 
     @classmethod
     def _connected(cls, subnets: Subnets, reservation: socket.socket) -> NodeNetwork:
-        inside = Namespaces.start()
+        inside = NodeNamespaces.start()
         try:
             _connect(subnets, inside.process_1)
         except BaseException:

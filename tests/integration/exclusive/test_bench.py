@@ -9,7 +9,7 @@ import pytest_asyncio
 from bench import objects
 from bench.arena import OUR_PROCESSES, Arena
 from bench.errors import PortTaken
-from bench.plan import Plan
+from bench.plan import BenchPlan
 from bench.results import Contender
 from bench.run import run
 from localcluster.cluster import LocalCluster
@@ -21,7 +21,7 @@ from tests.support.cluster.resources import CLUSTER_QUEUES
 pytestmark = pytest.mark.long
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
-SMALLEST = Plan(
+SMALLEST = BenchPlan(
     rounds=1,
     requests=50,
     reviews=4,

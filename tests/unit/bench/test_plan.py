@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from bench.plan import PARTS, QUICK, Output, Plan, parse, rounds_with
+from bench.plan import PARTS, QUICK, BenchPlan, Output, parse, rounds_with
 
 
 def test_defaults() -> None:
-    assert parse([]) == (Plan(), Output())
-    assert Plan().parts == frozenset(PARTS)
+    assert parse([]) == (BenchPlan(), Output())
+    assert BenchPlan().parts == frozenset(PARTS)
 
 
 def test_every_option() -> None:
@@ -18,7 +18,7 @@ def test_every_option() -> None:
         "--json", "-", "--markdown",
     ]  # fmt: skip
     assert parse(given) == (
-        Plan(
+        BenchPlan(
             parts=frozenset({"mutate", "lifecycle"}),
             rounds=2,
             requests=500,
@@ -59,4 +59,4 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(("size", "rounds"), [(1, 4), (150, 4), (151, 1), (300, 1)])
 def test_large_sizes_are_measured_in_the_first_round_only(size: int, rounds: int) -> None:
-    assert rounds_with(Plan(rounds=4, sizes=(1, 100, 300)), size) == rounds
+    assert rounds_with(BenchPlan(rounds=4, sizes=(1, 100, 300)), size) == rounds

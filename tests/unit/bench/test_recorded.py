@@ -6,15 +6,22 @@ import pytest
 
 from bench.circumstances import Circumstances
 from bench.recorded import Recorded
-from bench.results import Contender, Row, Section, Target
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from shared.api.objects import JsonObject
 
 RUN = Recorded(
     Circumstances("2026-01-02", "0123abcd", {"Kueue": "v1"}, "2 cores", 0.3, "bench", 90.0),
     {
-        "mutate": Section(
+        "mutate": ResultSection(
             "Mutation",
-            [Row("p50", "ms", (Target(1),), {Contender.OURS: [1.0, 3.0], Contender.PEER: [2.0]})],
+            [
+                Row(
+                    "p50",
+                    "ms",
+                    (SpeedTarget(1),),
+                    {Contender.OURS: [1.0, 3.0], Contender.PEER: [2.0]},
+                )
+            ],
             ["A note."],
         )
     },

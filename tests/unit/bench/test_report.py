@@ -5,7 +5,7 @@ from rich.console import Console
 
 from bench.circumstances import Circumstances
 from bench.report import as_json, cells, markdown, number, terminal_table
-from bench.results import Contender, Row, Section, Target
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 
 CIRCUMSTANCES = Circumstances(
     date="2026-01-02",
@@ -18,15 +18,15 @@ CIRCUMSTANCES = Circumstances(
 )
 
 
-def section() -> Section:
-    latency = Row("p50", "ms", (Target(1.0, Contender.PEER), Target(0.2)))
+def section() -> ResultSection:
+    latency = Row("p50", "ms", (SpeedTarget(1.0, Contender.PEER), SpeedTarget(0.2)))
     for ours, theirs in ((0.2, 0.4), (0.3, 0.4)):
         latency.add(Contender.OURS, ours)
         latency.add(Contender.PEER, theirs)
-    memory = Row("memory", "MiB", (Target(0.6, Contender.PEER),))
+    memory = Row("memory", "MiB", (SpeedTarget(0.6, Contender.PEER),))
     memory.add(Contender.OURS, 120.0)
     memory.add(Contender.PEER, 60.0)
-    return Section("Mutation", [latency, memory, Row("never", "s")], ["A note."])
+    return ResultSection("Mutation", [latency, memory, Row("never", "s")], ["A note."])
 
 
 @pytest.mark.parametrize(

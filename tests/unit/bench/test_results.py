@@ -1,12 +1,12 @@
 import pytest
 
-from bench.results import Contender, Row, Section, Target, measured
+from bench.results import Contender, ResultSection, Row, SpeedTarget, measured
 from bench.statistics import Spread
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
 
 
-def row(target: Target | None = None, /, **rounds: list[float]) -> Row:
+def row(target: SpeedTarget | None = None, /, **rounds: list[float]) -> Row:
     made = Row("mutate", "ms", (target,) if target else ())
     for name, values in rounds.items():
         for value in values:
@@ -17,38 +17,42 @@ def row(target: Target | None = None, /, **rounds: list[float]) -> Row:
 @pytest.mark.parametrize(
     ("target", "text"),
     [
-        (Target(1.0, PEER), "≤ 1x Go"),
-        (Target(40, PEER, at_least=True), "≥ 40x Go"),
-        (Target(1.3, PLATFORM), "≤ 1.3x platform"),
-        (Target(8), "≤ 8"),
-        (Target(0.05, PLATFORM, beyond=True), "≤ platform + 0.05"),
+        (SpeedTarget(1.0, PEER), "≤ 1x Go"),
+        (SpeedTarget(40, PEER, at_least=True), "≥ 40x Go"),
+        (SpeedTarget(1.3, PLATFORM), "≤ 1.3x platform"),
+        (SpeedTarget(8), "≤ 8"),
+        (SpeedTarget(0.05, PLATFORM, beyond=True), "≤ platform + 0.05"),
     ],
 )
-def test_target_text(target: Target, text: str) -> None:
+def test_target_text(target: SpeedTarget, text: str) -> None:
     assert str(target) == text
 
 
 @pytest.mark.parametrize(
     ("target", "ours", "held"),
     [
-        pytest.param(Target(1.0, PEER), 2.0, True, id="at the bound"),
-        pytest.param(Target(1.0, PEER), 2.01, False, id="just above it"),
-        pytest.param(Target(1.0, PEER, at_least=True), 2.0, True, id="at the lower bound"),
-        pytest.param(Target(1.0, PEER, at_least=True), 1.99, False, id="just below it"),
-        pytest.param(Target(0.5, PEER, beyond=True), 2.5, True, id="at the bound of a difference"),
-        pytest.param(Target(0.5, PEER, beyond=True), 2.6, False, id="above that of a difference"),
-        pytest.param(Target(1, PLATFORM, beyond=True), 1.0, None, id="difference to nothing"),
-        pytest.param(Target(8), 8.0, True, id="at a bound of the value"),
-        pytest.param(Target(8), 8.1, False, id="above a bound of the value"),
-        pytest.param(Target(1.3, PLATFORM), 1.0, None, id="against one that was not measured"),
+        pytest.param(SpeedTarget(1.0, PEER), 2.0, True, id="at the bound"),
+        pytest.param(SpeedTarget(1.0, PEER), 2.01, False, id="just above it"),
+        pytest.param(SpeedTarget(1.0, PEER, at_least=True), 2.0, True, id="at the lower bound"),
+        pytest.param(SpeedTarget(1.0, PEER, at_least=True), 1.99, False, id="just below it"),
+        pytest.param(
+            SpeedTarget(0.5, PEER, beyond=True), 2.5, True, id="at the bound of a difference"
+        ),
+        pytest.param(
+            SpeedTarget(0.5, PEER, beyond=True), 2.6, False, id="above that of a difference"
+        ),
+        pytest.param(SpeedTarget(1, PLATFORM, beyond=True), 1.0, None, id="difference to nothing"),
+        pytest.param(SpeedTarget(8), 8.0, True, id="at a bound of the value"),
+        pytest.param(SpeedTarget(8), 8.1, False, id="above a bound of the value"),
+        pytest.param(SpeedTarget(1.3, PLATFORM), 1.0, None, id="against one that was not measured"),
     ],
 )
-def test_target_holds(target: Target, ours: float, held: bool | None) -> None:
+def test_target_holds(target: SpeedTarget, ours: float, held: bool | None) -> None:
     assert target.holds(row(OURS=[ours], PEER=[2.0])) is held
 
 
 def test_a_target_without_a_figure_is_open() -> None:
-    assert Target(8).holds(row(PEER=[2.0])) is None
+    assert SpeedTarget(8).holds(row(PEER=[2.0])) is None
 
 
 def test_ratio_is_the_median_of_the_rounds_ratios() -> None:
@@ -79,7 +83,9 @@ def test_json_holds_everything() -> None:
     one = {"median": 1.0, "lowest": 1.0, "highest": 1.0}
     two = {"median": 2.0, "lowest": 2.0, "highest": 2.0}
     half = {"median": 0.5, "lowest": 0.5, "highest": 0.5}
-    section = Section("Mutation", [row(Target(0.4, PEER), OURS=[1.0], PEER=[2.0]), row()], ["so"])
+    section = ResultSection(
+        "Mutation", [row(SpeedTarget(0.4, PEER), OURS=[1.0], PEER=[2.0]), row()], ["so"]
+    )
     assert section.as_json() == {
         "title": "Mutation",
         "rows": [
@@ -107,14 +113,14 @@ def test_json_holds_everything() -> None:
 
 def test_a_section_is_read_as_it_was_written() -> None:
     targets = (
-        Target(0.4, PEER),
-        Target(8),
-        Target(1.3, PLATFORM, True),
-        Target(1, PEER, False, True),
+        SpeedTarget(0.4, PEER),
+        SpeedTarget(8),
+        SpeedTarget(1.3, PLATFORM, True),
+        SpeedTarget(1, PEER, False, True),
     )
     one = Row("mutate", "ms", targets, {OURS: [1.0, 2.0], PEER: [2.0, 2.0]})
-    section = Section("Mutation", [one], ["so"])
-    assert Section.from_json(section.as_json()) == section
+    section = ResultSection("Mutation", [one], ["so"])
+    assert ResultSection.from_json(section.as_json()) == section
 
 
 def test_rows_that_were_not_measured_are_left_out() -> None:

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from localcluster.access import kubeconfig
 from localcluster.access.certificates import Authority
-from localcluster.access.kubeconfig import Access
+from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import RunningCluster
 from localcluster.attached import AttachedCluster, write_attachment
@@ -36,7 +36,7 @@ def ready(tmp_path: Path) -> Any:
         options=ClusterOptions(components=frozenset({"jobset"}), nodes=3),
         directory=folder.path,
         kubeconfig=file,
-        access=Access(server, authority.certificate, admin, file),
+        access=ClusterAccess(server, authority.certificate, admin, file),
         kubectl=Path("/somewhere/kubectl"),
         authority=authority,
         modules={"kueue": Path("/modules/kueue")},

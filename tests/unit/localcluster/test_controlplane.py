@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.access.certificates import KeyPair
-from localcluster.controlplane import Reach, kubelet_access
+from localcluster.access.certificates import KeyPairFiles
+from localcluster.controlplane import ApiServerReach, kubelet_access
 
-CLIENT = KeyPair(Path("/certificates/kubelet.crt"), Path("/certificates/kubelet.key"))
+CLIENT = KeyPairFiles(Path("/certificates/kubelet.crt"), Path("/certificates/kubelet.key"))
 
 
 def test_only_this_machine_reaches_it_by_default() -> None:
-    assert Reach().flags(CLIENT) == (
+    assert ApiServerReach().flags(CLIENT) == (
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
         "--service-cluster-ip-range=10.96.0.0/16",
@@ -21,7 +21,7 @@ def test_only_this_machine_reaches_it_by_default() -> None:
 
 
 def test_pods_reach_it_at_one_address_and_it_reaches_kubelets() -> None:
-    assert Reach("198.18.3.1", "198.19.3.0/24", nodes=True).flags(CLIENT) == (
+    assert ApiServerReach("198.18.3.1", "198.19.3.0/24", nodes=True).flags(CLIENT) == (
         "--bind-address=198.18.3.1",
         "--advertise-address=198.18.3.1",
         "--service-cluster-ip-range=198.19.3.0/24",
@@ -37,7 +37,7 @@ def test_pods_reach_it_at_one_address_and_it_reaches_kubelets() -> None:
     ("services", "first"), [("10.96.0.0/16", "10.96.0.1"), ("198.19.3.0/24", "198.19.3.1")]
 )
 def test_pods_know_it_by_the_first_address_of_services(services: str, first: str) -> None:
-    assert Reach(services=services).first_service == first
+    assert ApiServerReach(services=services).first_service == first
 
 
 def test_it_has_the_kubelet_rights_of_its_certificate() -> None:

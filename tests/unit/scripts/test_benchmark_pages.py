@@ -7,7 +7,7 @@ import pytest
 
 from bench.circumstances import Circumstances
 from bench.recorded import Recorded
-from bench.results import Contender, Row, Section, Target
+from bench.results import Contender, ResultSection, Row, SpeedTarget
 from localcluster.programs.catalogue import CATALOGUE
 from scripts.benchmark_pages import (
     FIGURES,
@@ -33,22 +33,24 @@ CIRCUMSTANCES = Circumstances(
 )
 
 
-def row(measure: str, ours: float, peer: float, *targets: Target, unit: str = "s") -> Row:
+def row(measure: str, ours: float, peer: float, *targets: SpeedTarget, unit: str = "s") -> Row:
     return Row(measure, unit, targets, {OURS: [ours], PEER: [peer]})
 
 
 def run(**sections: list[Row]) -> Recorded:
-    return Recorded(CIRCUMSTANCES, {part: Section(part, rows) for part, rows in sections.items()})
+    return Recorded(
+        CIRCUMSTANCES, {part: ResultSection(part, rows) for part, rows in sections.items()}
+    )
 
 
 WON_AND_LOST = run(
     creation=[
-        row("create, controllers idle, p50", 146.0, 100.0, Target(0.9, PEER), unit="ms"),
+        row("create, controllers idle, p50", 146.0, 100.0, SpeedTarget(0.9, PEER), unit="ms"),
         row("create, controllers idle, p99", 300.0, 200.0, unit="ms"),
         row("create, controllers at work, p50", 1_040.0, 1_000.0, unit="ms"),
     ],
     deletion=[
-        row("1 running AppWrapper: deletion", 0.35, 5.0, Target(0.05, PEER)),
+        row("1 running AppWrapper: deletion", 0.35, 5.0, SpeedTarget(0.05, PEER)),
         row("5 running AppWrappers: deletion", 4.0, 3.0),
         row("300 running AppWrappers: deletion", 29.0, 30.6),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from localcluster.machine.slowness import VARIABLE, stretched
 from scripts import calibration
-from scripts.calibration import Plan, plan
+from scripts.calibration import MachinePlan, plan
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from scripts.calibration import Plan, plan
 def test_a_slower_machine_runs_fewer_at_once(
     slowness: float, cores: int, at_once: int, workers: int
 ) -> None:
-    assert plan(slowness, cores) == Plan(slowness, at_once, workers)
+    assert plan(slowness, cores) == MachinePlan(slowness, at_once, workers)
 
 
 def test_the_measurement_reports_what_it_chose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,9 @@ def test_the_measurement_reports_what_it_chose(monkeypatch: pytest.MonkeyPatch) 
         "this machine needs 2.50 times the reference's time: test runs at once 2, workers 2,"
         " time limits x 2.50"
     )
-    assert str(Plan(0.8, 4, 3)).endswith("test runs at once 4, workers 3, time limits x 1.00")
+    assert str(MachinePlan(0.8, 4, 3)).endswith(
+        "test runs at once 4, workers 3, time limits x 1.00"
+    )
 
 
 def test_the_work_reports_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from localcluster.realnode import requirements
 from scripts import e2e_packages
-from scripts.e2e_packages import Decision, Machine, command, decide
+from scripts.e2e_packages import InstallDecision, Machine, command, decide
 
 MISSING = "runc is missing: apt-get install runc."
 FRESH = Machine(root=True, debian=True, may_install=True, missing=(MISSING,), packages=("runc",))
@@ -24,11 +24,11 @@ READY = Machine(root=True, debian=True, may_install=True, missing=(), packages=(
     ids=["Debian", "another system", "INSTALL=0"],
 )
 def test_it_runs_where_nothing_is_missing(machine: Machine) -> None:
-    assert decide(machine) == Decision(packages=(), left_out="")
+    assert decide(machine) == InstallDecision(packages=(), left_out="")
 
 
 def test_missing_packages_are_installed_as_root_on_debian() -> None:
-    assert decide(FRESH) == Decision(packages=("runc",), left_out="")
+    assert decide(FRESH) == InstallDecision(packages=("runc",), left_out="")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_missing_packages_are_installed_as_root_on_debian() -> None:
     ids=["not root", "not Debian", "INSTALL=0", "no package would help"],
 )
 def test_elsewhere_e2e_is_omitted_with_a_reason(machine: Machine) -> None:
-    assert decide(machine) == Decision(packages=(), left_out=MISSING)
+    assert decide(machine) == InstallDecision(packages=(), left_out=MISSING)
 
 
 def test_all_missing_packages_are_reported() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from localcluster.machine import slowness
 from scripts import calibration, e2e_packages, run_tests
-from scripts.calibration import Plan
+from scripts.calibration import MachinePlan
 from scripts.parts import Part, Took, counted, run_all
 from tests.support.manifests import ROOT
 from tests.support.signals import hear_all_signals
@@ -45,7 +45,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
         return 0
 
     monkeypatch.setenv(slowness.VARIABLE, "is set again")
-    monkeypatch.setattr(calibration, "measured", lambda: Plan(1.5, at_once=2, workers=7))
+    monkeypatch.setattr(calibration, "measured", lambda: MachinePlan(1.5, at_once=2, workers=7))
     monkeypatch.setattr(run_tests, "run_all", run)
     return commands
 

@@ -4,7 +4,7 @@ import ssl
 import pytest
 
 from bench.load.http_answer import HttpAnswer
-from bench.load.reviews import LoadFailed, Order, http_request, must_be_allowed, run
+from bench.load.reviews import LoadFailed, ReviewOrder, http_request, must_be_allowed, run
 
 ALLOWED = b'{"response":{"allowed":true}}'
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(ALLOWED), ALLOWED)
@@ -40,8 +40,8 @@ class Webhook:
         self._theirs.close()
 
 
-def order(connections: int, requests: int, warmup: int = 0) -> Order:
-    return Order(1, "/mutate", "webhook.svc", "", connections, requests, warmup, '{"a":1}')
+def order(connections: int, requests: int, warmup: int = 0) -> ReviewOrder:
+    return ReviewOrder(1, "/mutate", "webhook.svc", "", connections, requests, warmup, '{"a":1}')
 
 
 def test_request_is_what_the_api_server_sends() -> None:

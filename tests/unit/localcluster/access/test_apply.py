@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import pytest
 
-from localcluster.access.apply import Applier, read_documents
+from localcluster.access.apply import ManifestApplier, read_documents
 from localcluster.machine.errors import LocalClusterError
 from shared.api.objects import GroupVersionKind, JsonObject, JsonValue, Resource
 from shared.kube.client import Invalid, KubeClient, NotFound, PatchType, Unreachable
@@ -77,13 +77,13 @@ def server() -> FakeServer:
 
 
 @pytest.fixture
-def applier(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> Applier:
+def applier(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> ManifestApplier:
     monkeypatch.setattr("localcluster.access.apply._RETRY_SECONDS", 0)
-    return Applier(cast(KubeClient, server))
+    return ManifestApplier(cast(KubeClient, server))
 
 
 async def test_required_objects_are_applied_first_and_answers_are_in_order(
-    server: FakeServer, applier: Applier
+    server: FakeServer, applier: ManifestApplier
 ) -> None:
     documents = [WIDGET, SECRET, DEFINITION, NAMESPACE]
     assert await applier.apply(documents) == [each | {"stored": True} for each in documents]
@@ -95,7 +95,7 @@ async def test_required_objects_are_applied_first_and_answers_are_in_order(
     assert server.looks == 3
 
 
-async def test_refused_object_is_named(server: FakeServer, applier: Applier) -> None:
+async def test_refused_object_is_named(server: FakeServer, applier: ManifestApplier) -> None:
     server.refuse = "s"
     with pytest.raises(LocalClusterError) as caught:
         await applier.apply([document("v1", "Secret", "s", namespace="ns")])
@@ -105,7 +105,7 @@ async def test_refused_object_is_named(server: FakeServer, applier: Applier) -> 
 
 
 async def test_kind_that_never_comes_is_named(
-    applier: Applier, monkeypatch: pytest.MonkeyPatch
+    applier: ManifestApplier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("localcluster.access.apply._PATIENCE_SECONDS", 0)
     with pytest.raises(LocalClusterError) as caught:
@@ -115,7 +115,7 @@ async def test_kind_that_never_comes_is_named(
     )
 
 
-async def test_subresources_are_no_resources(server: FakeServer, applier: Applier) -> None:
+async def test_subresources_are_no_resources(server: FakeServer, applier: ManifestApplier) -> None:
     await applier.apply([DEFINITION])
     found = await applier.resource_of(GroupVersionKind("example.com", "v1", "Widget"))
     assert found == Resource("example.com", "v1", "widgets", "Widget", True)
@@ -158,9 +158,9 @@ async def test_an_api_server_that_does_not_answer_in_time_is_asked_again(
             return await super().patch(*given, **named)
 
     server = Slow()
-    [stored] = await Applier(cast("KubeClient", server)).apply([SECRET])
+    [stored] = await ManifestApplier(cast("KubeClient", server)).apply([SECRET])
     assert (stored["stored"], server.applied) == (True, [("secrets", "default", "s")])
     monkeypatch.setattr("localcluster.access.apply._PATIENCE_SECONDS", -1.0)
     server.silent = 1
     with pytest.raises(Unreachable, match=r"^PATCH: no answer in time$"):
-        await Applier(cast("KubeClient", server)).apply([NAMESPACE])
+        await ManifestApplier(cast("KubeClient", server)).apply([NAMESPACE])

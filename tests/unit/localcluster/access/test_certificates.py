@@ -10,7 +10,7 @@ from cryptography.x509 import DNSName
 from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
-from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.certificates import Authority, KeyPairFiles
 from tests.support.moments import NOW
 
 
@@ -38,7 +38,7 @@ def test_serving_certificate_is_trusted_for_its_names_for_ten_years(authority: A
     assert [str(address) for address in names.value.get_values_for_type(x509.IPAddress)] == [
         "127.0.0.1"
     ]
-    assert pair == KeyPair(pair.key.parent / "tls.crt", pair.key.parent / "tls.key")
+    assert pair == KeyPairFiles(pair.key.parent / "tls.crt", pair.key.parent / "tls.key")
 
 
 def test_client_certificate_contains_user_and_groups(authority: Authority) -> None:

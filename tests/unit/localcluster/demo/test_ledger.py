@@ -2,17 +2,21 @@
 
 import pytest
 
-from localcluster.demo.ledger import Evaluation, Ledger, Verdict, settled, unfinished
-from localcluster.demo.scenario import SCENARIO, Ending, Sample
+from localcluster.demo.ledger import Evaluation, Ledger, SampleVerdict, settled, unfinished
+from localcluster.demo.scenario import SCENARIO, ExpectedEnd, Sample
 from shared.api.objects import JsonObject
 
-RUNS = Sample(file="a.yaml", name="runs", shows="", ending=Ending.SUCCEEDS)
+RUNS = Sample(file="a.yaml", name="runs", shows="", ending=ExpectedEnd.SUCCEEDS)
 WAITS = Sample(
-    file="b.yaml", name="waits", shows="", ending=Ending.WAITS_THEN_SUCCEEDS, waits_for="runs"
+    file="b.yaml", name="waits", shows="", ending=ExpectedEnd.WAITS_THEN_SUCCEEDS, waits_for="runs"
 )
-TOO_BIG = Sample(file="c.yaml", name="too-big", shows="", ending=Ending.STAYS_SUSPENDED)
+TOO_BIG = Sample(file="c.yaml", name="too-big", shows="", ending=ExpectedEnd.STAYS_SUSPENDED)
 REFUSED = Sample(
-    file="d.yaml", name="refused", shows="", ending=Ending.REJECTED, error="template: Forbidden"
+    file="d.yaml",
+    name="refused",
+    shows="",
+    ending=ExpectedEnd.REJECTED,
+    error="template: Forbidden",
 )
 
 
@@ -20,7 +24,7 @@ FAILS = Sample(
     file="e.yaml",
     name="fails",
     shows="",
-    ending=Ending.FAILS_THEN_SUCCEEDS,
+    ending=ExpectedEnd.FAILS_THEN_SUCCEEDS,
     root_cause="fails-worker-1",
 )
 
@@ -40,60 +44,63 @@ def ledger_of(*seen: tuple[str, str]) -> Ledger:
     ("sample", "seen", "expected"),
     [
         pytest.param(
-            RUNS, (), Evaluation(Verdict.PENDING, "is not seen yet"), id="nothing seen is pending"
+            RUNS,
+            (),
+            Evaluation(SampleVerdict.PENDING, "is not seen yet"),
+            id="nothing seen is pending",
         ),
         pytest.param(
             RUNS,
             (("runs", "Running"),),
-            Evaluation(Verdict.PENDING, "is Running"),
+            Evaluation(SampleVerdict.PENDING, "is Running"),
             id="running is pending",
         ),
         pytest.param(
             RUNS,
             (("runs", "Running"), ("runs", "Succeeded")),
-            Evaluation(Verdict.REACHED, "Succeeded"),
+            Evaluation(SampleVerdict.REACHED, "Succeeded"),
             id="success is reached",
         ),
         pytest.param(
             RUNS,
             (("runs", "Failed"),),
-            Evaluation(Verdict.MISSED, "failed"),
+            Evaluation(SampleVerdict.MISSED, "failed"),
             id="failure is missed",
         ),
         pytest.param(
             WAITS,
             (("runs", "Running"), ("waits", "Suspended"), ("waits", "Succeeded")),
-            Evaluation(Verdict.REACHED, "Succeeded after waiting for runs"),
+            Evaluation(SampleVerdict.REACHED, "Succeeded after waiting for runs"),
             id="suspended while the other ran, then succeeded",
         ),
         pytest.param(
             WAITS,
             (("runs", "Succeeded"), ("waits", "Suspended"), ("waits", "Succeeded")),
-            Evaluation(Verdict.MISSED, "did not wait for runs"),
+            Evaluation(SampleVerdict.MISSED, "did not wait for runs"),
             id="suspended only after the other had ended proves nothing",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", ""),),
-            Evaluation(Verdict.PENDING, "not suspended yet"),
+            Evaluation(SampleVerdict.PENDING, "not suspended yet"),
             id="no phase yet is not suspended",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", "Suspended"),),
-            Evaluation(Verdict.REACHED, "waits as Suspended"),
+            Evaluation(SampleVerdict.REACHED, "waits as Suspended"),
             id="suspended is reached",
         ),
         pytest.param(
             TOO_BIG,
             (("too-big", "Resuming"), ("too-big", "Suspended")),
-            Evaluation(Verdict.MISSED, "was Resuming without quota"),
+            Evaluation(SampleVerdict.MISSED, "was Resuming without quota"),
             id="having run without quota is never forgiven",
         ),
         pytest.param(
             REFUSED,
             (("refused", "Suspended"),),
-            Evaluation(Verdict.MISSED, "was accepted"),
+            Evaluation(SampleVerdict.MISSED, "was accepted"),
             id="accepted though it must be refused",
         ),
     ],
@@ -105,9 +112,11 @@ def test_judgement(sample: Sample, seen: tuple[tuple[str, str], ...], expected: 
 def test_a_refusal_counts_only_with_the_expected_error() -> None:
     ledger = Ledger()
     ledger.refuse("refused", "connection refused")
-    assert ledger.evaluate(REFUSED) == Evaluation(Verdict.MISSED, "refused: connection refused")
+    assert ledger.evaluate(REFUSED) == Evaluation(
+        SampleVerdict.MISSED, "refused: connection refused"
+    )
     ledger.refuse("refused", "spec.components[0].template: Forbidden: no DaemonSets")
-    assert ledger.evaluate(REFUSED) == Evaluation(Verdict.REACHED, "rejected")
+    assert ledger.evaluate(REFUSED) == Evaluation(SampleVerdict.REACHED, "rejected")
 
 
 @pytest.mark.parametrize(
@@ -116,31 +125,31 @@ def test_a_refusal_counts_only_with_the_expected_error() -> None:
         pytest.param(
             ("Running", "Resetting", "Running"),
             "fails-worker-1",
-            Evaluation(Verdict.PENDING, "is Running"),
+            Evaluation(SampleVerdict.PENDING, "is Running"),
             id="its second attempt runs",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "fails-worker-1",
-            Evaluation(Verdict.REACHED, "Succeeded after the failure of fails-worker-1"),
+            Evaluation(SampleVerdict.REACHED, "Succeeded after the failure of fails-worker-1"),
             id="the pod that failed first is named",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "fails-master-0",
-            Evaluation(Verdict.MISSED, "the root cause named is fails-master-0"),
+            Evaluation(SampleVerdict.MISSED, "the root cause named is fails-master-0"),
             id="another pod is named",
         ),
         pytest.param(
             ("Running", "Resetting", "Succeeded"),
             "",
-            Evaluation(Verdict.MISSED, "the root cause named is none"),
+            Evaluation(SampleVerdict.MISSED, "the root cause named is none"),
             id="no pod is named",
         ),
         pytest.param(
             ("Running", "Succeeded"),
             "",
-            Evaluation(Verdict.MISSED, "did not fail"),
+            Evaluation(SampleVerdict.MISSED, "did not fail"),
             id="it never failed",
         ),
     ],
@@ -160,7 +169,7 @@ def test_the_pod_that_failed_first_must_be_named(
 def test_a_refused_sample_that_should_run_is_missed() -> None:
     ledger = Ledger()
     ledger.refuse("runs", "no such namespace")
-    assert ledger.evaluate(RUNS) == Evaluation(Verdict.MISSED, "refused: no such namespace")
+    assert ledger.evaluate(RUNS) == Evaluation(SampleVerdict.MISSED, "refused: no such namespace")
     assert settled(ledger, (RUNS, WAITS))
 
 

@@ -5,7 +5,7 @@ import pytest
 from localcluster.images import __main__ as command
 from localcluster.images import delivery, pip_site, recipe
 from localcluster.images.buildah import Secret
-from localcluster.images.delivery import WITH_STORAGE, Order, deliver, target_of, works
+from localcluster.images.delivery import WITH_STORAGE, ImageOrder, deliver, target_of, works
 from localcluster.machine.errors import BuildFailed, ToolMissing
 from localcluster.machine.progress import Reporter, silent
 
@@ -19,11 +19,11 @@ def test_the_name_in_a_registry() -> None:
 
 
 @pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[ImageOrder]:
     """What the command came to ask for; nothing is built."""
-    heard: list[Order] = []
+    heard: list[ImageOrder] = []
 
-    async def deliver(order: Order, reporter: Reporter) -> str:
+    async def deliver(order: ImageOrder, reporter: Reporter) -> str:
         del reporter
         heard.append(order)
         return "the report"
@@ -32,18 +32,22 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
     return heard
 
 
-def test_flags_become_an_order(orders: list[Order], capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_become_an_order(
+    orders: list[ImageOrder], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main([]) == 0
     flags = ["--tool", "podman", "--base-image", "b", "--registry", "r/p/"]
     assert command.main([*flags, "--push", "--no-tls-verify"]) == 0
     assert orders == [
-        Order(),
-        Order(tool="podman", base_image="b", registry="r/p", push=True, verify_tls=False),
+        ImageOrder(),
+        ImageOrder(tool="podman", base_image="b", registry="r/p", push=True, verify_tls=False),
     ]
     assert capsys.readouterr().out == "the report\nthe report\n"
 
 
-def test_push_needs_a_registry(orders: list[Order], capsys: pytest.CaptureFixture[str]) -> None:
+def test_push_needs_a_registry(
+    orders: list[ImageOrder], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as end:
         command.main(["--push"])
     assert end.value.code == 2
@@ -54,7 +58,7 @@ def test_push_needs_a_registry(orders: list[Order], capsys: pytest.CaptureFixtur
 def test_a_failure_is_one_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(order: Order, reporter: Reporter) -> str:
+    async def refuse(order: ImageOrder, reporter: Reporter) -> str:
         del order, reporter
         raise ToolMissing("Not installed: buildah.")
 
@@ -116,7 +120,7 @@ async def test_a_tool_works_if_it_is_installed_and_its_service_answers(
     (tools / "fails").write_text("cannot connect")
     assert not await works("docker")
     with pytest.raises(ToolMissing) as missing:
-        await deliver(Order(tool="docker"), silent)
+        await deliver(ImageOrder(tool="docker"), silent)
     assert str(missing.value) == (
         "`docker info` fails: docker is not installed, or its service does not run or is not open"
         " to this user. TOOL=buildah builds without a service, as root."
@@ -126,7 +130,7 @@ async def test_a_tool_works_if_it_is_installed_and_its_service_answers(
 
 
 async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
-    order = Order("podman", "base:1", registry="r/p", push=True, verify_tls=False)
+    order = ImageOrder("podman", "base:1", registry="r/p", push=True, verify_tls=False)
     assert await deliver(order, silent) == (
         "built: r/p/webhook:1\n  pushed: r/p/webhook:1\n"
         "built: r/p/controller:1\n  pushed: r/p/controller:1"
@@ -143,7 +147,7 @@ async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
 
 async def test_docker_has_no_option_for_registries_without_tls(tools: Path) -> None:
     with pytest.raises(ToolMissing) as missing:
-        await deliver(Order("docker", registry="r/p", push=True, verify_tls=False), silent)
+        await deliver(ImageOrder("docker", registry="r/p", push=True, verify_tls=False), silent)
     assert str(missing.value) == (
         "docker has no option for registries without TLS: they are named in its daemon's"
         " configuration (insecure-registries). Leave TLS_VERIFY=0 out, or use TOOL=buildah."
@@ -157,7 +161,7 @@ async def test_the_tools_last_output_is_shown(tools: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(delivery, "pip_options", no_options)
     with pytest.raises(BuildFailed) as failed:
-        await deliver(Order("docker"), silent)
+        await deliver(ImageOrder("docker"), silent)
     assert str(failed.value) == (
         "Failed, exit code 3: build localhost/webhook:1. Its last output:\n\nsh: python3: not found"
     )

@@ -7,7 +7,7 @@ from localcluster.machine.progress import (
     Event,
     JsonReporter,
     LineReporter,
-    Stage,
+    StepStage,
     TerminalReporter,
     duration_text,
     event_of,
@@ -16,12 +16,12 @@ from localcluster.machine.progress import (
 )
 
 EVENTS = [
-    Event(Stage.MESSAGE, text="To build: etcd."),
-    Event(Stage.STARTED, "build etcd", text="v3.6.0"),
-    Event(Stage.RUNNING, "build etcd", 15.0),
-    Event(Stage.DONE, "build etcd", 21.4),
-    Event(Stage.FAILED, "start etcd", 0.25),
-    Event(Stage.STOPPED, "start kueue", 3.0),
+    Event(StepStage.MESSAGE, text="To build: etcd."),
+    Event(StepStage.STARTED, "build etcd", text="v3.6.0"),
+    Event(StepStage.RUNNING, "build etcd", 15.0),
+    Event(StepStage.DONE, "build etcd", 21.4),
+    Event(StepStage.FAILED, "start etcd", 0.25),
+    Event(StepStage.STOPPED, "start kueue", 3.0),
 ]
 LINES = [
     "To build: etcd.",
@@ -75,8 +75,8 @@ def test_terminal_shows_what_ended_and_ends_clean() -> None:
 async def test_step_reports_its_start_and_its_end() -> None:
     events: list[Event] = []
     async with step(events.append, "build etcd", "v3.6.0"):
-        assert events == [Event(Stage.STARTED, "build etcd", text="v3.6.0")]
-    assert [(event.stage, event.step) for event in events[1:]] == [(Stage.DONE, "build etcd")]
+        assert events == [Event(StepStage.STARTED, "build etcd", text="v3.6.0")]
+    assert [(event.stage, event.step) for event in events[1:]] == [(StepStage.DONE, "build etcd")]
 
 
 async def test_step_that_fails_or_is_cancelled_is_reported() -> None:
@@ -86,10 +86,10 @@ async def test_step_that_fails_or_is_cancelled_is_reported() -> None:
             async with step(events.append, "build etcd"):
                 raise failure
     assert [event.stage for event in events] == [
-        Stage.STARTED,
-        Stage.FAILED,
-        Stage.STARTED,
-        Stage.STOPPED,
+        StepStage.STARTED,
+        StepStage.FAILED,
+        StepStage.STARTED,
+        StepStage.STOPPED,
     ]
 
 
@@ -105,4 +105,4 @@ async def test_long_step_reports_that_it_continues(monkeypatch: pytest.MonkeyPat
 
     async with step(report, "build etcd"):
         await twice.wait()
-    assert [event.stage for event in events[1:3]] == [Stage.RUNNING, Stage.RUNNING]
+    assert [event.stage for event in events[1:3]] == [StepStage.RUNNING, StepStage.RUNNING]

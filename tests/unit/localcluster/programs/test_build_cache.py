@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from localcluster.machine.errors import BuildFailed, DiskFull
-from localcluster.machine.progress import Event, Stage
+from localcluster.machine.progress import Event, StepStage
 from localcluster.programs.build_cache import (
     BuildCache,
     content_hash,
     default_folder,
     default_program_name,
 )
-from localcluster.programs.catalogue import Component
+from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
 
 # Stands in for `go`: notes that it was called, and writes what it would have built.
@@ -45,7 +45,7 @@ class BuildBench:
         (sources / "go.sum").write_text("sum")
         (sources / "tools.go").write_text("tools")
         programs = {"tool": "example.com/tool/cmd/tool-binary", "other": "example.com/other/v3"}
-        self.component = Component("tool", sources, "example.com/tool", programs, 1, 1)
+        self.component = GoComponent("tool", sources, "example.com/tool", programs, 1, 1)
         self.set_script("")
         self.cache = self.new_cache()
 
@@ -88,7 +88,7 @@ async def test_two_runs_at_once_build_once_and_the_second_reports_the_wait(
     caches = (bench.cache, bench.new_cache())
     await asyncio.gather(*(cache.ensure([bench.component]) for cache in caches))
     assert bench.calls == ["build"]
-    steps = [event.step for event in bench.events if event.stage is Stage.STARTED]
+    steps = [event.step for event in bench.events if event.stage is StepStage.STARTED]
     waiting = f"wait for process {os.getpid()}, which builds the same components"
     assert steps == ["build tool v1.0.0", waiting]
 
@@ -176,7 +176,7 @@ async def test_a_program_that_is_written_here_lies_in_its_own_folder(bench: Buil
     component = dataclasses.replace(bench.component, module="")
     assert await bench.cache.module_folder(component) == component.folder
     await bench.cache.ensure([component])
-    names = {event.step for event in bench.events if event.stage is Stage.DONE}
+    names = {event.step for event in bench.events if event.stage is StepStage.DONE}
     assert names == {"build tool"}
     assert bench.calls == ["build"]
 

@@ -3,7 +3,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from localcluster.realnode.containerd import Containerd, configuration, plugin_folder, pod_network
-from localcluster.realnode.namespaces import Namespaces
+from localcluster.realnode.namespaces import NodeNamespaces
 
 CRI = "io.containerd.grpc.v1.cri"
 
@@ -53,7 +53,7 @@ def test_pods_get_addresses_of_their_range_and_a_route_to_everything() -> None:
 
 def test_a_trusted_registry_is_asked_over_plain_http(tmp_path: Path) -> None:
     (tmp_path / "registries").mkdir()
-    inside = object.__new__(Namespaces)  # nothing is run
+    inside = object.__new__(NodeNamespaces)  # nothing is run
     node = Containerd(tmp_path, inside, IPv4Network("198.18.1.0/24"))
     for _ in range(2):  # a second time changes nothing
         node.trust_registry("198.18.0.1:5000")

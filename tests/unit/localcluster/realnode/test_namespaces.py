@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from localcluster.realnode.namespaces import Namespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, system_path
 
 SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -20,7 +20,7 @@ def test_without_any_path_too() -> None:
 
 
 def test_a_program_runs_inside_by_the_pid_of_process_1() -> None:
-    inside = object.__new__(Namespaces)  # nothing is run
+    inside = object.__new__(NodeNamespaces)  # nothing is run
     inside.process_1 = 77
     assert inside.command("ctr", "version") == (
         sys.executable,
