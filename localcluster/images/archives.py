@@ -16,8 +16,8 @@ from pathlib import Path
 from localcluster.images.image import Image, unpacked_size
 from localcluster.machine.disk import is_full, require_free
 from localcluster.machine.errors import DiskFull, LocalClusterError
-from localcluster.machine.locks import FileLock, holder_of
-from localcluster.machine.progress import Reporter, step
+from localcluster.machine.locks import FileLock
+from localcluster.machine.progress import Reporter
 from localcluster.programs.build_cache import default_folder
 
 # Megabytes during a build: three copies of the base image, and the result.
@@ -75,7 +75,8 @@ class Archives:
         require_free(self.folder, megabytes, "Building images", _FREE_SPACE)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = await self._lock(reporter)
+            path = self.folder / "build.lock"
+            lock = await FileLock.take_visibly(path, reporter, "builds images")
         except OSError as failure:
             raise LocalClusterError(
                 f"Images cannot be kept in {self.folder}: {failure.strerror}. Set XDG_CACHE_HOME to"
@@ -95,16 +96,6 @@ class Archives:
         finally:
             shutil.rmtree(work, ignore_errors=True)
             lock.release()
-
-    async def _lock(self, reporter: Reporter) -> FileLock:
-        path = self.folder / "build.lock"
-        lock = FileLock.try_take(path)
-        if lock is None:
-            holder = holder_of(path)
-            who = f"process {holder}" if holder else "another process"
-            async with step(reporter, f"wait for {who}, which builds images"):
-                lock = await FileLock.take(path)
-        return lock
 
     def _forget_old(self, kind: str) -> None:
         kept = sorted(

@@ -8,6 +8,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from localcluster.machine.progress import Reporter, step
+
 _RETRY_SECONDS = 0.2
 
 
@@ -46,6 +48,17 @@ class FileLock:
                 return lock
             # Polled: the kernel can wait for a lock, but only by blocking a thread.
             await asyncio.sleep(_RETRY_SECONDS)
+
+    @classmethod
+    async def take_visibly(cls, path: Path, reporter: Reporter, activity: str) -> "FileLock":
+        """Returns the lock; reports the wait for its holder, which is busy with `activity`."""
+        lock = cls.try_take(path)
+        if lock is None:
+            holder = holder_of(path)
+            who = f"process {holder}" if holder else "another process"
+            async with step(reporter, f"wait for {who}, which {activity}"):
+                lock = await cls.take(path)
+        return lock
 
     def release(self, *, remove: bool = False) -> None:
         """Releases the lock. `remove` deletes the file first. A second release does nothing."""

@@ -18,7 +18,7 @@ import orjson
 from localcluster.machine.child import Child, captured
 from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
-from localcluster.machine.locks import FileLock, holder_of
+from localcluster.machine.locks import FileLock
 from localcluster.machine.progress import Reporter, announce, step
 from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
@@ -99,7 +99,9 @@ class BuildCache:
 
     async def _build_all(self, missing: Sequence[GoComponent]) -> None:
         (self._folder / "bin").mkdir(parents=True, exist_ok=True)
-        lock = await self._lock()
+        # A second run waits, and then finds everything built.
+        path, activity = self._folder / "build.lock", "builds the same components"
+        lock = await FileLock.take_visibly(path, self._reporter, activity)
         try:
             for leftover in (self._folder / "bin").glob(".building-*"):
                 shutil.rmtree(leftover)
@@ -131,17 +133,6 @@ class BuildCache:
                 environment=self._environment(),
                 folder=component.folder,
             )
-
-    async def _lock(self) -> FileLock:
-        """Takes the lock of builds: a second run waits, and then finds everything built."""
-        path = self._folder / "build.lock"
-        lock = FileLock.try_take(path)
-        if lock is None:
-            holder = holder_of(path)
-            who = f"process {holder}" if holder else "another process"
-            async with step(self._reporter, f"wait for {who}, which builds the same components"):
-                lock = await FileLock.take(path)
-        return lock
 
     def _announce(self, missing: Sequence[GoComponent]) -> None:
         minutes = sum(component.minutes for component in missing)
