@@ -26,7 +26,6 @@ NAMESPACE, ACCOUNT = "scheduler-plugins", "scheduler-plugins-scheduler"
 CONTROLLER = "pod-group-controller"
 """The program beside the scheduler."""
 CONTROLLER_ACCOUNT = "scheduler-plugins-controller"
-_RBAC_API = "rbac.authorization.k8s.io"
 _PLUGINS_ROLE = "system:kube-scheduler:plugins"
 _CONTROLLER_ROLE = "scheduler-plugins-controller"
 _CLUSTER_ROLES = {
@@ -133,22 +132,15 @@ def _roles(module: Path) -> list[JsonObject]:
         and each["metadata"]["name"] in (_PLUGINS_ROLE, _CONTROLLER_ROLE)
     ]
     cluster_wide = [
-        _binding("ClusterRoleBinding", {"name": f"{account}:{role}"}, "ClusterRole", role, account)
+        manifests.binding(f"{account}:{role}", role, account, NAMESPACE)
         for account, names in _CLUSTER_ROLES.items()
         for role in names
     ]
-    where = {"name": f"{ACCOUNT}:{_AUTHENTICATION_READER}", "namespace": "kube-system"}
-    reader = _binding("RoleBinding", where, "Role", _AUTHENTICATION_READER, ACCOUNT)
+    reader = manifests.binding(
+        f"{ACCOUNT}:{_AUTHENTICATION_READER}",
+        _AUTHENTICATION_READER,
+        ACCOUNT,
+        NAMESPACE,
+        within="kube-system",
+    )
     return [*roles, *cluster_wide, reader]
-
-
-def _binding(
-    kind: str, metadata: JsonObject, role_kind: str, role: str, account: str
-) -> JsonObject:
-    return {
-        "apiVersion": f"{_RBAC_API}/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC_API, "kind": role_kind, "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
-    }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from localcluster.access.apply import read_documents
 from localcluster.access.running import OwnedCluster
+from localcluster.installers import manifests
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.slowness import stretched
@@ -19,7 +20,6 @@ from shared.kube.client import NotFound
 
 NAMESPACE = "kueue-system"
 _SERVICE = "visibility-server"
-_RBAC_GROUP = "rbac.authorization.k8s.io"
 _READER = "extension-apiserver-authentication-reader"
 _API_SERVICES = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
@@ -45,15 +45,8 @@ def settings(port: int) -> JsonObject:
 
 def rights(account: str) -> list[JsonObject]:
     """Returns the server's rights beside Kueue's roles: to read the API server's authority."""
-    return [
-        {
-            "apiVersion": f"{_RBAC_GROUP}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": f"kueue-{_SERVICE}-auth-reader", "namespace": "kube-system"},
-            "roleRef": {"apiGroup": _RBAC_GROUP, "kind": "Role", "name": _READER},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
-        }
-    ]
+    name = f"kueue-{_SERVICE}-auth-reader"
+    return [manifests.binding(name, _READER, account, NAMESPACE, within="kube-system")]
 
 
 def documents(module: Path, port: int) -> list[JsonObject]:

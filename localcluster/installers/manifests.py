@@ -60,6 +60,20 @@ def namespace_document(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
+def binding(
+    name: str, role: str, account: str, namespace: str, *, within: str | None = None
+) -> JsonObject:
+    """Returns the binding of a ClusterRole, or of the Role in namespace `within`, to an account."""
+    group, kind = "rbac.authorization.k8s.io", "Role" if within else "ClusterRole"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": {"name": name, **({"namespace": within} if within else {})},
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+
+
 def rbac(
     *paths: Path, namespace: str, prefix: str = "", named: frozenset[str] = frozenset()
 ) -> list[JsonObject]:

@@ -73,14 +73,13 @@ class Operator:
 
 def _role(account: str, namespace: str, rules: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
     """Return a ClusterRole with the account's name, and its binding."""
-    group = "rbac.authorization.k8s.io"
-    common = {"apiVersion": f"{group}/v1", "metadata": {"name": account}}
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    role_ref = {"apiGroup": group, "kind": "ClusterRole", "name": account}
-    return (
-        {**common, "kind": "ClusterRole", "rules": list(rules)},
-        {**common, "kind": "ClusterRoleBinding", "roleRef": role_ref, "subjects": [subject]},
-    )
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": account},
+        "rules": list(rules),
+    }
+    return (role, manifests.binding(account, account, account, namespace))
 
 
 def _rule(group: str, resources: tuple[str, ...], *verbs: str) -> JsonObject:
