@@ -1,6 +1,6 @@
 """cert-manager issues and renews the webhook's certificate while users go on.
 
-Types docs/admins/certificates.md and cert-manager.md on the running product: from self-managed
+Types docs/admins/certificates.md on the running product: from self-managed
 certificates to cert-manager's, renewals, a new CA, and back.
 """
 
@@ -38,11 +38,7 @@ from webhook.tls.decisions.certificates import certificates_in
 pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 
 TEAM, RATE = "renewals", 2.0
-PAGE = [
-    block
-    for page in ("certificates", "cert-manager", "certificate-files")
-    for block in blocks_of(ROOT / "docs" / "admins" / f"{page}.md")
-]
+PAGE = blocks_of(ROOT / "docs" / "admins" / "certificates.md")
 THERE, BACK = "From self-managed to cert-manager", "From cert-manager to self-managed"
 LEAKED = "A key has leaked: replace cert-manager's CA"
 CERTIFICATES = Resource("cert-manager.io", "v1", "certificates", "Certificate")

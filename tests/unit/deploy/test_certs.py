@@ -19,10 +19,7 @@ from webhook.tls.source import CERTIFICATE_FILE, KEY_FILE
 
 NAMES = CertManagement()
 SECRET = "appwrapper-webhook-tls"
-PAGE = "".join(
-    (ROOT / "docs" / "admins" / f"{each}.md").read_text()
-    for each in ("certificates", "cert-manager", "certificate-files")
-)
+PAGE = (ROOT / "docs" / "admins" / "certificates.md").read_text()
 
 
 def component(name: str) -> JsonObject:

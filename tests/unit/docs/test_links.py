@@ -13,13 +13,16 @@ LONGEST = 1500
 # References are looked up, not read: they may be as long as what they list.
 REFERENCES = {
     "CHANGELOG.md",
+    "docs/admins/certificates.md",
     "docs/admins/conditions-and-events.md",
     "docs/admins/configuration.md",
+    "docs/admins/health.md",
     "docs/admins/logs.md",
     "docs/admins/metrics.md",
     "docs/admins/processes.md",
     "docs/admins/rules.md",
     "docs/admins/runbook.md",
+    "docs/admins/team.md",
     "docs/maintainers/benchmark-figures.md",
     "docs/maintainers/conformance-controller.md",
     "docs/maintainers/conformance.md",
