@@ -23,7 +23,6 @@ from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job
 from tests.support.cluster.explaining import answer
 from tests.support.cluster.gpu_nodes import (
-    BREAKER_PAGE,
     PAGE,
     RUNS,
     GpuNodes,
@@ -141,9 +140,9 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     await breaker.shows(WAITING, 1, reason="breaker")
     assert second.phases() == ["", "Suspended", "Resuming", "Running"]
 
-    shown = await typed(cluster, commands_below("### The stored record", BREAKER_PAGE))
+    shown = await typed(cluster, commands_below("### The stored record", PAGE))
     assert shown == (await breaker.client.get(CONFIGMAPS, OPERATOR, RECORD))["data"][KEY]
-    said = await typed(cluster, commands_below("## The evacuation breaker", BREAKER_PAGE))
+    said = await typed(cluster, commands_below("## The evacuation breaker", PAGE))
     assert said == f"configmap/{RECORD} annotated\n"
     resetting = await second.until_phase("Resetting")
     assert unhealthy(resetting)[1] == "AutopilotNoExecute"

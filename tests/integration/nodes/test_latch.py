@@ -18,7 +18,6 @@ from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.builders.autopilot import GPU, REQUIRED
 from tests.support.cluster.gpu_nodes import (
-    LATCH_PAGE,
     PAGE,
     RUNS,
     GpuNodes,
@@ -138,7 +137,7 @@ async def test_a_node_whose_label_is_overwritten_stays_bad_until_an_admin_clears
         assert bad not in (await nodes.pods(others)).values()
         assert await avoided_hosts(nodes, "latch-others") == [bad]
 
-        named = commands_below("### Clearing a latch", LATCH_PAGE).replace("gpu-node-1", bad)
+        named = commands_below("### Clearing a latch", PAGE).replace("gpu-node-1", bad)
         assert await typed(cluster, named) == f"node/{bad} annotated\n"
         await nodes.shows(LATCHED, 0, resource=GPU)
         await comes_to(lambda: latches(nodes), [])
@@ -182,7 +181,7 @@ async def test_a_label_that_goes_while_no_controller_runs_leaves_a_latch_too(
 
         await comes_to(complains, True)
         await nodes.shows(LATCHED, 2, resource=GPU)
-        page = blocks_of(ROOT / LATCH_PAGE)
+        page = blocks_of(ROOT / PAGE)
         everywhere = next(each.commands for each in page if "nodes --all" in each.commands)
         await typed(cluster, everywhere)
         await nodes.shows(NO_EXECUTE, 0, resource=GPU)

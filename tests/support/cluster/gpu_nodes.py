@@ -19,8 +19,6 @@ from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE
 
 PAGE = "docs/admins/node-health.md"
-BREAKER_PAGE = "docs/admins/evacuation-breaker.md"
-LATCH_PAGE = "docs/admins/latch.md"
 _LONGEST_SECONDS = 2 * PATIENCE_SECONDS
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
