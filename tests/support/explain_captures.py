@@ -19,7 +19,6 @@ from tests.support.builders.explained import deployed, ending, waiting
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "users" / "explain.md"
-TABLE_PAGE = PAGE.parent / "situations.md"
 FOLDER = PAGE.parent / "captures"
 SITUATIONS: dict[str, Callable[[], Seen]] = {
     **waiting.SITUATIONS,
@@ -70,19 +69,14 @@ def capture_all(width: int) -> str:
     return _printed(render_line([explain(SITUATIONS[name]()) for name in names]), width)
 
 
-def table_page(text: str) -> str:
-    """Returns the page of the situations with a new table."""
-    return _TABLE.sub(lambda _: situations_table(), text)
-
-
 def page(text: str) -> str:
-    """Returns the page with new captures."""
+    """Returns the page with new captures and a new table of situations."""
     parts = re.split(r"(<!-- capture \S+ -->\n```\n).*?(?=```\n)", text, flags=re.DOTALL)
     shown = [parts[0]]
     for mark, rest in zip(parts[1::2], parts[2::2], strict=True):
         name = mark.split()[2]
         shown += [mark, capture(name, 80), rest]
-    return "".join(shown)
+    return _TABLE.sub(lambda _: situations_table(), "".join(shown))
 
 
 def situations_table() -> str:
@@ -107,12 +101,11 @@ def _printed(shown: object, width: int) -> str:
 
 
 def main() -> int:
-    """Writes every capture, and the pages that show them."""
+    """Writes every capture, and the page that shows them."""
     for file, content in captures().items():
         file.write_text(content)
     PAGE.write_text(page(PAGE.read_text()))
-    TABLE_PAGE.write_text(table_page(TABLE_PAGE.read_text()))
-    names = ", ".join(str(each.relative_to(REPOSITORY)) for each in (PAGE, TABLE_PAGE, FOLDER))
+    names = ", ".join(str(each.relative_to(REPOSITORY)) for each in (PAGE, FOLDER))
     sys.stdout.write(f"wrote {names}\n")
     return 0
 

@@ -1,4 +1,4 @@
-"""What docs/users/root-cause.md shows is what a cluster prints."""
+"""What docs/users/failures.md shows is what a cluster prints."""
 
 import re
 import shlex
@@ -46,7 +46,7 @@ async def test_the_sessions_of_the_page(lives: Lives, cluster: RunningCluster) -
     await world_of(lives, life, failed)
     await ended(life, after=failed)
     kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
-    sessions = sessions_in("users/root-cause.md")
+    sessions = sessions_in("users/failures.md")
     assert len(sessions) == 3
     for command, shown in sessions:
         program, *arguments = shlex.split(command)

@@ -29,9 +29,10 @@ REFERENCES = {
     "docs/maintainers/conformance-controller.md",
     "docs/maintainers/conformance.md",
     "docs/users/annotations.md",
+    "docs/users/explain.md",
+    "docs/users/failures.md",
     "docs/users/generate-values.md",
     "docs/users/phases.md",
-    "docs/users/situations.md",
 }
 REFERENCE_FOLDERS = ("docs/decisions/",)  # each row stays for ever
 READERS = re.compile(

@@ -1,4 +1,4 @@
-"""The commands and programs of docs/users/root-cause.md are run, without a cluster."""
+"""The commands and programs of docs/users/failures.md about the recorder are run, without a cluster."""
 
 import os
 import re
@@ -14,9 +14,11 @@ from tests.support.shown_commands import commands_in
 from worker.record import ErrorRecord
 from worker.termination_message import find
 
-PAGE = "users/root-cause.md"
+PAGE = "users/failures.md"
 TEXT = (ROOT / "docs" / PAGE).read_text()
-ZIPPED, CONFIGMAP, RECORDED = commands_in(PAGE)
+ZIPPED, CONFIGMAP, RECORDED = (
+    line for line in commands_in(PAGE) if "worker.zip" in line or "-m worker" in line
+)
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 

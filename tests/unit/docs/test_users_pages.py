@@ -72,7 +72,7 @@ def test_every_manifest_is_yaml_and_its_annotations_exist(name: str) -> None:
 
 
 def test_the_periods_of_the_timeline_are_the_defaults() -> None:
-    text = TEXTS["when-a-pod-or-gpu-fails.md"]
+    text = TEXTS["failures.md"]
     said = {
         "failureGracePeriodDuration": "1 min to be replaced first",
         "retryPausePeriodDuration": "90 to 99 s later",
@@ -102,7 +102,7 @@ def test_the_labels_of_the_pages_are_those_of_the_code() -> None:
     assert as_label_value("alice@example.com") == "alice_example.com"
     assert "`alice_example.com`" in TEXTS["deleting.md"]
     assert f"`{LABEL_ATTEMPT}`" in TEXTS["checkpoints.md"]
-    assert f"-l {LABEL_APPWRAPPER}=failing-pytorchjob" in TEXTS["logs.md"]
+    assert f"-l {LABEL_APPWRAPPER}=failing-pytorchjob" in TEXTS["failures.md"]
 
 
 def test_a_sample_of_each_kind_with_pods_and_its_number_of_pods() -> None:
