@@ -1,6 +1,7 @@
-"""Writes docs/admins/configuration.md: every key of the operator's configuration."""
+"""Writes the tables of docs/admins/configuration.md: every key of the operator's configuration."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,40 +19,7 @@ from shared.config.values import Section, format_size
 from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 
-_OPENING: Final = """\
-# Configuration reference
-
-This page is for platform admins. The tables list every key of `config.yaml` in the ConfigMap
-`appwrapper-operator-config`. `make generate` writes this page from `shared/config`.
-
-- How to change a key: [install.md](install.md#change-the-configuration).
-- Effects of a change on running jobs: [defaults.md](defaults.md).
-- Check a file: `python -m controller --config config.yaml --check-config`.
-- Print every effective value with its origin: `python -m controller --config config.yaml
-  --print-config`.
-
-An empty file is valid and means every default. An unknown key, and a value of another type, is an
-error. A key that only the Go operator has is ignored with a warning.
-
-| Type | How to write a value |
-|---|---|
-| duration | `90s`, `1h30m`, `7d`, or a number of nanoseconds |
-| size | a number of bytes, or `512Ki`, `1Mi`, `1M` |
-| number | an integer; `perSecond` may have a fraction |
-| list, map | YAML; the tables print the default as JSON |
-
-The column *Restart* shows what a change needs:
-
-- *yes*: restart both programs. `kubectl apply --kustomize` restarts them when the kustomization
-  names the transformer `configuration-in-pods`. After `kubectl edit configmap` run `kubectl rollout
-  restart deployment --namespace appwrapper-system`.
-- *yes, and manifests*: the webhook configurations or the admission policies contain the value too.
-  Generate them again ([webhook.md](webhook.md)), apply them, and restart both programs.
-- *no*: the controller reads the value again within two minutes.
-
-"also …" is another name of the same key. Use one name only.
-"""
-
+_TABLES: Final = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end -->)", re.DOTALL)
 _S = TypeVar("_S", bound=Section)
 _READ_AGAIN: Final = {"appwrapper.pauseResets"}
 _SHOWN: Final = 60  # characters of a default in its row; a longer one is printed below the table
@@ -72,9 +40,14 @@ class KeyRow:
         return self.path.rpartition(".")[2]
 
 
-def configuration_page() -> str:
-    """Return the whole page."""
-    return _OPENING + "\n".join(_sections(Configuration, "", ())) + "\n"
+def configuration_page(text: str) -> str:
+    """Return the page with new tables; the rest is written by hand."""
+    return _TABLES.sub(lambda _: configuration_tables(), text)
+
+
+def configuration_tables() -> str:
+    """Return a heading and a table for each section of the configuration."""
+    return "\n".join(_sections(Configuration, "", ())).lstrip("\n") + "\n"
 
 
 def _sections(

@@ -2,7 +2,7 @@
 
 docs/users/phases.md            from the table of edges and the phase machine's decisions
 docs/admins/rules.md            from the webhook's chain
-docs/admins/configuration.md    from the models of shared/config
+tables of configuration.md      from the models of shared/config
 docs/users/generate-values.md   from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
@@ -96,7 +96,7 @@ def main() -> int:
     """Write every generated file."""
     pages = {
         PHASES_PAGE: phases_page(),
-        CONFIGURATION_PAGE: configuration_page(),
+        CONFIGURATION_PAGE: configuration_page(CONFIGURATION_PAGE.read_text()),
         RULES_PAGE: rules_page(),
         VALUES_PAGE: values_page(),
     }

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from scripts.configuration_page import configuration_page
+from scripts.configuration_page import configuration_tables
 from shared.api.objects import JsonValue
 from shared.config.configuration import Configuration
 
-PAGE = configuration_page()
+PAGE = configuration_tables()
 
 
 def rows() -> dict[str, list[str]]:
