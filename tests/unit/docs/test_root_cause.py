@@ -1,4 +1,4 @@
-"""The commands and programs of docs/users/failures.md about the recorder are run, without a cluster."""
+"""What docs/users/failures.md shows of the recorder is run, without a cluster."""
 
 import os
 import re
