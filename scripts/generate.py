@@ -3,7 +3,7 @@
 docs/users/phases.md            from the table of edges and the phase machine's decisions
 docs/admins/rules.md            from the webhook's chain
 tables of configuration.md      from the models of shared/config
-docs/users/generate-values.md   from the keys of `appwrapper generate`
+tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations and the table of annotations
@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PHASES_PAGE = REPOSITORY / "docs" / "users" / "phases.md"
 CONFIGURATION_PAGE = REPOSITORY / "docs" / "admins" / "configuration.md"
 RULES_PAGE = REPOSITORY / "docs" / "admins" / "rules.md"
-VALUES_PAGE = REPOSITORY / "docs" / "users" / "generate-values.md"
+VALUES_PAGE = REPOSITORY / "docs" / "users" / "generate.md"
 OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 
 _REGISTRATION = "webhook-configurations.yaml"
@@ -98,7 +98,7 @@ def main() -> int:
         PHASES_PAGE: phases_page(),
         CONFIGURATION_PAGE: configuration_page(CONFIGURATION_PAGE.read_text()),
         RULES_PAGE: rules_page(),
-        VALUES_PAGE: values_page(),
+        VALUES_PAGE: values_page(VALUES_PAGE.read_text()),
     }
     made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
     made |= benchmark_pages()

@@ -1,37 +1,31 @@
-"""Writes docs/users/generate-values.md: the keys of `appwrapper generate`."""
+"""Writes the tables of docs/users/generate.md: the keys of `appwrapper generate`."""
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic.fields import FieldInfo
 
 from cli.generation.describe import example_of, items_of, sections
 from cli.generation.legacy import KEYS as LEGACY_KEYS
 
-_OPENING = """\
-# Keys of a values file
-
-For researchers who write a values file and look up a key.
-
-[generate.md](generate.md) shows how to use them. `appwrapper generate --example` prints them as a
-values file, `appwrapper generate --schema` as a JSON schema for editors. The value `null` means the
-default, unless the table states another meaning. `make generate` writes this page from
-`cli/generation/values.py`.
-"""
+_TABLES: Final = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 
-def values_page() -> str:
-    return _OPENING + "\n".join(_lines()) + "\n"
+def values_page(text: str) -> str:
+    """Return the page with new tables; the rest is written by hand."""
+    return _TABLES.sub(lambda _: "\n".join(_lines()).lstrip("\n") + "\n", text)
 
 
 def _lines() -> Iterator[str]:
     for heading, keys in sections().items():
-        yield f"\n## {heading}\n"
+        yield f"\n### {heading}\n"
         yield "| Key | Default | What it does | Example |"
         yield "|---|---|---|---|"
         for name, each in keys.items():
             yield _row(name, each)
             yield from (_row(f"{name}.{inner}", item) for inner, item in items_of(each).items())
-    yield "\n## Keys of older generators\n"
+    yield "\n### Keys of older generators\n"
     yield "The command ignores these keys with a warning. The warning names the new key, if any:"
     yield ", ".join(f"`{key}`" for key in LEGACY_KEYS) + "."
 

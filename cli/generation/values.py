@@ -1,7 +1,7 @@
 """The keys of a values file, as pydantic models: names, types, defaults and descriptions.
 
 This is the only list of the keys. Reading, `--schema`, `--example` and
-docs/users/generate-values.md use it.
+docs/users/generate.md use it.
 """
 
 from collections.abc import Mapping

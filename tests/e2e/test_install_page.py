@@ -33,7 +33,7 @@ from tests.support.walkthrough import Block, Person, blocks_of
 
 pytestmark = pytest.mark.long
 
-PAGES = ("local-cluster", "install", "upgrade", "from-the-go-operator", "uninstall")
+PAGES = ("local-cluster", "install", "upgrade", "from-the-go-operator")
 PAGE = [block for page in PAGES for block in blocks_of(ROOT / "docs" / "admins" / f"{page}.md")]
 OF_A_LAPTOP = "As root: with a real node"
 # Run where there is no root, too: tests/integration/exclusive/test_documentation.py.
@@ -371,7 +371,7 @@ ON_AN_EXISTING_CLUSTER: dict[str, Callable[[Site], Awaitable[None]]] = {
     "When something is wrong": nothing_more,
     "From a version without a Lease": no_controller_runs,
     "Upgrade": the_new_version_runs,
-    "In this order": nothing_of_ours_is_left,
+    "Uninstall": nothing_of_ours_is_left,
 }
 BEFORE = {
     "From a version without a Lease": a_version_without_a_lease_runs,

@@ -82,7 +82,7 @@ async def test_no_request_is_refused_during_a_rolling_update_and_a_deletion(
 async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     node_cluster: LocalCluster, load: Load
 ) -> None:
-    """docs/admins/processes.md says so: nothing can drain what got SIGKILL."""
+    """docs/admins/operations.md says so: nothing can drain what got SIGKILL."""
     await until_whole(node_cluster)
     enough = asyncio.Event()
     running = load.begin(enough)

@@ -2,7 +2,7 @@
 
 AppWrappers of a megabyte, suspended for lack of quota. Decoded, each takes 22 MiB, and a third more
 while it is being decoded. The API server needs 80 MiB for each, and four seconds to store it: so
-here are as many as show the difference. 200 are for docs/admins/processes.md, by another server.
+here are as many as show the difference. 200 are for docs/admins/operations.md, by another server.
 """
 
 import re

@@ -128,7 +128,7 @@ def patience(program: str, probe: str) -> int:
 @pytest.mark.parametrize("config", [Configuration(), *OVERLAYS], ids=str)
 def test_it_has_the_time_to_end_that_it_takes(config: Configuration) -> None:
     drains = config.controller_manager.webhook.drain_period.total_seconds()
-    # As docs/admins/processes.md asks for, and the code needs less.
+    # As docs/admins/operations.md asks for, and the code needs less.
     assert pod("webhook")["terminationGracePeriodSeconds"] >= drains + 15 > drains + LONGEST_END
     assert pod("controller")["terminationGracePeriodSeconds"] >= 2 * replica.GRACE
 
