@@ -1,4 +1,4 @@
-"""What docs/users/failures.md shows of the recorder is run, without a cluster."""
+"""The commands that docs/users/failures.md shows of the recorder run, without a cluster."""
 
 import os
 import re
@@ -23,7 +23,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def recorded(folder: Path, program: str, *options: str) -> tuple[int, ErrorRecord | None]:
-    """Run `program` as the page says, from the archive. Return the exit code and the record."""
+    """Run `program` as the page shows, from the archive. Return the exit code and the record."""
     archive = folder / "worker.zip"
     subprocess.run(shlex.split(ZIPPED.replace("worker.zip", str(archive))), cwd=ROOT, check=True)
     (folder / "train.py").write_text(program)
