@@ -9,7 +9,7 @@ from cli.shipped.data import OVERLAYS
 from cli.terminal import Terminal, harmless
 
 if TYPE_CHECKING:
-    from cli.manifests.reading import Read
+    from cli.manifests.reading import ReadManifests
     from cli.validation.report import ManifestFinding, ValidatedObject, ValidationReport
 
 DESCRIPTION = """\
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return report.exit_code
 
 
-def _offline(found: "Read", arguments: argparse.Namespace) -> "ValidationReport":
+def _offline(found: "ReadManifests", arguments: argparse.Namespace) -> "ValidationReport":
     from cli.validation.offline import OfflineJudge
     from cli.validation.unchecked import not_checked
 
@@ -88,7 +88,7 @@ def _offline(found: "Read", arguments: argparse.Namespace) -> "ValidationReport"
 
 
 async def _by_server(
-    found: "Read", arguments: argparse.Namespace, terminal: Terminal
+    found: "ReadManifests", arguments: argparse.Namespace, terminal: Terminal
 ) -> "ValidationReport":
     from cli.cluster import reached
     from cli.validation.server import NOT_CHECKED, ServerJudge
@@ -102,7 +102,7 @@ async def _by_server(
 
 
 def _report(
-    found: "Read",
+    found: "ReadManifests",
     judged_by: str,
     results: "list[tuple[ValidatedObject, list[ManifestFinding]]]",
     not_checked: tuple[str, ...],

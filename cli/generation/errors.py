@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from cli.generation.nodes import Node, Number, Origin, Path, dotted, origin_of
+from cli.generation.nodes import Number, Origin, Path, ValueNode, dotted, origin_of
 from cli.generation.types import Keys, keys_of, listed, model_in
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind, quoted
@@ -14,7 +14,7 @@ from shared.api.findings import FieldError, FieldErrorKind, quoted
 _ALIKE: Final = 0.6  # of 1
 
 
-def errors_of(found: ValidationError, root: Node) -> list[tuple[Origin, FieldError]]:
+def errors_of(found: ValidationError, root: ValueNode) -> list[tuple[Origin, FieldError]]:
     """Return pydantic's errors about the values in `root`, with their origins."""
     errors = found.errors(include_url=False)
     paths = [_as_written(each["loc"], root) for each in errors]
@@ -24,7 +24,7 @@ def errors_of(found: ValidationError, root: Node) -> list[tuple[Origin, FieldErr
     ]
 
 
-def _as_written(path: Path, root: Node) -> Path:
+def _as_written(path: Path, root: ValueNode) -> Path:
     """Return the path of a label as its user wrote it, if the labels are one mapping."""
     around = root.value.get(str(path[0])) if isinstance(root.value, dict) else None
     if around and isinstance(around.value, dict) and len(path) > 1 and isinstance(path[1], int):

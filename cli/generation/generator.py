@@ -10,7 +10,7 @@ from cli.generation import job
 from cli.generation.checks import errors_between
 from cli.generation.errors import errors_of
 from cli.generation.legacy import without_legacy_keys
-from cli.generation.nodes import Node, Origin, merge, origin_of, read_values
+from cli.generation.nodes import Origin, ValueNode, merge, origin_of, read_values
 from cli.generation.set_values import apply
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
@@ -39,11 +39,11 @@ def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, 
 
     Raises UnreadableValues, UnreadableAssignment, RefusedValues.
     """
-    root = Node({}, Origin(NO_FILE))
+    root = ValueNode({}, Origin(NO_FILE))
     for source, text in files:
         root = merge(root, read_values(text, source))
     # Errors about missing keys name the last file, without a line.
-    root = Node(root.value, Origin(files[-1][0] if files else NO_FILE))
+    root = ValueNode(root.value, Origin(files[-1][0] if files else NO_FILE))
     for option, text in assignments:
         root = apply(root, text, option)
     root, warnings = without_legacy_keys(root)

@@ -8,7 +8,7 @@ by MCAD's names. They are ignored because the periods of the two controllers dif
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.generation.nodes import Node, Number, Origin, Path, dotted
+from cli.generation.nodes import Number, Origin, Path, ValueNode, dotted
 
 # MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
@@ -38,7 +38,7 @@ _COSCHEDULER: Final = "bypassCoscheduler"
 KEYS: Final = (_COSCHEDULER, *_GROUPS, *_SUCCESSORS, *_GONE)
 
 
-def without_legacy_keys(root: Node) -> tuple[Node, list[tuple[Origin, str]]]:
+def without_legacy_keys(root: ValueNode) -> tuple[ValueNode, list[tuple[Origin, str]]]:
     """Return the values without keys of older generators, and a warning for each."""
     assert isinstance(root.value, dict)
     kept, warnings = {}, list[tuple[Origin, str]]()
@@ -49,10 +49,10 @@ def without_legacy_keys(root: Node) -> tuple[Node, list[tuple[Origin, str]]]:
                 warnings.append((leaf.origin, text))
         else:
             kept[key] = node
-    return Node(kept, root.origin), warnings
+    return ValueNode(kept, root.origin), warnings
 
 
-def _leaves(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+def _leaves(node: ValueNode, path: Path) -> Iterator[tuple[Path, ValueNode]]:
     """Yield the settings in MCAD's mappings. Any other mapping counts as one value."""
     if path[-1] in _GROUPS and isinstance(node.value, dict) and node.value:
         for key, each in node.value.items():
@@ -61,7 +61,7 @@ def _leaves(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
         yield path, node
 
 
-def _advice(path: Path, node: Node) -> str:
+def _advice(path: Path, node: ValueNode) -> str:
     key = str(path[-1])
     if key == _COSCHEDULER:
         if node.value is True:

@@ -38,11 +38,11 @@ class Origin:
         return self.source if self.line is None else f"{self.source}:{self.line}"
 
 
-Value: TypeAlias = "bool | Number | str | list[Node] | dict[str, Node] | None"
+Value: TypeAlias = "bool | Number | str | list[ValueNode] | dict[str, ValueNode] | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ValueNode:
     """A value and its origin. An entry of a mapping has the line of its key as origin."""
 
     value: Value
@@ -83,7 +83,7 @@ class _ValuesReader(YamlReader):
         return str(self.located_scalar(event))
 
 
-def read_values(text: str, source: str) -> Node:
+def read_values(text: str, source: str) -> ValueNode:
     """Read one YAML or JSON document, a mapping or empty. Raises UnreadableValues."""
     try:
         documents = _ValuesReader().documents(text)
@@ -91,7 +91,7 @@ def read_values(text: str, source: str) -> Node:
         line = f":{error.place.line}" if error.place else ""
         raise UnreadableValues(f"{source}{line}: {error}") from error
     if not documents or (len(documents) == 1 and documents[0].value is None):
-        return Node({}, Origin(source))
+        return ValueNode({}, Origin(source))
 
     def origin(way: Way, document: int = 0) -> Origin:
         place = place_of(documents[document].places, way)
@@ -105,27 +105,27 @@ def read_values(text: str, source: str) -> Node:
     return root
 
 
-def _node(value: JsonValue, way: Way, origin: Callable[[Way], Origin]) -> Node:
+def _node(value: JsonValue, way: Way, origin: Callable[[Way], Origin]) -> ValueNode:
     if isinstance(value, dict):
         entries = {name: _node(each, (*way, name), origin) for name, each in value.items()}
-        return Node(entries, origin(way))
+        return ValueNode(entries, origin(way))
     if isinstance(value, list):
         items = [_node(each, (*way, index), origin) for index, each in enumerate(value)]
-        return Node(items, origin(way))
-    return Node(value, origin(way))
+        return ValueNode(items, origin(way))
+    return ValueNode(value, origin(way))
 
 
-def merge(base: Node, over: Node) -> Node:
+def merge(base: ValueNode, over: ValueNode) -> ValueNode:
     """Merge `over` into `base` as Helm does: mappings by key; other values are replaced."""
     if not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     merged = dict(base.value)
     for key, node in over.value.items():
         merged[key] = merge(merged[key], node) if key in merged else node
-    return Node(merged, over.origin)
+    return ValueNode(merged, over.origin)
 
 
-def origin_of(root: Node, path: Path) -> Origin:
+def origin_of(root: ValueNode, path: Path) -> Origin:
     """Return the origin of `path`, or of the nearest value around it."""
     found = root
     for element in path:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cli.generation.nodes import Node, Number, Origin, Path
+from cli.generation.nodes import Number, Origin, Path, ValueNode
 
 _LARGEST_INDEX: Final = 65_536  # Helm's own limit
 _SIGNS: Final = ("+", "-")
@@ -19,7 +19,7 @@ class UnreadableAssignment(ValueError):
     """An invalid assignment. The message names the problem and the right syntax."""
 
 
-def apply(root: Node, text: str, option: str) -> Node:
+def apply(root: ValueNode, text: str, option: str) -> ValueNode:
     """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
 
     `option`: --set reads numbers, true, false and null; --set-string reads only texts.
@@ -32,7 +32,7 @@ def apply(root: Node, text: str, option: str) -> Node:
     return root
 
 
-def _assigned(node: Node | None, path: Path, value: Node, origin: Origin) -> Node:
+def _assigned(node: ValueNode | None, path: Path, value: ValueNode, origin: Origin) -> ValueNode:
     """Return `node` with `value` at `path`. Values of another type on the path are replaced."""
     if not path:
         return value
@@ -40,20 +40,20 @@ def _assigned(node: Node | None, path: Path, value: Node, origin: Origin) -> Nod
     rest = tuple(more)
     if isinstance(first, int):
         items = list(node.value) if node and isinstance(node.value, list) else []
-        items += [Node(None, origin)] * (first + 1 - len(items))
+        items += [ValueNode(None, origin)] * (first + 1 - len(items))
         items[first] = _assigned(items[first], rest, value, origin)
-        return Node(items, origin)
+        return ValueNode(items, origin)
     mapping = dict(node.value) if node and isinstance(node.value, dict) else {}
     mapping[first] = _assigned(mapping.get(first), rest, value, origin)
-    return Node(mapping, node.origin if node else origin)
+    return ValueNode(mapping, node.origin if node else origin)
 
 
 def _located(
     value: str | Number | bool | list[str | Number | bool | None] | None, at: Origin
-) -> Node:
+) -> ValueNode:
     if isinstance(value, list):
-        return Node([Node(each, at) for each in value], at)
-    return Node(value, at)
+        return ValueNode([ValueNode(each, at) for each in value], at)
+    return ValueNode(value, at)
 
 
 @dataclass(slots=True)

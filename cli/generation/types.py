@@ -191,6 +191,30 @@ ExitCodes = Annotated[
 ]
 
 
+def annotation_text(name: str, value: Any) -> str:
+    """Return an annotation's value, with days converted to hours. The webhook's table checks it.
+
+    A number is a retry limit or an exit code, never a duration. A list contains exit codes.
+    """
+    # Imported here: the import takes long, and few values files need it.
+    from shared.annotations import PERIODS, TABLE, AnnotationError
+    from shared.api.times import format_duration
+    from shared.config.fault_tolerance import FaultToleranceConfig
+
+    is_period = any(each.name == name for each in PERIODS)
+    if is_period and isinstance(value, Number):
+        raise problem(f"has no unit: write {value}s for seconds, or {value}m, h or d")
+    if isinstance(value, list) and name.endswith("ExitCodes"):
+        value = ",".join(each if isinstance(each, str) else "" for each in value)
+    text = str(value) if isinstance(value, str) else ""  # the table rejects an empty text
+    try:
+        (setting,) = (each for each in TABLE if each.name == name)
+        parsed = setting.parse(text, FaultToleranceConfig())
+    except AnnotationError as error:
+        raise problem(str(error)) from error
+    return format_duration(parsed) if is_period and "d" in text else text
+
+
 def entry(about: str, example: str, default: Any = ..., *, alias: str | None = None) -> Any:
     """Return the field of a key. `example` is YAML. A key without a default is required."""
     return Field(default, description=about, examples=[example], alias=alias)

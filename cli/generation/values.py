@@ -32,6 +32,7 @@ from cli.generation.types import (
     Text,
     VariableName,
     WrittenText,
+    annotation_text,
     entry,
     problem,
     quoted_text,
@@ -361,17 +362,8 @@ class Values(Keys):
 
     @field_validator(*FAULT_TOLERANCE, mode="before")
     @classmethod
-    def _annotation_text(cls, value: Any, info: ValidationInfo) -> str:
-        """Check the value with the webhook's own table. Return the annotation's value."""
-        # Imported here: the import takes long, and few values files need it.
-        from cli.generation.periods import annotation_text
-        from shared.annotations import AnnotationError
-
-        name = str(cls.model_fields[str(info.field_name)].alias)
-        try:
-            return annotation_text(name, value)
-        except AnnotationError as error:
-            raise problem(str(error)) from error
+    def _annotation(cls, value: Any, info: ValidationInfo) -> str:
+        return annotation_text(str(cls.model_fields[str(info.field_name)].alias), value)
 
 
 # Heading -> the first key of the section.

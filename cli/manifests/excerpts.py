@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from cli.manifests.yaml_text import Span, YamlDocument
+from cli.manifests.yaml_text import ManifestDocument, Span
 
 # A line in YAML. str.splitlines also splits at other characters.
 _LINE: Final = re.compile("[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|$)")
@@ -22,7 +22,7 @@ def lines_of(text: str) -> list[str]:
     return re.findall("[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def excerpts(text: str, documents: Sequence[YamlDocument], wanted: Sequence[Span]) -> list[str]:
+def excerpts(text: str, documents: Sequence[ManifestDocument], wanted: Sequence[Span]) -> list[str]:
     """Return the text of each span, moved to the left margin, with the comments before it.
 
     `wanted` is in the order of the text. Comments after a document's last span belong to that span,

@@ -8,7 +8,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Final
 
 from cli.manifests.places import ManifestError, Place
-from cli.manifests.yaml_text import YamlDocument, parse_yaml
+from cli.manifests.yaml_text import ManifestDocument, parse_yaml
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 
@@ -25,9 +25,9 @@ _REWRITTEN: Final = re.compile(
 )
 
 
-def parse_json(text: str) -> list[YamlDocument]:
+def parse_json(text: str) -> list[ManifestDocument]:
     """Return all values of a text in order. Raises ManifestError."""
-    found: list[YamlDocument] = []
+    found: list[ManifestDocument] = []
     end = 0
     while (begin := _after_blanks(text, end)) < len(text):
         try:

@@ -32,7 +32,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadManifests:
     """The content of all sources. `files`: the files that were read, a redirected one included."""
 
     manifests: tuple[Manifest, ...]
@@ -40,7 +40,7 @@ class Read:
     files: tuple[os.stat_result, ...]
 
 
-def read(arguments: Sequence[str], stdin: TextIO) -> Read:
+def read(arguments: Sequence[str], stdin: TextIO) -> ReadManifests:
     """Read files, folders and - (standard input); without arguments, read piped standard input.
 
     Raises CommandError, and OSError for a file.
@@ -57,7 +57,7 @@ def read(arguments: Sequence[str], stdin: TextIO) -> Read:
         except ManifestError as error:
             unreadable.append(Unreadable(source, error))
         files += _redirected(stdin) if path is None else [path.stat()]
-    return Read(tuple(manifests), tuple(unreadable), tuple(files))
+    return ReadManifests(tuple(manifests), tuple(unreadable), tuple(files))
 
 
 def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:

@@ -42,7 +42,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class YamlDocument:
+class ManifestDocument:
     """One document of a stream. `value`: None for a document that contains only comments.
 
     `spans`: of the document itself and of the items of a List. `begin`, `end`: the
@@ -56,7 +56,7 @@ class YamlDocument:
     end: int
 
 
-def parse_yaml(text: str) -> list[YamlDocument]:
+def parse_yaml(text: str) -> list[ManifestDocument]:
     """Return every document of a stream, as kubectl reads it. Raises ManifestError."""
     return YamlReader().documents(text)
 
@@ -103,7 +103,7 @@ class YamlReader:
     count: int = 0
     last: Any = None  # the previous event that is not the end of a block
 
-    def documents(self, text: str) -> list[YamlDocument]:
+    def documents(self, text: str) -> list[ManifestDocument]:
         """Return every document of a stream. Raises ManifestError."""
         yaml = YAML(typ="safe", pure=True)
         yaml.version = self.version
@@ -122,7 +122,7 @@ class YamlReader:
         except YAMLError as error:
             raise NotYaml(f"this is not YAML: {error}") from error
 
-    def _documents(self) -> Iterator[YamlDocument]:
+    def _documents(self) -> Iterator[ManifestDocument]:
         begin = 0
         for event in self.events:
             if not isinstance(event, events.DocumentStartEvent):
@@ -131,7 +131,7 @@ class YamlReader:
             value = self._value((), next(self.events))
             ended = next(self.events)
             end = ended.start_mark.line if ended.explicit else ended.end_mark.line
-            yield YamlDocument(value, self.places, self.spans, begin, end)
+            yield ManifestDocument(value, self.places, self.spans, begin, end)
             begin = end
 
     def _value(self, way: Way, event: Any) -> JsonValue:

@@ -28,7 +28,7 @@ _COMPONENTS: Final = ("spec", "components")
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class PackedComponent:
     """One object with its declared pod sets: from --podset, else inferred from its Kind."""
 
     manifest: Manifest
@@ -46,7 +46,7 @@ class Packed:
     """An AppWrapper before it is written. `metadata`: the AppWrapper's own metadata."""
 
     metadata: JsonObject
-    components: tuple[Component, ...]
+    components: tuple[PackedComponent, ...]
     wrapping: Wrapping
 
     def as_json(self) -> JsonObject:
@@ -148,7 +148,7 @@ def _refuse_twins(manifests: Sequence[Manifest]) -> None:
 
 def _components(
     manifests: Sequence[Manifest], declared: Sequence[DeclaredPodSet], allowed: "AllowedKinds"
-) -> tuple[Component, ...]:
+) -> tuple[PackedComponent, ...]:
     unknown = [each for each in manifests if _is_unknown(each, allowed)]
     for each in declared:
         if each.target and not any(each.names(manifest) for manifest in manifests):
@@ -169,7 +169,7 @@ def _components(
         if manifest in unknown and not own:
             raise _needs_pod_sets(manifest)
         given = tuple(each.pod_set for each in own if each.pod_set is not None)
-        components.append(Component(manifest, given or _inferred(manifest), bool(given)))
+        components.append(PackedComponent(manifest, given or _inferred(manifest), bool(given)))
     return tuple(components)
 
 

@@ -129,9 +129,9 @@ async def test_the_api_server_takes_what_is_wrapped_and_its_pods(cluster: Runnin
         # Which account is there is a matter of the team.
         pod["spec"] = {**pod["spec"], "serviceAccountName": "default"}
 
-    said = await taken(admin(cluster), [*jobs, *pods])
+    reported = await taken(admin(cluster), [*jobs, *pods])
 
-    assert said == [
+    assert reported == [
         *(f"pytorchjob.kubeflow.org/{name} created (server dry run)" for name in values()),
         *(f"pod/{name} created (server dry run)" for name in values()),
     ]

@@ -120,8 +120,8 @@ async def test_the_command_that_the_webhook_names(cluster: RunningCluster, team:
     assert (ended.code, ended.err) == (0, "")
     packed = ended.out
     for who in (team, admin(cluster)):
-        said = await created(who, parse_yaml(packed)[0].value, NAMESPACE, dry_run=True)
-        assert (said.code, said.warnings) == (201, ())
+        reported = await created(who, parse_yaml(packed)[0].value, NAMESPACE, dry_run=True)
+        assert (reported.code, reported.warnings) == (201, ())
     assert await team("apply", "-n", NAMESPACE, "-f", "-", stdin=packed) == (
         "appwrapper.workload.codeflare.dev/train created\n"
     )
@@ -159,13 +159,13 @@ async def test_offline_validation_reports_the_webhooks_errors(
     cluster: RunningCluster, title: str
 ) -> None:
     made = REFUSED[title]
-    said = await created(admin(cluster), made, NAMESPACE, dry_run=True)
+    reported = await created(admin(cluster), made, NAMESPACE, dry_run=True)
     ended = appwrapper("validate", "-n", NAMESPACE, "-o", "json", stdin=json.dumps(made))
     assert (ended.code, ended.err) == (1, "")
     findings = json.loads(ended.out)["findings"]
-    assert [each["message"] for each in findings if each["severity"] == "error"] == said.errors
+    assert [each["message"] for each in findings if each["severity"] == "error"] == reported.errors
     assert [each["message"] for each in findings if each["severity"] == "warning"] == list(
-        said.warnings
+        reported.warnings
     )
 
 

@@ -48,8 +48,8 @@ def test_every_command_is_found() -> None:
 
 def test_the_page_shows_the_printed_output() -> None:
     (shown,) = CONSOLE
-    first, said = shown.split("\n", 1)
-    assert ran(first.removeprefix("$ appwrapper ")) == (1, "", said)
+    first, reported = shown.split("\n", 1)
+    assert ran(first.removeprefix("$ appwrapper ")) == (1, "", reported)
 
 
 def test_the_heredoc_of_the_page_is_read() -> None:

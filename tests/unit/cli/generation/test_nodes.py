@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.generation.nodes import (
-    Node,
     Number,
     Origin,
     UnreadableValues,
+    ValueNode,
     merge,
     origin_of,
     read_values,
 )
 
 
-def plain(node: Node) -> object:
+def plain(node: ValueNode) -> object:
     """Without origins; numbers stay distinct from texts."""
     match node.value:
         case dict() as mapping:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.generation.nodes import Node, Number, Origin, read_values
+from cli.generation.nodes import Number, Origin, ValueNode, read_values
 from cli.generation.set_values import UnreadableAssignment, apply
 
 
-def plain(node: Node) -> object:
+def plain(node: ValueNode) -> object:
     match node.value:
         case dict() as mapping:
             return {key: plain(each) for key, each in mapping.items()}
