@@ -55,7 +55,8 @@ spec:
     b
 
     c
-""".replace(r', "\ud83d\ude00" ', "")
+  tabs:\tx\t# y
+""".replace(r', "\ud83d\ude00" ', "").replace(r"\t", "\t")
 
 
 PACKER = "packer"
