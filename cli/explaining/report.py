@@ -154,15 +154,6 @@ class AttemptReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NextFailure:
-    """The failure after the root cause. `gap`: the time between both, None if unknown."""
-
-    pod: str
-    summary: str
-    gap: timedelta | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RootCauseReport:
     """The failure that caused the others of `attempt`. `outline`: a text with the pod and node.
 
@@ -189,7 +180,6 @@ class RootCauseReport:
     failed_pods: int = 1
     uri: str = ""
     decision: str = "None"
-    next: NextFailure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

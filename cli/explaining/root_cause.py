@@ -1,9 +1,9 @@
-"""Report an attempt's root cause, the failure that caused the others, and the next one. Pure."""
+"""Report an attempt's root cause, the failure that caused the others. Pure."""
 
 from typing import Final
 
 from cli.explaining.answers.case import Case
-from cli.explaining.report import NextFailure, RootCauseReport
+from cli.explaining.report import RootCauseReport
 from controller.facts.root_cause_status import RecordedCause, decode
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause, outline
@@ -35,7 +35,6 @@ def recorded_cause(case: Case) -> RecordedCause | None:
 
 
 def _reported(cause: RootCause, attempt: int, decision: Decision) -> RootCauseReport:
-    second = cause.runner_up
     return RootCauseReport(
         attempt=attempt,
         pod=cause.pod,
@@ -56,7 +55,4 @@ def _reported(cause: RootCause, attempt: int, decision: Decision) -> RootCauseRe
         outline=outline(cause),
         uri=cause.uri,
         decision=decision.value,
-        next=None
-        if second is None
-        else NextFailure(pod=second.pod, summary=second.summary, gap=second.gap),
     )

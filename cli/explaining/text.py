@@ -23,7 +23,7 @@ from cli.explaining.report import (
     Situation,
     SuspectNodes,
 )
-from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source, gap_words
+from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
 from shared.waits.words import amount_text, ordinal
 
 if TYPE_CHECKING:
@@ -232,11 +232,7 @@ def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]"
         told.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
     if not lines and cause.code:
         told.append(Text(cause.code, style="red"))
-    told += [Text(each) for each in _judgement(cause)]
-    if cause.next is not None:
-        behind = f"{cause.next.pod}, {gap_words(cause.next.gap)}: {cause.next.summary}"
-        told.append(Text(f"Next failure: {behind}"))
-    return told
+    return [*told, *(Text(each) for each in _judgement(cause))]
 
 
 def _judgement(cause: RootCauseReport) -> Iterator[str]:
@@ -244,8 +240,6 @@ def _judgement(cause: RootCauseReport) -> Iterator[str]:
         yield "It used more memory than its limit: raise the limit, or let it use less."
     if cause.recoverable is not None:
         yield f"The program recorded it as {'' if cause.recoverable else 'non-'}recoverable."
-    if cause.confidence == Confidence.AMBIGUOUS:
-        yield "Another failure was too close in time to know which was first."
     if cause.confidence == Confidence.INFERRED and cause.failed_pods > 1:
         yield "This is inferred from the pods' statuses, whose times have whole seconds."
     if cause.uri:

@@ -7,7 +7,7 @@ its time. A record is in the termination message, in the error store, or in both
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Final
 
@@ -176,28 +176,19 @@ def _looked_at(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """The attempt and its limits of plausible times. `number` is 0 if attempts are not counted.
+    """The attempt. `number` is 0 if attempts are not counted.
 
-    A plausible time is at most `leeway` nanoseconds before the pod's creation, and at most `soon`.
+    A plausible time is at most `PLAUSIBLE` before the pod's creation, and at most `soon`.
     """
 
     soon: int
-    leeway: int
     number: int = 0
     flagged_nodes: Collection[str] = ()
 
     @classmethod
-    def at(
-        cls, now: datetime, skew: timedelta, number: int, flagged_nodes: Collection[str]
-    ) -> "Attempt":
-        """Compute the limits. `skew`: the greatest difference between the clocks of two nodes."""
-        leeway = max(PLAUSIBLE, skew // timedelta(microseconds=1) * 1000)
-        return cls(
-            soon=nanoseconds(now) + leeway,
-            leeway=leeway,
-            number=number,
-            flagged_nodes=flagged_nodes,
-        )
+    def at(cls, now: datetime, number: int, flagged_nodes: Collection[str]) -> "Attempt":
+        soon = nanoseconds(now) + PLAUSIBLE
+        return cls(soon=soon, number=number, flagged_nodes=flagged_nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +277,7 @@ def _judged(
 def _is_plausible(time: int, pod: Pod, at: Attempt) -> bool:
     """True unless the time is before the pod's creation or in the future."""
     made = instant(pod.created)
-    if made is not None and time < made - at.leeway:
+    if made is not None and time < made - PLAUSIBLE:
         return False
     return time <= at.soon
 

@@ -350,7 +350,6 @@ def _root_cause(
         store=context.store,
         flagged_nodes=on_bad_nodes(failed, context.nodes, context.flagged),
         attempt=context.appwrapper.attempt,
-        skew=context.config.skew_tolerance,
         now=context.now,
     )
 

@@ -147,7 +147,6 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
         remember_suspects=config.suspect_nodes != "Off",
         record_settle=defaults.error_aggregation.settle_period,
         store_timeout=defaults.error_aggregation.read_timeout,
-        skew_tolerance=defaults.error_aggregation.skew_tolerance,
     )
     asked = effective.retry_pause
     pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)

@@ -9,8 +9,7 @@ from controller.facts.instants import SECOND, instant
 from controller.facts.pods import Pod
 from worker.record import ErrorRecord
 
-# The greatest plausible difference between the clocks of a node and of the API server; a greater
-# skewTolerance takes precedence.
+# The greatest plausible difference between the clocks of a node and of the API server.
 PLAUSIBLE: Final = 5 * SECOND
 _LONGEST_PRECISION: Final = 3600 * SECOND
 

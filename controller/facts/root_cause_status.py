@@ -6,7 +6,7 @@ field, and cuts long texts.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -18,7 +18,6 @@ from controller.phases.root_cause import (
     Confidence,
     Decision,
     RootCause,
-    RunnerUp,
     Source,
     clipped,
     summary,
@@ -30,7 +29,6 @@ MOST_ENTRIES: Final = 5
 LONGEST_ENTRY: Final = 512  # bytes of compact JSON
 _LONGEST_FIELD: Final = 1024  # bytes of a text other than message and summary
 _LARGEST: Final = 2**31 - 1
-_LONGEST_GAP: Final = 10.0**9  # seconds
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -58,7 +56,6 @@ class HistoryEntry:
 
 def encode(cause: RootCause, attempt: int, decision: Decision) -> JsonObject:
     """Return `status.rootCause` without unknown values."""
-    second = cause.runner_up
     fields: JsonObject = {
         "summary": summary(cause),
         "attempt": attempt,
@@ -80,15 +77,9 @@ def encode(cause: RootCause, attempt: int, decision: Decision) -> JsonObject:
         "uri": cause.uri,
         "infrastructure": cause.infrastructure,
         "clockSuspect": cause.clock_suspect or None,
-        "runnerUp": None if second is None else _encoded_runner_up(second),
         "decision": decision.value,
     }
     return _without_empty(fields)
-
-
-def _encoded_runner_up(second: RunnerUp) -> JsonObject:
-    gap = None if second.gap is None else round(second.gap.total_seconds(), 3)
-    return _without_empty({"pod": second.pod, "summary": second.summary, "gapSeconds": gap})
 
 
 def _without_empty(fields: JsonObject) -> JsonObject:
@@ -133,7 +124,6 @@ def decode(status: JsonObject) -> RecordedCause | None:
         uri=_text(found, "uri"),
         infrastructure=_text(found, "infrastructure"),
         clock_suspect=found.get("clockSuspect") is True,
-        runner_up=_runner_up(found.get("runnerUp")),
     )
     return RecordedCause(
         cause=cause,
@@ -141,22 +131,6 @@ def decode(status: JsonObject) -> RecordedCause | None:
         attempt=attempt,
         decision=_word(found, "decision", Decision, Decision.NONE),
     )
-
-
-def _runner_up(found: object) -> RunnerUp | None:
-    if not isinstance(found, dict) or not (pod := _text(found, "pod")):
-        return None
-    return RunnerUp(
-        pod=pod,
-        summary=_text(found, "summary", LONGEST_SUMMARY),
-        gap=_gap(found.get("gapSeconds")),
-    )
-
-
-def _gap(seconds: object) -> timedelta | None:
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        return None
-    return timedelta(seconds=seconds) if -_LONGEST_GAP < seconds < _LONGEST_GAP else None
 
 
 def _text(fields: JsonObject, key: str, limit: int = _LONGEST_FIELD) -> str:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from controller.facts.earliest import Choice, choose
+from controller.facts.earliest import choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
 from controller.facts.evidence import (
@@ -22,7 +22,7 @@ from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import is_of_its_run
 from controller.facts.pods import Pod, is_terminal
 from controller.facts.suspects import NO_SUCH_COMMAND
-from controller.phases.root_cause import Confidence, RootCause, RunnerUp, Source, clipped, summary
+from controller.phases.root_cause import Confidence, RootCause, Source, clipped
 from controller.phases.snapshot import FaultTolerance
 from worker.error_texts import is_device_fault, is_peer_loss
 from worker.record import SYSTEM, USER, ErrorRecord
@@ -44,7 +44,6 @@ def find_root_cause(
     store: StoreRead | None = None,
     flagged_nodes: Collection[str] = (),
     attempt: int = 0,
-    skew: timedelta = timedelta(0),
     now: datetime,
 ) -> RootCause | None:
     """Return the root cause among the `failed` pods, which may be gone by now.
@@ -60,66 +59,44 @@ def find_root_cause(
     records = store.records if store else ()
     if not failed and not records:
         return None  # as on nearly every pass
-    basis = Attempt.at(now, skew, attempt, flagged_nodes)
+    basis = Attempt.at(now, attempt, flagged_nodes)
     gathered = gather_evidence(failed, others, records, basis)
-    found = [first for each in gathered.by_pod if (first := _first_of(each)) is not None]
+    # The containers of one pod share one clock.
+    found = [first for each in gathered.by_pod if (first := choose(each)) is not None]
     recorded = sum(each.record is not None for each in found)
-    choice = choose(found, skew)
-    unbound = [each for each in gathered.unbound if _may_count(each, choice, others)]
+    first = choose(found)
+    unbound = [each for each in gathered.unbound if _may_count(each, first, others)]
     if unbound and not recorded:
         loose = [evidence_of(each, basis) for each in unbound]
-        choice, recorded = _with_loose(choice, choose(loose, skew)), len(loose)
-    if choice is None:
+        first, recorded = _with_loose(first, choose(loose)), len(loose)
+    if first is None:
         return None
-    return _root_cause(choice, config, pods=max(1, len(gathered.by_pod)), records=recorded)
+    pods = max(1, len(gathered.by_pod))
+    return replace(_described(first, config), failed_pods=pods, records=recorded)
 
 
-def _first_of(ends: Sequence[Evidence]) -> Evidence | None:
-    """Return the pod's first failure; its containers share one clock."""
-    if len(ends) == 1:
-        return ends[0]
-    choice = choose(ends, timedelta(0))
-    return choice.first if choice else None
-
-
-def _may_count(unbound: ErrorRecord, choice: Choice | None, others: Sequence[Pod]) -> bool:
-    if choice is None:
+def _may_count(unbound: ErrorRecord, first: Evidence | None, others: Sequence[Pod]) -> bool:
+    if first is None:
         return not any(pod.phase in _GOING_ON and not pod.deleting for pod in others)
-    pod, named = choice.first.pod, unbound.worker or unbound.pod_uid
+    pod, named = first.pod, unbound.worker or unbound.pod_uid
     return not named and (pod is None or is_of_its_run(unbound, pod))
 
 
-def _with_loose(choice: Choice | None, loose: Choice | None) -> Choice | None:
-    """Return the choice with the text of a record without a known pod.
+def _with_loose(first: Evidence | None, loose: Evidence | None) -> Evidence | None:
+    """Return the first failure with the text of a record without a known pod.
 
-    The chosen pod remains. If its cause is the infrastructure, the record is ignored.
+    Its pod remains. If its cause is the infrastructure, the record is ignored.
     """
-    if choice is None or loose is None or choice.first.kind is Kind.INFRASTRUCTURE:
-        return choice or loose
-    record = loose.first.record
-    return replace(choice, first=replace(choice.first, record=record, from_store=True))
+    if first is None or loose is None or first.kind is Kind.INFRASTRUCTURE:
+        return first or loose
+    return replace(first, record=loose.record, from_store=True)
 
 
 # The description of the root cause.
 
 
-def _root_cause(choice: Choice, config: FaultTolerance, *, pods: int, records: int) -> RootCause:
-    second = choice.second
-    runner_up = None
-    if second is not None:
-        its = summary(_described(second, config))
-        runner_up = RunnerUp(pod=second.name or "another worker", summary=its, gap=choice.gap)
-    cause = replace(
-        _described(choice.first, config),
-        failed_pods=pods,
-        records=records,
-        runner_up=runner_up,
-    )
-    return replace(cause, confidence=Confidence.AMBIGUOUS) if choice.ambiguous else cause
-
-
 def _described(each: Evidence, config: FaultTolerance) -> RootCause:
-    """Describe a failure as if it were the only one."""
+    """Describe a failure as if no other pod failed."""
     record, end, pod = each.record, each.end, each.pod
     return RootCause(
         pod=each.name,

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -21,7 +21,6 @@ class Confidence(StrEnum):
 
     RECORDED = "Recorded"  # the program recorded it
     INFERRED = "Inferred"  # from the pods' states alone
-    AMBIGUOUS = "Ambiguous"  # another failure was too close in time to decide
 
 
 class Decision(StrEnum):
@@ -30,19 +29,6 @@ class Decision(StrEnum):
     RETRY = "Retry"
     TERMINAL = "Terminal"
     NONE = "None"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerUp:
-    """The next failure after the root cause.
-
-    `gap`: how much later it was; negative if it was earlier although it is a consequence, None if a
-    time is unknown.
-    """
-
-    pod: str
-    summary: str
-    gap: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +63,6 @@ class RootCause:
     clock_suspect: bool = False  # the program recorded an impossible time; the kubelet's is used
     exits_terminally: bool = False
     points_at_node: bool = False
-    runner_up: RunnerUp | None = None
 
     @property
     def forbids_retry(self) -> bool:
@@ -174,24 +159,14 @@ def line(root_cause: RootCause) -> str:
 
 
 def event_text(root_cause: RootCause, consequence: str) -> str:
-    """Return pod, node, time, error, runner-up and `consequence`, in at most 1024 bytes."""
+    """Return pod, node, time, error and `consequence`, in at most 1024 bytes."""
     at = f" at {root_cause.time:%H:%M:%S} UTC" if root_cause.time else ""
-    rest = "".join(f"; {each}" for each in [*_advice(root_cause), *_behind(root_cause)])
+    rest = "".join(f"; {each}" for each in _advice(root_cause))
     rest = clipped(rest, LONGEST_EVENT // 3) + (f"; {consequence}" if consequence else "")
     said = clipped(f"{outline(root_cause)}{at}", LONGEST_EVENT // 4)
     room = min(_LONGEST_QUOTE, LONGEST_EVENT - _size(said) - _size(rest) - len(": "))
     quote = _quoted(root_cause, room) or _what(root_cause)
     return clipped((f"{said}: {quote}" if quote else said) + rest, LONGEST_EVENT)
-
-
-def gap_words(gap: timedelta | None) -> str:
-    """Return `1.250 s later`, `3 s earlier`, `at the same time` or `at an unknown time`."""
-    if gap is None:
-        return "at an unknown time"
-    seconds = f"{abs(gap.total_seconds()):.3f}".rstrip("0").rstrip(".")
-    if seconds == "0":
-        return "at the same time"
-    return f"{seconds} s {'later' if gap > timedelta(0) else 'earlier'}"
 
 
 def clipped(text: str, limit: int) -> str:
@@ -231,12 +206,6 @@ def _advice(root_cause: RootCause) -> list[str]:
     if root_cause.code != OUT_OF_MEMORY:
         return []
     return ["raise the container's memory limit, or let it use less"]
-
-
-def _behind(root_cause: RootCause) -> list[str]:
-    if (second := root_cause.runner_up) is None:
-        return []
-    return [f"next was {second.pod}, {gap_words(second.gap)} ({second.summary})"]
 
 
 def _size(text: str) -> int:

@@ -49,7 +49,6 @@ class FaultTolerance:
     error_store: str = ""  # the name of a configured store; empty: none
     record_settle: timedelta = timedelta(seconds=5)  # the wait for slow workers' records
     store_timeout: timedelta = timedelta(seconds=10)  # the wait for an answer of the error store
-    skew_tolerance: timedelta = timedelta(0)  # the clocks of nodes may differ by this much
 
     def forbids(self, exit_code: int) -> str:
         """Return how the user's lists forbid a retry after `exit_code`; empty if they do not."""

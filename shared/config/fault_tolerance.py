@@ -38,13 +38,6 @@ class ErrorAggregation(Section):
             "How long the controller waits after a failure before it reads the error records."
         ),
     )
-    skew_tolerance: GoDuration = Field(
-        default=timedelta(0),
-        description=(
-            "Records whose times differ by at most this count as simultaneous, because "
-            "clocks of nodes differ."
-        ),
-    )
     max_file_bytes: Size = Field(
         default=2 << 20,
         description="The largest file of an error store that the controller reads.",

@@ -94,14 +94,17 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node, present: dict[str, JsonValue]
     return key
 
 
-# Keys of the Go operator only (any of its versions): accepted with a warning that explains.
-_ONLY_ELSEWHERE: Final[dict[Path, str]] = {
+# Keys of the Go operator (any of its versions) or of earlier versions: accepted with a warning.
+_IGNORED: Final[dict[Path, str]] = {
     ("webhooksEnabled",): "the webhook is a deployment of its own: remove that instead",
     ("controllerManager", "enableHTTP2"): "HTTP/2 is never offered",
     ("appwrapper", "enableKueueIntegrations"): "Kueue itself integrates AppWrappers",
     ("appwrapper", "kueueJobReconciller"): "Kueue's own configuration decides",
     ("appwrapper", "kueueJobReconciler"): "Kueue's own configuration decides",
     ("appwrapper", "manageJobsWithoutQueueName"): "Kueue's own configuration decides",
+    ("appwrapper", "faultTolerance", "errorAggregation", "skewTolerance"): (
+        "the times of failures are compared as the nodes' clocks report them"
+    ),
 }
 
 # Short forms: a value in place of a section with one key.
@@ -148,8 +151,8 @@ def _resolve(
     names = _names(section)
     for key, value in given.items():
         here = (*file, key)
-        if here in _ONLY_ELSEWHERE:
-            into.warnings.append((here, f"{dotted(here)}: ignored: {_ONLY_ELSEWHERE[here]}"))
+        if here in _IGNORED:
+            into.warnings.append((here, f"{dotted(here)}: ignored: {_IGNORED[here]}"))
         elif here in _SHORT_FORMS:
             _put(into, _SHORT_FORMS[here], here, value)
         elif key not in names:

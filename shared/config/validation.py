@@ -133,7 +133,6 @@ def _error_aggregation(limits: FaultToleranceConfig, path: str) -> Iterator[Fiel
             yield FieldError(f"{here}.stores[{name}]", FieldErrorKind.INVALID, problem)
     for key, period in {
         "settlePeriod": aggregation.settle_period,
-        "skewTolerance": aggregation.skew_tolerance,
         "readTimeout": aggregation.read_timeout,
     }.items():
         if period < _ZERO:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.objects import JsonObject
 from tests.e2e import failing_jobs
-from tests.e2e.failing_jobs import CUDA, NCCL
+from tests.e2e.failing_jobs import CUDA
 from tests.e2e.recorded import container_ends, provide, record_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam
 from tests.support.builders.appwrappers import phase
@@ -45,7 +45,6 @@ async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
     done = await life.until_phase("Succeeded")
     assert life.phases()[-4:] == AGAIN
     found = root_cause(done)
-    runner_up = found.pop("runnerUp")
     assert found == {
         "attempt": 1,
         "pod": "unrecorded-c",
@@ -63,8 +62,6 @@ async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
         "records": 0,
         "decision": "Retry",
     }
-    assert runner_up["pod"] in {"unrecorded-a", "unrecorded-b", "unrecorded-d"}
-    assert runner_up["gapSeconds"] >= 1
     others = "unrecorded-a on {0} (exit code 1), unrecorded-b on {0} (exit code 1), unrecorded-c"
     assert unhealthy_in_reset(life) == (
         f"unrecorded-c on {REAL_NODE} failed first (exit code 1): {CUDA}; 4 failed pods:"
@@ -73,8 +70,7 @@ async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
     [event] = await events(team, "unrecorded")
     assert event.startswith(f"unrecorded-c on {REAL_NODE} failed first (exit code 1) at ")
     assert event.endswith("; retry 1 of 3 follows")
-    for words in (CUDA, f"; next was {runner_up['pod']}, ", NCCL[:60]):
-        assert words in event
+    assert CUDA in event
     said = await explain(node_cluster, TEAM, "unrecorded")
     assert (said.code, CUDA in said.out) == (0, True)
 
@@ -87,7 +83,6 @@ async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
     done = await life.until_phase("Succeeded")
     assert life.phases()[-4:] == AGAIN
     found = root_cause(done)
-    runner_up = found.pop("runnerUp")
     assert found == {
         "attempt": 1,
         "pod": "memory-b",
@@ -104,10 +99,8 @@ async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
         "records": 0,
         "decision": "Retry",
     }
-    assert runner_up["pod"] == "memory-a"
-    assert NCCL in runner_up["summary"]
     [event] = await events(team, "memory")
-    assert "; raise the container's memory limit, or let it use less; next was memory-a, " in event
+    assert "; raise the container's memory limit, or let it use less; retry 1 of 3 follows" in event
 
 
 async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: ResearchTeam) -> None:
@@ -117,7 +110,6 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
     assert life.phases()[-4:] == AGAIN
     assert done["status"]["resettingCount"] == 1
     found = root_cause(done)
-    runner_up = found.pop("runnerUp")
     said = "BeingWritten: shard 7 is not whole yet"
     assert found.pop("message").startswith(f"{said}\n\nTraceback (most recent call last):\n")
     assert found == {
@@ -137,7 +129,6 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
         "records": 4,
         "decision": "Retry",
     }
-    assert runner_up["gapSeconds"] >= 1.2
     assert unhealthy_in_reset(life).startswith(
         f"recoverable-c on {REAL_NODE} failed first (rank 0, exit code 1): {said}; 4 failed pods: "
     )

@@ -93,7 +93,6 @@ async def test_a_slow_workers_record_is_waited_for(lives: Lives, cluster: Runnin
         {0: lost, 1: root},
         what="ValueError: SECRET-25",
         note=" (non-recoverable)",
-        runner=(0, 0.75, f"slow-master-0: {LOST.message} (recoverable)"),
         decision="Terminal",
         then="no retry: the program recorded that none can help",
         container="pytorch",

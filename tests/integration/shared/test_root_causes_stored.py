@@ -53,11 +53,6 @@ async def shown(cluster: RunningCluster, name: str, world: FailureReports) -> No
     assert "SECRET" not in operators_log(cluster)
 
 
-def behind(workers: Workers, index: int) -> str:
-    """The line of the worker that lost its peer."""
-    return f"{workers.name(index)} on {workers.node(index)}: {WRONG.message}"
-
-
 async def test_flytes_single_file_without_time_and_worker_is_used(
     lives: Lives, cluster: RunningCluster
 ) -> None:
@@ -110,7 +105,6 @@ async def test_bad_files_are_skipped_with_a_warning(lives: Lives, cluster: Runni
         {0: WRONG, 1: valid},
         what="ValueError: SECRET-10",
         note=" (non-recoverable)",
-        runner=(0, 1, behind(workers, 0)),
         decision="Terminal",
         then=NO_RETRY,
         source="Store",
@@ -149,7 +143,6 @@ async def test_records_of_an_earlier_attempt_do_not_count(
         ends,
         what="RuntimeError: SECRET-18",
         note=" (recoverable)",
-        runner=(0, 1, behind(again, 0)),
         decision="Terminal",
         then="retries exhausted (1 of 1)",
         before="retries exhausted (1 of 1): ",
@@ -188,7 +181,6 @@ async def test_a_store_that_cannot_be_read_holds_nothing_up(
         ends,
         what="OSError: SECRET-22",
         note=" (recoverable)",
-        runner=(1, 1, behind(workers, 1)),
         decision="Retry",
         then="retry 1 of 3 follows",
         records=1,

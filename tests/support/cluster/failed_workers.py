@@ -136,7 +136,6 @@ class Workers:
         note: str = "",
         decision: str,
         then: str,
-        runner: tuple[int, float, str] | None = None,
         before: str = "",
         facts: str = "",
         **fields: Any,
@@ -144,10 +143,9 @@ class Workers:
         """Returns the expected FailureReports if this worker's end is the root cause among `ends`.
 
         `what` is the most informative line of its message, `summary` the column's form of it (by
-        default the same), `note` the column's addition. `runner` is the worker that failed next,
-        how many seconds later, and its line. `then` is the next step, `before` the beginning of
-        Unhealthy (`then`, if no retry follows). `facts` are those of its end, unless it has a
-        record.
+        default the same), `note` the column's addition. `then` is the next step, `before` the
+        beginning of Unhealthy (`then`, if no retry follows). `facts` are those of its end, unless
+        it has a record.
         """
         before = before or (f"{then}; " if then.startswith("no retry: ") else "")
         end = ends[index]
@@ -160,12 +158,6 @@ class Workers:
         who = self.name(index) if end.record else f"{self.name(index)} on {self.node(index)}"
         shown = summary or f"{who}{'' if rank is None else f' r{rank}'}: {what}{note}"
         fields = {"summary": shown, "decision": decision, "failedPods": len(ends), **fields}
-        after = ""
-        if runner is not None:
-            second, gap, line = runner
-            fields["runnerUp"] = {"pod": self.name(second), "summary": line, "gapSeconds": gap}
-            later = f"{gap:g} s later" if gap else "at the same time"
-            after = f"; next was {self.name(second)}, {later} ({line})"
         quoted = " | ".join(line.strip() for line in end.message.splitlines()) or what
         moment = f"{self.moment(end):%H:%M:%S} UTC"
         failed = self._listed(ends)
@@ -173,7 +165,7 @@ class Workers:
         return {
             "root_cause": self._cause(index, end, fields),
             "unhealthy": before + unhealthy,
-            "events": (f"{outline} at {moment}: {quoted}{after}; {then}",),
+            "events": (f"{outline} at {moment}: {quoted}; {then}",),
         }
 
     def _listed(self, ends: Mapping[int, End]) -> str:

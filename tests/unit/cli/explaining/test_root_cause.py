@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from cli.explaining.compose import explain
-from cli.explaining.report import NextFailure, Report, RootCauseReport
+from cli.explaining.report import Report, RootCauseReport
 from cli.explaining.text import render
 from controller.facts.root_cause_status import encode
-from controller.phases.root_cause import Confidence, Decision, RootCause, RunnerUp, Source
+from controller.phases.root_cause import Confidence, Decision, RootCause, Source
 from tests.support.builders.explained.deployed import unhealthy
 from tests.support.builders.explained.ending import failed, retry_pause
 from tests.support.builders.explained.objects import NOW
@@ -30,7 +30,6 @@ CAUSE = RootCause(
     confidence=Confidence.RECORDED,
     failed_pods=4,
     uri="s3://errors/1",
-    runner_up=RunnerUp(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
 )
 
 
@@ -69,17 +68,15 @@ def test_after_the_reset_the_status_shows_the_root_cause() -> None:
         failed_pods=4,
         uri="s3://errors/1",
         decision="Terminal",
-        next=NextFailure(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
     )
     said = text(report).splitlines()
     first = said.index("What failed first")
     assert said[first + 1].startswith("  train-1 on gpu-2 failed first (rank 3, exit code 1), at ")
-    assert said[first + 2 : first + 7] == [
+    assert said[first + 2 : first + 6] == [
         "  ValueError: bad shard",
         "    in shard 7",
         "  The program recorded it as non-recoverable.",
         "  Full record: s3://errors/1",
-        "  Next failure: train-0, 1.25 s later: train-0: lost",
     ]
 
 

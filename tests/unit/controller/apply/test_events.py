@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.phase import Phase, Reason
-from controller.phases.root_cause import Decision, RootCause, RunnerUp
+from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
@@ -80,13 +80,12 @@ CAUSE = RootCause(
     failed_pods=4,
     time=datetime(2026, 1, 1, 10, tzinfo=UTC),
     message="ValueError: SECRET\nin shard 7",
-    runner_up=RunnerUp(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
 )
 ROOT_CAUSE = (
     "Warning",
     "RootCause",
     "train-3 on gpu-4 failed first (rank 3, exit code 1) at 10:00:00 UTC: ValueError: SECRET"
-    " | in shard 7; next was train-0, 1.25 s later (train-0: lost); retry 1 of 3 follows",
+    " | in shard 7; retry 1 of 3 follows",
 )
 
 

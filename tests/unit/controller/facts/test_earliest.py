@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given
@@ -55,11 +55,10 @@ def failed_pods(draw: st.DrawFn, name: str) -> Pod:
 @given(
     st.tuples(failed_pods("w0"), failed_pods("w1"), failed_pods("w2"), failed_pods("w3")),
     st.lists(records(), max_size=6),
-    st.sampled_from([0.0, 0.5]),
     st.randoms(use_true_random=False),
 )
 def test_the_choice_is_the_same_in_any_order(
-    pods: tuple[Pod, ...], stored: list[ErrorRecord], skew: float, luck: random.Random
+    pods: tuple[Pod, ...], stored: list[ErrorRecord], luck: random.Random
 ) -> None:
     def choose() -> object:
         return find_root_cause(
@@ -68,7 +67,6 @@ def test_the_choice_is_the_same_in_any_order(
             store=StoreRead(records=tuple(shuffled_records)),
             flagged_nodes={"n-w3"},
             attempt=1,
-            skew=timedelta(seconds=skew),
             now=NOW,
         )
 

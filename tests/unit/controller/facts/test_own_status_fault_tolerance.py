@@ -38,7 +38,7 @@ def test_each_field_is_an_annotations_or_the_operators_alone() -> None:
         "asked_retry_pause",
         "longest_pod_grace",
     ]
-    alone += ["remember_suspects", "record_settle", "skew_tolerance", "store_timeout"]
+    alone += ["remember_suspects", "record_settle", "store_timeout"]
     by_annotation = [each.sets for each in TABLE]
     assert sorted(by_annotation + alone) == sorted(each.name for each in fields(FaultTolerance))
 

@@ -1,7 +1,5 @@
 """Each reason of Kubernetes for a failed pod has one meaning for suspects and for root causes."""
 
-from datetime import timedelta
-
 import pytest
 
 from controller.facts.evidence import Attempt, gather_evidence
@@ -92,7 +90,7 @@ def test_only_a_deletion_may_come_too_late_to_be_the_cause(reason: str, proof: P
 def test_a_reason_that_comes_late_explains_lost_peers_at_any_time(
     reason: str, proof: Proof
 ) -> None:
-    attempt = Attempt.at(NOW, timedelta(0), 1, ())
+    attempt = Attempt.at(NOW, 1, ())
     gathered = gather_evidence([with_reason(reason)], [], [], attempt)
     assert [each.is_reported_late for each in gathered.by_pod[0]] == [proof.late]
 

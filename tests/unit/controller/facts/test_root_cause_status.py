@@ -1,6 +1,7 @@
 """What the status keeps of root causes, and what is read of one that anybody may have written."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from controller.facts.root_cause_status import (
     history_of,
     history_with,
 )
-from controller.phases.root_cause import Confidence, Decision, RootCause, RunnerUp, Source
+from controller.phases.root_cause import Confidence, Decision, RootCause, Source
 
 AT = datetime(2026, 1, 1, 10, 0, 10, 250_000, tzinfo=UTC)
 WHOLE = RootCause(
@@ -37,7 +38,6 @@ WHOLE = RootCause(
     uri="file:///errors/error-w2.pb",
     infrastructure="Evicted",
     clock_suspect=True,
-    runner_up=RunnerUp(pod="w0", summary="w0: lost", gap=timedelta(milliseconds=-412)),
 )
 
 
@@ -63,7 +63,6 @@ def test_a_root_cause_in_the_status() -> None:
         "uri": "file:///errors/error-w2.pb",
         "infrastructure": "Evicted",
         "clockSuspect": True,
-        "runnerUp": {"pod": "w0", "summary": "w0: lost", "gapSeconds": -0.412},
         "decision": "Retry",
     }
 
@@ -80,10 +79,7 @@ def test_unknown_fields_are_omitted() -> None:
         "records": 0,
         "decision": "None",
     }
-    beside = RunnerUp(pod="w1", summary="w1: failed", gap=None)
-    told = encode(RootCause(pod="w0", runner_up=beside, rank=2**40), 1, Decision.NONE)
-    assert told["runnerUp"] == {"pod": "w1", "summary": "w1: failed"}
-    assert "rank" not in told
+    assert "rank" not in encode(RootCause(pod="w0", rank=2**40), 1, Decision.NONE)
 
 
 @pytest.mark.parametrize("cause", [WHOLE, RootCause(pod="w0", time=AT.replace(microsecond=0))])
@@ -93,6 +89,16 @@ def test_an_encoded_root_cause_is_decoded(cause: RootCause) -> None:
     assert read.cause == cause
     assert (read.attempt, read.decision) == (3, Decision.TERMINAL)
     assert read.summary == encode(cause, 3, Decision.TERMINAL)["summary"]
+
+
+def test_a_stored_root_cause_with_a_runner_up_is_still_read() -> None:
+    """Earlier versions stored the failure that came next, and marked a close one as ambiguous."""
+    beside = {"pod": "w0", "summary": "w0: lost", "gapSeconds": -0.412}
+    stored = encode(WHOLE, 3, Decision.RETRY)
+    earlier = {**stored, "runnerUp": beside, "confidence": "Ambiguous"}
+    read = decode({"rootCause": earlier})
+    assert read is not None
+    assert read.cause == replace(WHOLE, confidence=Confidence.INFERRED)
 
 
 ODD = st.recursive(

@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,7 +11,6 @@ from controller.facts.pods import Pod
 from controller.phases.root_cause import (
     Confidence,
     RootCause,
-    RunnerUp,
     Source,
     outline,
     summary,
@@ -54,11 +53,6 @@ def test_case_1_the_first_of_four_is_named_whatever_the_order() -> None:
         confidence=Confidence.RECORDED,
         failed_pods=4,
         records=4,
-        runner_up=RunnerUp(
-            pod="w0",
-            summary="w0 on n-w0 r0: Connection reset by peer",
-            gap=timedelta(seconds=0.4),
-        ),
     )
     for seed in range(24):
         pods = [first, *later]
@@ -119,9 +113,6 @@ def test_case_9_a_record_without_a_time_takes_the_kubelets_or_comes_last() -> No
     assert sure(found([dated, early])).pod == "w0"
     assert sure(found([dated, late])).pod == "w1"
     assert sure(found([dated, never])).pod == "w1"
-    runner_up = sure(found([dated, late])).runner_up
-    assert runner_up is not None
-    assert runner_up.gap == timedelta(seconds=0.5)
 
 
 def test_case_10_the_valid_records_of_a_store_with_bad_files_decide() -> None:
@@ -163,10 +154,7 @@ def test_case_16_equal_whole_seconds_have_one_winner_in_any_order() -> None:
     ]
     for seed in range(100):
         random.Random(seed).shuffle(pods)
-        cause = sure(found(pods))
-        assert (cause.pod, cause.confidence) == ("w1", Confidence.AMBIGUOUS)
-    peer, own, _ = sorted(pods, key=lambda each: each.name)
-    assert sure(found([peer, own])).confidence is Confidence.RECORDED
+        assert sure(found(pods)).pod == "w1"
 
 
 @pytest.mark.parametrize(
@@ -218,9 +206,6 @@ def test_a_slow_torchrun_fails_before_its_victims_although_it_ends_later() -> No
     victims = [failed_pod("w0", 1, 12, NCCL), failed_pod("w2", 1, 11, NCCL)]
     cause = sure(found([*victims, root]))
     assert (cause.pod, cause.confidence) == ("w1", Confidence.INFERRED)
-    runner_up = sure(cause).runner_up
-    assert runner_up is not None
-    assert (runner_up.pod, runner_up.gap) == ("w2", timedelta(seconds=-29))
 
 
 def test_if_all_look_like_consequences_the_earliest_counts() -> None:
@@ -279,12 +264,6 @@ def test_a_record_without_a_pod_counts_not_if_it_is_older_than_the_failed_run() 
     killed = failed_pod("w0", 137, 200, startedAt=clock(100))
     assert sure(found([killed], record(90))).recoverable is None
     assert sure(found([killed], record(199))).recoverable is False
-
-
-def test_a_runner_up_that_names_no_pod_is_another_worker() -> None:
-    runner_up = sure(found([], LEGACY, record(10))).runner_up
-    assert runner_up is not None
-    assert runner_up.pod == "another worker"
 
 
 @pytest.mark.parametrize("name", ["a\nfrom A to B", "\x1b[31mw0", "w 0", "W0", "x" * 300])

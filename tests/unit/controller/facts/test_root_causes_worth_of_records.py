@@ -1,6 +1,6 @@
 """What a record says of a failure, and what counts more than it does."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -53,14 +53,12 @@ def test_recorded_times_are_taken_as_they_are_however_a_text_reads() -> None:
     assert sure(found([lost, recorded_pod("w1", record(10))])).pod == "w0"
 
 
-def test_within_the_clocks_tolerance_the_kind_of_failure_decides() -> None:
-    pods = [recorded_pod("w0", record(10, message=NCCL)), recorded_pod("w1", record(11.9))]
-    assert sure(found(pods, skew=timedelta(seconds=0.9))).pod == "w0"
-    cause = sure(found(pods, skew=timedelta(seconds=1)))
-    assert (cause.pod, cause.confidence) == ("w1", Confidence.RECORDED)
-    alike = [recorded_pod("w0", record(10)), recorded_pod("w1", record(11.9))]
-    cause = sure(found(alike, skew=timedelta(seconds=1)))
-    assert (cause.pod, cause.confidence) == ("w0", Confidence.AMBIGUOUS)
+def test_within_the_precision_of_the_times_the_kind_of_failure_decides() -> None:
+    lost = recorded_pod("w0", record(10, message=NCCL, precision_ns=10**9))
+    assert sure(found([lost, recorded_pod("w1", record(11))])).pod == "w1"
+    assert sure(found([lost, recorded_pod("w1", record(11.1))])).pod == "w0"
+    alike = recorded_pod("w0", record(10, precision_ns=10**9))
+    assert sure(found([recorded_pod("w1", record(10.5)), alike])).pod == "w0"
 
 
 @pytest.mark.parametrize(

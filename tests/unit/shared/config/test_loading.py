@@ -113,6 +113,8 @@ appwrapper:
   kueueJobReconciller:
     manageJobsWithoutQueueName: true
     waitForPodsReady: {enable: false}
+  faultTolerance:
+    errorAggregation: {skewTolerance: 2s}
 controllerManager:
   enableHTTP2: false
 """,
@@ -125,7 +127,9 @@ controllerManager:
         "c.yaml:4: appwrapper.enableKueueIntegrations: ignored: "
         "Kueue itself integrates AppWrappers",
         "c.yaml:5: appwrapper.kueueJobReconciller: ignored: Kueue's own configuration decides",
-        "c.yaml:9: controllerManager.enableHTTP2: ignored: HTTP/2 is never offered",
+        "c.yaml:9: appwrapper.faultTolerance.errorAggregation.skewTolerance: ignored: "
+        "the times of failures are compared as the nodes' clocks report them",
+        "c.yaml:11: controllerManager.enableHTTP2: ignored: HTTP/2 is never offered",
     )
 
 
