@@ -17,6 +17,7 @@ from controller.facts.pods import Pod
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem
+from controller.reports.report import ConditionReport
 
 
 @dataclass(slots=True)
@@ -77,6 +78,7 @@ class Remembered:
     successes: dict[str, Pod] = field(default_factory=dict)  # by UID; written by Sightings
     failures: SeenFailures | None = None
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
+    reported: dict[str, ConditionReport] = field(default_factory=dict)  # the last by condition
 
 
 # Deleted pods that are remembered of one AppWrapper: users can create any number of pods.

@@ -21,8 +21,9 @@ from controller.gauges import (
     StuckDeletionsGauge,
     WithoutPods,
 )
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause, Source
+from controller.reports.reason import Reason
 
 # Metrics per namespace.
 

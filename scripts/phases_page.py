@@ -7,9 +7,10 @@ from typing import Final
 from controller.phases import readiness
 from controller.phases.decide import BY_PHASE
 from controller.phases.health import CHECKS, evacuation
-from controller.phases.phase import EDGES, Phase, Reason
+from controller.phases.phase import EDGES, Phase
 from controller.phases.running import ROWS
 from controller.phases.snapshot import FaultTolerance
+from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,

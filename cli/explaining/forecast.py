@@ -21,9 +21,9 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Ask
 from controller.phases.decide import next_step
-from controller.phases.phase import Reason
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
+from controller.reports.reason import Reason
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY
 
 

@@ -22,7 +22,8 @@ from cli.explaining.history import attempts
 from cli.explaining.moment import Moment, created_at
 from cli.explaining.report import GpuHours
 from cli.explaining.seen import objects
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 from shared.api.conditions import transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
 from shared.waits.workload import added_up

@@ -13,7 +13,8 @@ from cli.explaining.answers.case import Case
 from cli.explaining.moment import Moment, created_at
 from cli.explaining.report import AttemptReport, Happened
 from cli.explaining.seen import objects
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 from shared.api.conditions import condition, transition_time
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,

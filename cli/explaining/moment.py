@@ -25,7 +25,7 @@ from controller.facts.observe import (
 from controller.facts.own_status import effective_fault_tolerance, read_status
 from controller.facts.pods import Pod, project_pod
 from controller.phases.ask import Need
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
     CreateProblem,
@@ -35,6 +35,7 @@ from controller.phases.snapshot import (
     ResetHold,
     Snapshot,
 )
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 from shared.api.objects import JsonObject, Resource

@@ -26,6 +26,7 @@ from controller.phases.actions import (
     MoveTo,
     RecordSuspect,
     RemoveFinalizer,
+    SetCondition,
     WakeAfter,
 )
 from shared.api.appwrapper import AppWrapper
@@ -131,9 +132,19 @@ class Applier:
         if any(isinstance(action, RecordSuspect) for action in actions):
             # A silent write calls no handler of the informer.
             self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
+        self._remember_reports(appwrapper.uid, actions)
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts
+
+    def _remember_reports(self, uid: str, actions: Actions) -> None:
+        """Remember what the status reports now: `is_news` compares the next report with it."""
+        reported = self._memory.of(uid).reported
+        for action in actions:
+            if isinstance(action, SetCondition):
+                reported.pop(action.type, None)
+                if action.report is not None:
+                    reported[action.type] = action.report
 
     async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
         """Read the components of the version that was decided on. Raises OutOfDate."""

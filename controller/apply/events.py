@@ -23,8 +23,9 @@ from controller.phases.actions import (
     SetCondition,
     Warn,
 )
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, event_text
+from controller.reports.reason import Reason
 from shared.annotations import Annotation, AnnotationError, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition

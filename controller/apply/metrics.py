@@ -17,8 +17,9 @@ from controller.phases.actions import (
     RemoveFinalizer,
     SetCondition,
 )
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY

@@ -1,6 +1,6 @@
 """Facts in the AppWrapper itself: spec, annotations and the status that the controller wrote."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -10,7 +10,7 @@ import orjson
 
 from controller.facts.placement import TOPOLOGY
 from controller.facts.suspects import Blame
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
     FaultTolerance,
@@ -19,6 +19,8 @@ from controller.phases.snapshot import (
     Timers,
 )
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
+from controller.reports.reason import Reason
+from controller.reports.report import ConditionReport
 from shared.annotations import LONGEST_POD_GRACE, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition, is_true, transition_time, true_types
@@ -154,8 +156,12 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     return replace(effective, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=longest)
 
 
-def read_status(appwrapper: AppWrapper, now: datetime) -> Snapshot:
+def read_status(
+    appwrapper: AppWrapper, now: datetime, reported: Mapping[str, ConditionReport] | None = None
+) -> Snapshot:
     """Return a Snapshot of the AppWrapper alone, without facts from other objects.
+
+    `reported`: the last reports that this process wrote, by condition.
 
     An unknown phase counts as Suspending: delete all objects that may exist, then start again.
     """
@@ -175,6 +181,7 @@ def read_status(appwrapper: AppWrapper, now: datetime) -> Snapshot:
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
         told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
+        reported=reported or {},
         waits_since=_waits_since(phase, appwrapper.conditions, now),
         retries=appwrapper.retries,
         timers=_as_taken_over(timers, phase, appwrapper.conditions, now),

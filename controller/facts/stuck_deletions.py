@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from controller.facts.blockers import LeftComponent, LeftPod, is_over, of_component
+from controller.reports.deleting_resources import LeftComponent, LeftPod, is_over, of_component
 from shared.kinds.table import KINDS
 
 NO_FINALIZER: Final = "none"

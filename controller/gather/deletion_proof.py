@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Final
 
 from controller.deletion_memory import Deletions, Explanation
-from controller.facts.blockers import LeftPod, blockers, project_left_pod
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
@@ -22,6 +21,7 @@ from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
+from controller.reports.deleting_resources import LeftPod, blockers, project_left_pod
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.names import (

@@ -10,14 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.deletion_memory import Deletions
-from controller.facts.blockers import (
-    LeftComponent,
-    LeftPod,
-    blockers,
-    finalizers_of,
-    forced_off,
-    owned_name,
-)
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, kind_of
@@ -25,6 +17,14 @@ from controller.facts.stuck_deletions import Stuck, stuck_deletions
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence
+from controller.reports.deleting_resources import (
+    LeftComponent,
+    LeftPod,
+    blockers,
+    finalizers_of,
+    forced_off,
+    owned_name,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_UID
 from shared.api.objects import NODES, PODS, JsonObject, Resource, is_label_value

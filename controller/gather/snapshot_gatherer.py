@@ -35,9 +35,10 @@ from controller.gather.rejections import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.ask import Need
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
 from controller.phases.snapshot import Presence, Snapshot
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import NAMESPACES
@@ -92,6 +93,7 @@ class SnapshotGatherer:
         self._proof = DeletionProof(
             client, discovery, locator, unserved, self._owners, memory.deletions
         )
+        self._memory = memory
         self._deletions = memory.deletions
         self._creations = memory.creations
         self._sightings = memory.sightings
@@ -131,11 +133,11 @@ class SnapshotGatherer:
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         _tell_unless_known_phase(appwrapper)
-        snapshot = read_status(appwrapper, now)
+        snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
         pods = tuple(pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key))
         if is_lost(appwrapper) and not _is_waiting(snapshot):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
-            snapshot = read_status(appwrapper, now)
+            snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
         snapshot = replace(snapshot, unread=frozenset(Need))
         context = GatherContext(
             appwrapper,

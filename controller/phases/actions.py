@@ -3,14 +3,15 @@
 One update writes all actions that change the status. Then the others are carried out in order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
-from controller.phases.phase import Reason as Reason
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import Suspect
+from controller.reports.reason import Reason as Reason
+from controller.reports.report import ConditionReport
 
 
 class Timer(StrEnum):
@@ -64,13 +65,21 @@ class MoveTo:
 
 @dataclass(frozen=True, slots=True)
 class SetCondition:
-    """Set one of the AppWrapper's conditions. `logged` as for MoveTo."""
+    """Set one of the AppWrapper's conditions. `logged` as for MoveTo. `report`: its data."""
 
     type: str
     status: bool
     reason: Reason
     message: str = ""
     logged: str | None = None
+    report: ConditionReport | None = field(default=None, compare=False, repr=False)
+
+
+def reporting(report: ConditionReport) -> SetCondition:
+    """Set the condition to what `report` states."""
+    text, logged = report.text(), report.logged()
+    hidden = None if logged == text else logged
+    return SetCondition(report.type, report.status, report.reason, text, hidden, report)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
     Warn,
+    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
@@ -31,6 +32,7 @@ from controller.phases.snapshot import (
     Snapshot,
 )
 from controller.phases.timers import ZERO, remaining
+from controller.reports.deleting_resources import DeletionBlocked, unconfirmed
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,
@@ -124,21 +126,16 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
     """Report what blocks the deletion, in the condition and as an Event, only when it changes."""
     if not overdue and not snapshot.blockers:
         return ()
-    said = snapshot.told.get(CONDITION_DELETING_RESOURCES, ConditionText(""))
-    message = (
-        "; ".join(snapshot.blockers) or f"not deleted after the grace period: {_left(snapshot)}"
-    )
-    forced = ", ".join(snapshot.forced_off) if overdue else ""
-    if forced:
-        forced = f"deleted without confirmation from its node: {forced}"
-        message = f"{message}; {forced}"
-    if said == ConditionText(Reason.DELETION_BLOCKED, message):
+    forced = snapshot.forced_off if overdue else ()
+    report = DeletionBlocked(blockers=snapshot.blockers, left=_left(snapshot), forced_off=forced)
+    if not snapshot.is_news(report):
         return ()
-    news = bool(forced) and forced not in said.message
+    last = snapshot.reported.get(CONDITION_DELETING_RESOURCES)
+    news = forced and not (isinstance(last, DeletionBlocked) and last.forced_off == forced)
     return (
-        SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_BLOCKED, message),
-        Warn(Reason.DELETION_BLOCKED, message),
-        *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, forced),) if news else ()),
+        reporting(report),
+        Warn(Reason.DELETION_BLOCKED, report.text()),
+        *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, unconfirmed(forced)),) if news else ()),
     )
 
 

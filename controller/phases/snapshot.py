@@ -9,6 +9,8 @@ from typing import Final
 from controller.phases.ask import Need, NotRead
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.reports.report import ConditionReport, is_news
+from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
 
 # The fault tolerance of one AppWrapper: its periods, its retries, its exit codes.
@@ -292,14 +294,6 @@ class Misplacement:
     evicted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionText:
-    """The present text of a condition of the AppWrapper."""
-
-    reason: str
-    message: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timers:
     """The start of each waiting period. Only `evolve` of timers.py changes these."""
@@ -347,6 +341,8 @@ class Snapshot:
     pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
     conditions: frozenset[str] = frozenset()
     told: Mapping[str, ConditionText] = field(default_factory=dict)  # by type
+    # The last report that this process wrote of a condition, by type; none after a restart.
+    reported: Mapping[str, ConditionReport] = field(default_factory=dict)
     components: tuple[Component, ...] = ()
     pods: PodCounts = field(default_factory=PodCounts)
     labelled_pods: int = 0  # of every attempt, in any state
@@ -384,3 +380,9 @@ class Snapshot:
         """Raise NotRead unless this pass has read the fact. Call it before using the fact."""
         if need in self.unread:
             raise NotRead(need)
+
+    def is_news(self, report: ConditionReport) -> bool:
+        """True if `report` must be written."""
+        kind = report.type
+        stored, last = self.told.get(kind), self.reported.get(kind)
+        return is_news(report, stored, last, was=kind in self.conditions)

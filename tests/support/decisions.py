@@ -41,7 +41,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Ask, Need
 from controller.phases.decide import next_step
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -51,6 +51,8 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
+from controller.reports.reason import Reason
+from controller.reports.report import ConditionReport
 from tests.support.moments import NOW, ago
 
 CONFIG: Final = FaultTolerance()
@@ -87,6 +89,14 @@ class Situation:
     def reported(self, condition: str, reason: str, message: str = "") -> "Situation":
         """Returns the situation in which a condition has this text already."""
         return self.but(told={**self.snapshot.told, condition: ConditionText(reason, message)})
+
+    def after(self, report: ConditionReport) -> "Situation":
+        """Returns the situation after this process wrote `report`."""
+        others = self.snapshot.conditions - {report.type}
+        return self.reported(report.type, report.reason, report.text()).but(
+            conditions=others | {report.type} if report.status else others,
+            reported={**self.snapshot.reported, report.type: report},
+        )
 
     def job(self, **changes: Any) -> "Situation":
         """Returns the situation with the component JOB changed, and no other component."""

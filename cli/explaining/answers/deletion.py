@@ -7,7 +7,10 @@ from cli.explaining.answers.coming import retries_spent, what_comes
 from cli.explaining.answers.kueues_words import queue_commands
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.explaining.seen import objects
-from controller.facts.blockers import (
+from controller.phases.phase import Phase
+from controller.phases.retries import without_progress
+from controller.phases.snapshot import Presence
+from controller.reports.deleting_resources import (
     LeftComponent,
     LeftPod,
     blockers,
@@ -15,9 +18,7 @@ from controller.facts.blockers import (
     project_left_pod,
     suspended_jobs,
 )
-from controller.phases.phase import Phase, Reason
-from controller.phases.retries import without_progress
-from controller.phases.snapshot import Presence
+from controller.reports.reason import Reason
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_UNHEALTHY,

@@ -6,8 +6,9 @@ from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.coming import describe, phase_step, retries_spent, what_comes
 from cli.explaining.answers.pods import all_troubles, pod_commands
 from cli.explaining.report import Next, Situation
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.success import has_ended_well
+from controller.reports.reason import Reason
 from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_PODS_READY,

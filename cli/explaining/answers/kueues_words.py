@@ -4,7 +4,7 @@ from typing import Any
 
 from cli.explaining.answers.case import Case
 from cli.explaining.report import CommandHint
-from controller.phases.phase import Reason
+from controller.reports.reason import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.queueing import without_kueues_reason
 from shared.waits.workload import (

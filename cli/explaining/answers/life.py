@@ -14,9 +14,10 @@ from cli.explaining.root_cause import recorded_cause
 from cli.pod_security import REMEDIES, refusal_in
 from controller.facts.pods import is_terminal
 from controller.phases.failures import Forbidden, forbidden
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import FaultTolerance
+from controller.reports.reason import Reason
 from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_QUOTA_RESERVED,

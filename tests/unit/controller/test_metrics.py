@@ -3,8 +3,8 @@ from dataclasses import replace
 from prometheus_client import generate_latest
 
 from controller.metrics import ControllerMetrics
-from controller.phases.phase import Reason
 from controller.phases.root_cause import RootCause, Source
+from controller.reports.reason import Reason
 
 
 def shown(metrics: ControllerMetrics) -> list[str]:

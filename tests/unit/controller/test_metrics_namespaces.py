@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from controller import phases
 from controller.metrics import FINDINGS, NamespaceMetrics
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 
 GPU = "nvidia.com/gpu"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.phases.phase import EDGES, Reason
+from controller.phases.phase import EDGES
+from controller.reports.reason import Reason
 from tests.support.admission_corpus.table import CASES
 from tests.support.manifests import ROOT
 from webhook import chain

@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from controller.phases.phase import EDGES, Phase, Reason
+from controller.phases.phase import EDGES, Phase
+from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
 from scripts.phases_page import ADMITTED, phases_page
 from shared.api.names import CONDITION_QUOTA_RESERVED

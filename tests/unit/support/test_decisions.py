@@ -3,8 +3,8 @@
 from typing import get_args
 
 from controller.phases.actions import Action, SetCondition
-from controller.phases.phase import Reason
 from controller.phases.snapshot import PodCounts, Timers
+from controller.reports.reason import Reason
 from scripts.phase_walk import every_decision
 from tests.support.decisions import JOB, RUNNING, line, lines
 from tests.support.moments import NOW, ago

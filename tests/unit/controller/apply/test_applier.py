@@ -21,10 +21,13 @@ from controller.phases.actions import (
     Reason,
     RecordSuspect,
     RemoveFinalizer,
+    SetCondition,
     WakeAfter,
+    reporting,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Suspect
+from controller.reports.deleting_resources import DeletionBlocked
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS
 from shared.kube.client import Conflict, NotFound, PatchType
@@ -129,6 +132,25 @@ async def test_the_applier_reports_suspect_nodes_because_its_own_writes_call_no_
     await bench.apply(raw(phase="Running"), reset, RecordSuspect(Suspect(node="n1", pod="p")))
     assert bench.observed == ["8"]
     assert bench.effects == ["team1/train blames n1", "tell"]
+
+
+BLOCKED = DeletionBlocked(left="Job train")
+
+
+async def test_a_written_report_is_remembered_until_its_condition_changes() -> None:
+    bench = ApplierBench(update=[raw("8"), raw("9")])
+    await bench.apply(raw(), reporting(BLOCKED))
+    assert bench.memory.known("u1").reported == {"DeletingResources": BLOCKED}
+    gone = SetCondition("DeletingResources", False, Reason.DELETION_COMPLETE)
+    await bench.apply(raw("8"), gone)
+    assert bench.memory.known("u1").reported == {}
+
+
+async def test_a_report_whose_write_fails_is_not_remembered() -> None:
+    bench = ApplierBench(update=[Conflict(409, "Conflict", "changed")], get=[raw("8")])
+    with pytest.raises(Conflict):
+        await bench.apply(raw(), reporting(BLOCKED))
+    assert bench.memory.known("u1").reported == {}
 
 
 WRAPPED = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}}

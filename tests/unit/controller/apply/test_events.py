@@ -18,10 +18,11 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.kinds.job import JOBS
 from shared.kube.events import ObjectReference

@@ -13,8 +13,9 @@ from controller.facts.outline import outlined
 from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, RemoveFinalizer, SetCondition
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Evacuation, FaultTolerance, PodCounts, Snapshot
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
 from tests.support.fakes.fake_clock import START, FakeClock

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.blockers import LeftComponent, LeftPod
 from controller.facts.stuck_deletions import stuck_deletions
+from controller.reports.deleting_resources import LeftComponent, LeftPod
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from controller.facts.blockers import LeftPod
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext
 from controller.gather.dependants import (
@@ -18,6 +17,7 @@ from controller.gather.dependants import (
 from controller.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.reports.deleting_resources import LeftPod
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import Forbidden, NotFound
 from tests.support.builders.gathering import NOW, FakeDiscovery, Unserved, appwrapper

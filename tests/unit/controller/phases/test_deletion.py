@@ -8,8 +8,10 @@ import pytest
 from controller.facts.own_status import effective_fault_tolerance
 from controller.phases.actions import WakeAfter
 from controller.phases.deletion import begin_deletion
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, PodsReadyEviction, Presence, Snapshot
+from controller.reports.deleting_resources import DeletionBlocked
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
@@ -153,10 +155,20 @@ def reported(situation: Situation, message: str) -> Situation:
             FORCES_PODS,
         ),
         "also if the obstacle changes": (
+            OVERDUE.but(forced_off=(FORCED,), blockers=(HELD,)).after(
+                DeletionBlocked(left="Job train, 2 pods", forced_off=(FORCED,))
+            ),
+            reports(f"{HELD}; {UNCONFIRMED}") + FORCES_PODS,
+        ),
+        "once more if the obstacle changes during a restart": (
             reported(
                 OVERDUE.but(forced_off=(FORCED,), blockers=(HELD,)), f"{REMAINS}; {UNCONFIRMED}"
             ),
-            reports(f"{HELD}; {UNCONFIRMED}") + FORCES_PODS,
+            f"""
+            {reports(f"{HELD}; {UNCONFIRMED}")}
+            warn (ForcedOnUnreachableNode): {UNCONFIRMED}
+            {FORCES_PODS}
+            """,
         ),
         "when all is gone it releases the quota": (
             SUSPENDING.but(gone=True),

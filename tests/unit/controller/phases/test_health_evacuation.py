@@ -1,7 +1,8 @@
 """A node's label evacuates the running pods on it."""
 
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Evacuation, Presence
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import RUNNING, Situation, decisions, resets
 

@@ -9,7 +9,7 @@ import pytest
 from controller.phases import decide
 from controller.phases.actions import MoveTo, WakeAfter
 from controller.phases.ask import Need
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.readiness import pods_message
 from controller.phases.snapshot import (
     Component,
@@ -19,6 +19,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import CONFIG, asked
 from tests.support.moments import NOW

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import controller
 from controller.phases.actions import MoveTo, SetCondition, Warn
-from controller.phases.phase import Reason
+from controller.reports.reason import Reason
 from scripts.phase_walk import every_decision
 
 # Of one component's conditions, which `decide` has no words for: apply/status.py writes them.

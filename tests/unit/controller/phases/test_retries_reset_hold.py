@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
@@ -14,6 +14,7 @@ from controller.phases.snapshot import (
     Presence,
     ResetHold,
 )
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import HOLDING, JOB, RUNNING, Situation, decisions
 from tests.support.moments import ago

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controller.phases.phase import Reason
 from controller.phases.readiness import pods_message
 from controller.phases.snapshot import Presence
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import (
     HOLDING,

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     CreateProblem,
     PodSetInfos,
     Presence,
     Snapshot,
 )
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import (
     HOLDING,

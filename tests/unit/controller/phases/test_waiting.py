@@ -15,7 +15,7 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.phase import Phase, Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot, Timers
 from controller.phases.waiting import (
     LONGEST_MESSAGE,
@@ -25,6 +25,7 @@ from controller.phases.waiting import (
     UNMANAGED_INTERVAL,
     WORKLOAD_PATIENCE,
 )
+from controller.reports.reason import Reason
 from tests.support.decisions import CONFIG
 from tests.support.moments import NOW
 

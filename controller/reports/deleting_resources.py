@@ -1,4 +1,4 @@
-"""Describe for people why a deletion is not finished. Pure.
+"""Report why a deletion is not finished. Pure.
 
 The same state gives the same texts: they contain no elapsed time and have a fixed order.
 """
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from shared.api.names import LABEL_APPWRAPPER
+from controller.reports.reason import Reason
+from controller.reports.report import ConditionReport
+from shared.api.names import CONDITION_DELETING_RESOURCES, LABEL_APPWRAPPER
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 
@@ -18,6 +20,31 @@ LONGEST_TEXT: Final = 400
 _MOST_NAMES: Final = 3
 # The garbage collector's own finalizers, for foreground and orphaning deletion.
 _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionBlocked(ConditionReport):
+    """A deletion is blocked. `blockers`: texts of `blockers()`; without any, `left` is named.
+
+    `forced_off`: the pods that are removed without confirmation from their node.
+    """
+
+    type = CONDITION_DELETING_RESOURCES
+    status: bool = True
+    reason: Reason = Reason.DELETION_BLOCKED
+    blockers: tuple[str, ...] = ()
+    left: str = ""
+    forced_off: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return the blockers, then the pods without confirmation."""
+        blocked = "; ".join(self.blockers) or f"not deleted after the grace period: {self.left}"
+        return f"{blocked}; {unconfirmed(self.forced_off)}" if self.forced_off else blocked
+
+
+def unconfirmed(forced_off: Sequence[str]) -> str:
+    """Return the pods that are removed without confirmation from their node."""
+    return f"deleted without confirmation from its node: {', '.join(forced_off)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

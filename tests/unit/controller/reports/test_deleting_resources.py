@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.blockers import (
+from controller.reports.deleting_resources import (
     LONGEST_TEXT,
     MOST_TEXTS,
     LeftComponent,
