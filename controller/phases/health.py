@@ -13,6 +13,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
     WakeAfter,
+    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.evidence import Wait, confirm, wait_for_evidence
@@ -46,6 +47,7 @@ from controller.phases.snapshot import (
 )
 from controller.phases.success import with_trouble, words_of_failed
 from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
+from controller.reports.resources_deployed import ComponentsUnreadable, NamespaceTerminating
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 
@@ -65,8 +67,7 @@ def _is_in_trouble(component: Component) -> bool:
 
 def wait_for_namespace() -> Actions:
     """Report that the namespace is being deleted, and wait: deleted objects are no failure."""
-    message = "its namespace is being deleted, and everything in it"
-    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
+    return (reporting(NamespaceTerminating()),)
 
 
 # A component that another client deleted.
@@ -111,28 +112,17 @@ def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
 
 # A component that cannot be read.
 
-_MOST_NAMES: Final = 3
-_LONGEST_WHY: Final = 400
-
 
 def tell_unreadable(snapshot: Snapshot) -> Actions:
-    """Report components that cannot be read. This is no failure: their pods keep running.
-
-    Report again only if other components become unreadable, not if only the API server's message
-    changes: every change of a pod causes a pass.
-    """
+    """Report components that cannot be read. This is no failure: their pods keep running."""
     unreadable = [each for each in snapshot.components if each.unreadable]
-    said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
     if not unreadable:
+        said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
         over = said.reason == Reason.COMPONENT_UNREADABLE
         return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),) if over else ()
-    names = ", ".join(f"{each.kind} {each.name}" for each in unreadable[:_MOST_NAMES])
-    more = len(unreadable) - _MOST_NAMES
-    opening = f"cannot be read: {names}{f' and {more} more' if more > 0 else ''}: "
-    if said.reason == Reason.COMPONENT_UNREADABLE and said.message.startswith(opening):
-        return ()
-    message = opening + unreadable[0].unreadable[:_LONGEST_WHY]
-    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.COMPONENT_UNREADABLE, message),)
+    names = tuple(f"{each.kind} {each.name}" for each in unreadable)
+    report = ComponentsUnreadable(components=names, why=unreadable[0].unreadable)
+    return (reporting(report),) if snapshot.is_news(report) else ()
 
 
 # Pods that must leave their nodes at once.

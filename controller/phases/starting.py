@@ -21,6 +21,7 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
     Warn,
+    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import (
@@ -58,6 +59,7 @@ from controller.phases.snapshot import (
 )
 from controller.phases.timers import BEGIN, ZERO, remaining
 from controller.phases.waiting import report_unsuspended, report_waiting
+from controller.reports.resources_deployed import CannotCreate
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
@@ -247,9 +249,7 @@ def _try_again(
     The retries end with AdmissionGracePeriod, or, if the reset must wait after it, with that wait.
     A retry that is due comes first: this process may have been away for the whole period.
     """
-    said: list[Action] = [
-        SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
-    ]
+    said: list[Action] = [reporting(CannotCreate(problem=problem.message))]
     if snapshot.timers.admission is None:  # another operator or client changed the status
         said += BEGIN
     waits: list[timedelta] = []

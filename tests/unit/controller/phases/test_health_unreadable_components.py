@@ -24,6 +24,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
+from controller.reports.resources_deployed import ComponentsUnreadable
 from tests.support.decisions import CONFIG
 from tests.support.moments import NOW
 
@@ -57,11 +58,21 @@ def test_during_the_end_of_its_namespace_only_that_is_reported() -> None:
 
 def test_it_is_reported_once_for_any_message_of_the_server() -> None:
     told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
+    written = {DEPLOYED: ComponentsUnreadable(components=("Job train",), why="403 no")}
     other = replace(HIDDEN, unreadable="500 boom")
-    assert decide(running(other, told=told), NOW, CONFIG) == ()
+    assert decide(running(other, told=told, reported=written), NOW, CONFIG) == ()
     both = (HIDDEN, replace(HIDDEN, name="eval"))
-    assert decide(running(*both, told=told), NOW, CONFIG) == (
+    assert decide(running(*both, told=told, reported=written), NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, UNREADABLE, "cannot be read: Job train, Job eval: 403 no"),
+    )
+
+
+def test_after_a_restart_another_message_of_the_server_is_written_once() -> None:
+    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
+    assert decide(running(HIDDEN, told=told), NOW, CONFIG) == ()
+    other = replace(HIDDEN, unreadable="500 boom")
+    assert decide(running(other, told=told), NOW, CONFIG) == (
+        SetCondition(DEPLOYED, True, UNREADABLE, "cannot be read: Job train: 500 boom"),
     )
 
 
