@@ -4,7 +4,7 @@ The memory is empty after a restart. The controller then waits longer or repeats
 the opposite.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -78,7 +78,7 @@ class Remembered:
     successes: dict[str, Pod] = field(default_factory=dict)  # by UID; written by Sightings
     failures: SeenFailures | None = None
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
-    reported: dict[str, ConditionReport] = field(default_factory=dict)  # the last by condition
+    reported: Mapping[str, ConditionReport] = field(default_factory=dict)  # the last by condition
 
 
 # Deleted pods that are remembered of one AppWrapper: users can create any number of pods.

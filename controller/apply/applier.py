@@ -26,8 +26,8 @@ from controller.phases.actions import (
     MoveTo,
     RecordSuspect,
     RemoveFinalizer,
-    SetCondition,
     WakeAfter,
+    reported_after,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import API_VERSION, FINALIZER, KIND
@@ -132,19 +132,11 @@ class Applier:
         if any(isinstance(action, RecordSuspect) for action in actions):
             # A silent write calls no handler of the informer.
             self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
-        self._remember_reports(appwrapper.uid, actions)
+        remembered = self._memory.of(appwrapper.uid)
+        remembered.reported = reported_after(remembered.reported, actions)
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts
-
-    def _remember_reports(self, uid: str, actions: Actions) -> None:
-        """Remember what the status reports now: `is_news` compares the next report with it."""
-        reported = self._memory.of(uid).reported
-        for action in actions:
-            if isinstance(action, SetCondition):
-                reported.pop(action.type, None)
-                if action.report is not None:
-                    reported[action.type] = action.report
 
     async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
         """Read the components of the version that was decided on. Raises OutOfDate."""

@@ -3,6 +3,7 @@
 One update writes all actions that change the status. Then the others are carried out in order.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -253,3 +254,16 @@ Action = (
     | WakeAfter
 )
 Actions = tuple[Action, ...]
+
+
+def reported_after(
+    reported: Mapping[str, ConditionReport], actions: Actions
+) -> Mapping[str, ConditionReport]:
+    """Return the last report of each condition after a status write."""
+    after = dict(reported)
+    for action in actions:
+        if isinstance(action, SetCondition):
+            after.pop(action.type, None)
+            if action.report is not None:
+                after[action.type] = action.report
+    return after

@@ -31,9 +31,11 @@ from controller.phases.actions import (
     SetCondition,
     StartTimer,
     Timer,
+    reporting,
 )
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import BEGIN, ZERO, begin_anew, remaining
+from controller.reports.pods_ready import PodsMissing
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 
 
@@ -88,9 +90,7 @@ def report_readiness(
     if not bad_news and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return (
-        SetCondition(
-            CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, pods_message(snapshot)
-        ),
+        reporting(pods_missing(snapshot)),
         *(() if runs_as_wanted(snapshot) else BEGIN),
         *(() if bad_news else (StartTimer(Timer.UNREADY),)),
     )
@@ -117,56 +117,63 @@ def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actio
 
 _FIRST: Final = timedelta(seconds=5)  # after the warm-up period began
 _SLOW: Final = timedelta(seconds=30)  # the same while there is no problem
-_OTHER_REASON: Final = timedelta(seconds=10)
+_OTHER_OBSTACLE: Final = timedelta(seconds=10)
 _OTHER_COUNT: Final = timedelta(minutes=2)
 
 
-def pods_message(snapshot: Snapshot) -> str:
-    """Return `0 of 2 pods run; train-0: 8 Insufficient nvidia.com/gpu`."""
+def pods_missing(
+    snapshot: Snapshot, reason: Reason = Reason.INSUFFICIENT_PODS_READY
+) -> PodsMissing:
+    """Return the report of PodsReady while pods do not run."""
     pods = snapshot.pods
-    succeeded = " or succeeded" if pods.succeeded else ""
-    deferred = f" ({pods.wanted} are wanted so far)" if pods.deferred else ""
-    missing = f"{pods.existing} exist" if pods.existing < pods.wanted else ""
-    counted = f"{pods.ready} of {pods.expected} pods run{succeeded}{deferred}"
-    return "; ".join(filter(None, [counted, missing, pods.unheeded, *_reasons(snapshot)]))
+    return PodsMissing(
+        reason=reason,
+        expected=pods.expected,
+        wanted=pods.wanted,
+        existing=pods.existing,
+        ready=pods.ready,
+        succeeded=pods.succeeded,
+        unheeded=pods.unheeded,
+        obstacles=_obstacles(snapshot),
+    )
 
 
 def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
     """Return how soon the message may be written; None if there is nothing to write."""
-    told = snapshot.told.get(CONDITION_PODS_READY, ConditionText("")).message
-    timers, reasons = snapshot.timers, "; ".join(_reasons(snapshot))
-    if CONDITION_PODS_READY in snapshot.conditions or told == pods_message(snapshot):
+    timers, report = snapshot.timers, _missing_now(snapshot)
+    if CONDITION_PODS_READY in snapshot.conditions or not snapshot.is_news(report):
         return None
-    if not told:
+    if not snapshot.told.get(CONDITION_PODS_READY, ConditionText("")).message:
         began = timers.warmup
         if snapshot.pods.too_large:
             return ZERO  # this does not change later
-        if began is None or (not reasons and CONDITION_UNHEALTHY in snapshot.conditions):
+        if began is None or (not report.obstacles and CONDITION_UNHEALTHY in snapshot.conditions):
             return None  # Unhealthy reports their number
-        return remaining(began, _FIRST if reasons else _SLOW, now)
-    same = not reasons or told.endswith(f"; {reasons}")
+        return remaining(began, _FIRST if report.obstacles else _SLOW, now)
+    last = snapshot.reported.get(CONDITION_PODS_READY)
+    known = last.obstacles if isinstance(last, PodsMissing) else None
     # A reported problem includes the message, and starts the timer `unready`.
     written = max(filter(None, [timers.pods_told, timers.unready]), default=None)
-    period = _OTHER_COUNT if same else _OTHER_REASON
+    period = _OTHER_COUNT if report.obstacles in ((), known) else _OTHER_OBSTACLE
     return ZERO if written is None else remaining(written, period, now)
+
+
+def _missing_now(snapshot: Snapshot) -> PodsMissing:
+    """Return the report with the present reason: only a lost pod is a problem."""
+    told = snapshot.told.get(CONDITION_PODS_READY, ConditionText(""))
+    lost = told.reason == Reason.INSUFFICIENT_PODS_READY
+    return pods_missing(snapshot, Reason.INSUFFICIENT_PODS_READY if lost else Reason.RESUMING)
 
 
 def _news(snapshot: Snapshot, now: datetime) -> Actions:
     if message_due_in(snapshot, now) != ZERO:
         return ()
-    message, told = (
-        pods_message(snapshot),
-        snapshot.told.get(CONDITION_PODS_READY, ConditionText("")),
-    )
-    news = SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING, message)
-    if told.reason == Reason.INSUFFICIENT_PODS_READY:
-        news = SetCondition(CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, message)
-    return (news, StartTimer(Timer.PODS_TOLD))
+    return (reporting(_missing_now(snapshot)), StartTimer(Timer.PODS_TOLD))
 
 
-def _reasons(snapshot: Snapshot) -> list[str]:
+def _obstacles(snapshot: Snapshot) -> tuple[str, ...]:
     pods = snapshot.pods
-    return list(filter(None, [pods.too_large, pods.held_up, crash_loops(snapshot)]))
+    return tuple(filter(None, [pods.too_large, pods.held_up, crash_loops(snapshot)]))
 
 
 def crash_loops(snapshot: Snapshot) -> str:

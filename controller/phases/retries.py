@@ -17,6 +17,7 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
     Warn,
+    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion, is_gone
@@ -24,13 +25,13 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
 from controller.phases.timers import ZERO, remaining
+from controller.reports.pods_ready import NextAttempt
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-from shared.api.times import format_duration, format_time
 
 _HELD: Final = {
     HoldReason.RATE: Reason.RESET_THROTTLED,
@@ -64,25 +65,21 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
     if is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
     message, logged, spend = finding.message, finding.logged, finding.spends_retry
-    pause = format_duration(config.asked_retry_pause)
-    follows = f"the next attempt begins {pause} after everything is deleted"
-    progress = retry_progress(snapshot.retries + spend, follows, config)
     retry = f"retry {snapshot.retries + 1} of {config.retry_limit} follows"
     return (
         MoveTo(Phase.RESETTING, finding.reason, message, spend_retry=spend, logged=logged),
         SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),
-        SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress),
+        reporting(next_attempt(snapshot.retries + spend, config)),
         *_suspicion(snapshot, finding),
         *_root_cause(finding, Decision.RETRY, retry),
         *begin_deletion(snapshot, keep=True),
     )
 
 
-def retry_progress(spent: int, follows: str, config: FaultTolerance) -> str:
-    """Return `2 of 3 retries spent; …`, with `follows` at the end."""
-    limit = config.retry_limit
-    noun = "retry" if limit == 1 else "retries"
-    return f"{spent} of {limit} {noun} spent; {follows}"
+def next_attempt(spent: int, config: FaultTolerance, begins: datetime | None = None) -> NextAttempt:
+    """Return the report of PodsReady during a reset."""
+    limit, pause = config.retry_limit, config.asked_retry_pause
+    return NextAttempt(spent=spent, limit=limit, pause=pause, begins=begins)
 
 
 _PROGRESS: Final = re.compile(r"; \d+ of \d+ retr(?:y|ies) spent; .*")
@@ -95,9 +92,8 @@ def without_progress(message: str) -> str:
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
     """Report the start of the next attempt in PodsReady and Unhealthy."""
-    follows = f"the next attempt begins at {format_time(begins)}"
-    progress = retry_progress(snapshot.retries, follows, config)
-    ready = SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress)
+    report = next_attempt(snapshot.retries, config, begins)
+    ready, progress = reporting(report), report.text()
     said = snapshot.told.get(CONDITION_UNHEALTHY)
     if said is None or CONDITION_UNHEALTHY not in snapshot.conditions:
         return (ready,)

@@ -20,6 +20,7 @@ from controller.phases.actions import (
     RemoveFinalizer,
     WakeAfter,
     Warn,
+    reported_after,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -174,6 +175,7 @@ def carried_out(
         phase=read.phase,
         conditions=read.conditions,
         told=read.told,
+        reported=reported_after(snapshot.reported, actions),
         retries=read.retries,
         timers=read.timers,
         finalizer=snapshot.finalizer and RemoveFinalizer() not in actions,

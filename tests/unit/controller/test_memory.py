@@ -15,6 +15,7 @@ from controller.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
+from controller.reports.resources_deployed import NamespaceTerminating
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.kube.object_cache import Change
@@ -50,6 +51,7 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.evacuated_since = 1.0
     remembered.entered = Phase.RUNNING, 1.0
     remembered.owners["rs1"] = ""
+    remembered.reported = {"ResourcesDeployed": NamespaceTerminating()}
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],
         name="train-job",

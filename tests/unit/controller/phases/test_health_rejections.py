@@ -10,7 +10,7 @@ from controller.phases import decide
 from controller.phases.actions import MoveTo, WakeAfter
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.readiness import pods_message
+from controller.phases.readiness import pods_missing
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -41,7 +41,7 @@ def running(*components: Component, after: float = 5, **changes: Any) -> Snapsho
         pods=PodCounts(expected=2),
         timers=Timers(admission=began, warmup=began),
     )
-    told = {"PodsReady": ConditionText(Reason.RESUMING, pods_message(snapshot))}
+    told = {"PodsReady": ConditionText(Reason.RESUMING, pods_missing(snapshot).text())}
     return replace(snapshot, told=told, **changes)
 
 

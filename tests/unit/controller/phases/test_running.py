@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controller.phases.readiness import pods_message
+from controller.phases.readiness import pods_missing
 from controller.phases.snapshot import Presence
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
@@ -30,7 +30,7 @@ EXIT_42 = "exit code 42 of train-0 is in terminalExitCodes"
 def not_ready(situation: Situation) -> Situation:
     """PodsReady is False, and its message is written already."""
     situation = situation.but(conditions=HOLDING)
-    return situation.reported("PodsReady", Reason.RESUMING, pods_message(situation.snapshot))
+    return situation.after(pods_missing(situation.snapshot, Reason.RESUMING))
 
 
 @decisions(

@@ -1,0 +1,58 @@
+"""Report how many pods run and what the others wait for, or the next attempt. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from controller.reports.reason import Reason
+from controller.reports.report import ConditionReport
+from shared.api.names import CONDITION_PODS_READY
+from shared.api.times import format_duration, format_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodsMissing(ConditionReport):
+    """Fewer pods run than expected. `wanted`: so many pods are wanted so far.
+
+    `unheeded`: the pods that no scheduler has reported on. `obstacles`: why the others do not run.
+    """
+
+    type = CONDITION_PODS_READY
+    reasons: ClassVar[tuple[Reason, ...]] = (Reason.RESUMING, Reason.INSUFFICIENT_PODS_READY)
+    status: bool = False
+    expected: int
+    wanted: int
+    existing: int
+    ready: int
+    succeeded: int = 0
+    unheeded: str = ""
+    obstacles: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return `0 of 2 pods run; train-0: 8 Insufficient nvidia.com/gpu`."""
+        succeeded = " or succeeded" if self.succeeded else ""
+        deferred = f" ({self.wanted} are wanted so far)" if self.wanted < self.expected else ""
+        missing = f"{self.existing} exist" if self.existing < self.wanted else ""
+        counted = f"{self.ready} of {self.expected} pods run{succeeded}{deferred}"
+        return "; ".join(filter(None, [counted, missing, self.unheeded, *self.obstacles]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextAttempt(ConditionReport):
+    """Retries are spent, and another attempt follows: at `begins`, if that is known."""
+
+    type = CONDITION_PODS_READY
+    status: bool = False
+    reason: Reason = Reason.RESETTING
+    spent: int
+    limit: int
+    pause: timedelta
+    begins: datetime | None = None
+
+    def text(self) -> str:
+        """Return `2 of 3 retries spent; the next attempt begins at …`."""
+        when = f"{format_duration(self.pause)} after everything is deleted"
+        if self.begins is not None:
+            when = f"at {format_time(self.begins)}"
+        noun = "retry" if self.limit == 1 else "retries"
+        return f"{self.spent} of {self.limit} {noun} spent; the next attempt begins {when}"
