@@ -57,7 +57,7 @@ def rules_page() -> str:
     ]
     stages: dict[str, Mapping[str, Callable[..., object]]] = {
         "An AppWrapper is created: before anything else": {
-            **chain.FIRST,
+            **chain.SIZE_LIMITS,
             chain.COMPONENTS: components_of,
         },
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,

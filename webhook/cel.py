@@ -26,7 +26,7 @@ NO_ADMIN: Final = "!authorizer.group('*').resource('*').check('*').allowed()"
 """The user may not do everything everywhere. This test costs most, so it comes last."""
 
 
-def nobody_of(users: Iterable[str]) -> str:
+def user_not_in(users: Iterable[str]) -> str:
     """Test that the user has none of these names."""
     return f"!(request.userInfo.username in {list_of(users)})"
 

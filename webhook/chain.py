@@ -14,11 +14,8 @@ from shared.api.objects import is_being_deleted
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.rules.annotations import (
     check_annotations,
-    check_changed_annotations,
     check_changed_component_annotations,
     check_component_annotations,
-    warn_of_earlier_restarts,
-    warn_of_earlier_restarts_now,
     warn_of_new_unknown_annotations,
     warn_of_unknown_annotations,
 )
@@ -36,13 +33,7 @@ from webhook.rules.kinds import (
     warn_of_readable_secret,
     warn_of_short_job_ttl,
 )
-from webhook.rules.names import (
-    check_names,
-    too_deep,
-    too_large,
-    too_many,
-    warn_of_large_object,
-)
+from webhook.rules.names import check_names
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
 from webhook.rules.placement import (
     check_direct_node_names,
@@ -60,6 +51,12 @@ from webhook.rules.pod_templates import (
     warn_of_cut_grace_period,
     warn_of_finalizers,
 )
+from webhook.rules.pods_without_quota import (
+    check_readable_directly,
+    check_uncounted_directly,
+    check_uncounted_pods,
+    check_uncounted_resources,
+)
 from webhook.rules.queue import (
     check_controller_owner,
     check_direct_owner,
@@ -71,6 +68,7 @@ from webhook.rules.queue import (
     keep_quota_fields,
     warn_of_undone_suspension,
 )
+from webhook.rules.restarts import warn_of_earlier_restarts
 from webhook.rules.restore import (
     keep_components,
     keep_finalizer,
@@ -78,39 +76,37 @@ from webhook.rules.restore import (
     note_submitted_suspend,
     write_submitted_digest,
 )
-from webhook.rules.submission import Facts, Submission, components_of
-from webhook.rules.uncounted import (
-    check_readable_directly,
-    check_uncounted_directly,
-    check_uncounted_pods,
-    check_uncounted_resources,
+from webhook.rules.size_limits import (
+    check_depth,
+    check_number_of_components,
+    check_object_size,
+    warn_of_large_object,
 )
+from webhook.rules.submission import Facts, Submission
 from webhook.rules.user import keep_user, set_user, warn_of_named_user
 from webhook.verdicts import Allowed, Denied, Patched, Verdict, forbidden_status, invalid_status
 
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
 
-_FirstRule = Callable[[AdmissionRequest, "AppWrapperConfig"], FieldError | None]
-_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | AdmissionWarning]]
-_CreationRule = Callable[[Submission], Iterable[FieldError | AdmissionWarning]]
-_UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | AdmissionWarning]]
-_DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str | AdmissionWarning]]
 _Found = TypeVar("_Found")
+# A rule changes fields, rejects with an error of a field, or rejects a direct object with a reason.
+# Any rule may warn instead.
+_Rule = Callable[[Submission], Iterable[_Found | AdmissionWarning]]
 
 # These run before all other rules and before any fact is gathered: other code may then read the
 # whole AppWrapper. The first error rejects the AppWrapper.
-FIRST: Final[dict[str, _FirstRule]] = {
-    "number_of_components": too_many,
-    "object_size": too_large,
-    "depth": too_deep,
+SIZE_LIMITS: Final[dict[str, _Rule[FieldError]]] = {
+    "number_of_components": check_number_of_components,
+    "object_size": check_object_size,
+    "depth": check_depth,
 }
 
 # Metrics show this name for malformed components, which no validation rule could read.
 COMPONENTS: Final = "components"
 
 # These add missing fields.
-MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
+MUTATE_ON_CREATE: Final[dict[str, _Rule[Change]]] = {
     "queue_name": default_queue_name,
     "user": set_user,
     "named_user": warn_of_named_user,
@@ -123,7 +119,7 @@ MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
 
 # These restore fields that the request dropped and add none: an addition would violate immutability
 # and make Kueue's own patches fail.
-MUTATE_ON_UPDATE: Final[dict[str, _MutationRule]] = {
+MUTATE_ON_UPDATE: Final[dict[str, _Rule[Change]]] = {
     "kept_queue_name": keep_queue_name,
     "kept_user": keep_user,
     "kept_finalizer": keep_finalizer,
@@ -133,7 +129,7 @@ MUTATE_ON_UPDATE: Final[dict[str, _MutationRule]] = {
     "grace_periods": keep_grace_periods,
 }
 
-VALIDATE_ON_CREATE: Final[dict[str, _CreationRule]] = {
+VALIDATE_ON_CREATE: Final[dict[str, _Rule[FieldError]]] = {
     "nesting": check_nesting,
     "component_namespace": check_component_namespace,
     "allowed_kinds": check_allowed_kinds,
@@ -154,7 +150,7 @@ VALIDATE_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "component_annotations": check_component_annotations,
 }
 
-WARN_ON_CREATE: Final[dict[str, _CreationRule]] = {
+WARN_ON_CREATE: Final[dict[str, _Rule[FieldError]]] = {
     "unknown_annotations": warn_of_unknown_annotations,
     "lost_volume": warn_of_lost_volume,
     "readable_secret": warn_of_readable_secret,
@@ -166,26 +162,26 @@ WARN_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "large_object": warn_of_large_object,
 }
 
-VALIDATE_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
+VALIDATE_ON_UPDATE: Final[dict[str, _Rule[FieldError]]] = {
     "immutability": check_immutability,
     "controller_owner": check_controller_owner,
-    "annotations": check_changed_annotations,
+    "annotations": check_annotations,
     "component_annotations": check_changed_component_annotations,
 }
 
-WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
+WARN_ON_UPDATE: Final[dict[str, _Rule[FieldError]]] = {
     "unknown_annotations": warn_of_new_unknown_annotations,
-    "earlier_restarts": warn_of_earlier_restarts_now,
+    "earlier_restarts": warn_of_earlier_restarts,
     "undone_suspension": warn_of_undone_suspension,
 }
 
 # Objects that a team's users create directly, without an AppWrapper.
-MUTATE_DIRECT_KIND: Final[dict[str, _MutationRule]] = {
+MUTATE_DIRECT_KIND: Final[dict[str, _Rule[Change]]] = {
     "direct_queue_name": default_direct_queue_name,
     "direct_left_pods": end_left_pods,
 }
 
-VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
+VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[str]]] = {
     "direct_kinds": check_direct_kind,
     "direct_owner": check_direct_owner,
     "direct_readable": check_readable_directly,
@@ -205,11 +201,12 @@ _MOST_ERRORS: Final = 100
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
-def refused_first(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
+def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
     """Reject, at both paths, an AppWrapper that no other code should have to read."""
-    for name, rule in FIRST.items():
-        if problem := rule(request, config):
-            return _invalid(request, [problem], [], [name])
+    submission = Submission(request, Facts(config))
+    for name, rule in SIZE_LIMITS.items():
+        if problems := list(_without_warnings(rule(submission), [])):
+            return _invalid(request, problems, [], [name])
     return None
 
 
@@ -221,11 +218,12 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     return _mutated(request, facts, rules.values())
 
 
-def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_MutationRule]) -> Verdict:
+def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Change]]) -> Verdict:
     changes: list[Change] = []
     warnings: list[str] = []
+    submission = Submission(request, facts)
     for rule in rules:
-        changes += _without_notices(rule(request, facts), warnings)
+        changes += _without_warnings(rule(submission), warnings)
     patch = to_patch(request.object, changes)
     return Patched(patch, tuple(warnings)) if patch else Allowed(tuple(warnings))
 
@@ -237,8 +235,8 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
-    for rule, findings in _findings(request, facts):
-        found = list(islice(_without_notices(findings, warnings), _MOST_ERRORS - len(errors)))
+    for rule, findings in _findings(Submission(request, facts)):
+        found = list(islice(_without_warnings(findings, warnings), _MOST_ERRORS - len(errors)))
         if found:
             errors += found
             blamed.append(rule)
@@ -255,19 +253,15 @@ def _invalid(
 
 
 def _findings(
-    request: AdmissionRequest, facts: Facts
+    submission: Submission,
 ) -> Iterator[tuple[str, Iterable[FieldError | AdmissionWarning]]]:
     """Yield the findings of each rule after the rule's name."""
-    if request.operation is Operation.UPDATE:
-        for name, update_rule in (VALIDATE_ON_UPDATE | WARN_ON_UPDATE).items():
-            yield name, update_rule(request, facts)
-        return
-    components, malformed = components_of(request.object)
-    yield COMPONENTS, malformed
-    if components:
-        submission = Submission(request, components, facts, incomplete=bool(malformed))
-        for name, rule in (VALIDATE_ON_CREATE | WARN_ON_CREATE).items():
-            yield name, rule(submission)
+    rules = VALIDATE_ON_UPDATE | WARN_ON_UPDATE
+    if submission.request.operation is Operation.CREATE:
+        yield COMPONENTS, submission.malformed
+        rules = VALIDATE_ON_CREATE | WARN_ON_CREATE if submission.components else {}
+    for name, rule in rules.items():
+        yield name, rule(submission)
 
 
 def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
@@ -282,8 +276,9 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     reasons: list[str] = []
     warnings: list[str] = []
     blamed: list[str] = []
+    submission = Submission(request, facts)
     for name, rule in VALIDATE_DIRECT_KIND.items():
-        found = list(_without_notices(rule(request, facts), warnings))
+        found = list(_without_warnings(rule(submission), warnings))
         if found:
             reasons += found
             blamed.append(name)
@@ -293,7 +288,7 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     return Allowed(tuple(warnings))
 
 
-def _without_notices(
+def _without_warnings(
     findings: Iterable[_Found | AdmissionWarning], warnings: list[str]
 ) -> Iterator[_Found]:
     for finding in findings:

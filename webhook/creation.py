@@ -43,7 +43,7 @@ def _verdict(
     verdict: Verdict
     if chain.is_judged(request):
         judge = chain.mutate if is_mutation else chain.validate
-        verdict = chain.refused_first(request, facts.config) or judge(request, facts)
+        verdict = chain.check_size_limits(request, facts.config) or judge(request, facts)
     else:
         judge = chain.mutate_direct_kind if is_mutation else chain.validate_direct_kind
         verdict = judge(request, facts)

@@ -21,14 +21,15 @@ from shared.config.loading import LoadedConfig, Override
 from shared.config.values import BindAddress, parse_bind_address
 from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.http_client import connect
-from shared.process.listener import Answer, CannotListen, Listener, take
+from shared.process.listener import Answer, CannotListen, Listener, bind
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
 from webhook import chain
-from webhook.app import MUTATE, VALIDATE, Judge, create_app
+from webhook.app import MUTATE, VALIDATE, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
+from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
@@ -131,10 +132,10 @@ async def _run(loaded: LoadedConfig) -> None:
     ending = Ending()
     ending.listen_to_signals()
     # Shared, so that a new process can take the port over while the old one still drains.
-    with take(_address(loaded.config), shared=True) as taken:
+    with bind(_address(loaded.config), shared=True) as bound:
         client = await connect(user_agent="appwrapper-webhook/0.1")
         try:
-            await Webhook(client, loaded.config, taken, ending, Sources.of_the_machine()).run()
+            await Webhook(client, loaded.config, bound, ending, Sources.of_the_machine()).run()
         finally:
             await client.close()
 
@@ -142,14 +143,14 @@ async def _run(loaded: LoadedConfig) -> None:
 class Webhook:
     """Connect all parts of the process.
 
-    `taken` is a socket that has the port but does not listen yet.
+    `bound` is a socket that has the port but does not listen yet.
     """
 
     def __init__(
         self,
         client: KubeClient,
         config: Configuration,
-        taken: socket.socket,
+        bound: socket.socket,
         ending: Ending,
         sources: Sources,
     ) -> None:
@@ -159,7 +160,7 @@ class Webhook:
         self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
         self._gatherer = Gatherer(client, sources, config.appwrapper, self._pod_schemas)
-        self._metrics = WebhookMetrics({MUTATE: chain.FIRST, VALIDATE: rules_that_deny()})
+        self._metrics = WebhookMetrics({MUTATE: chain.SIZE_LIMITS, VALIDATE: rules_that_deny()})
         self._metrics.watch_certificate(
             lambda: self._certificate.not_after, self._certificate.warning
         )
@@ -180,7 +181,7 @@ class Webhook:
                 self._metrics,
                 self._certificate.warning,
             ),
-            taken,
+            bound,
             self._certificate.context,
             clock,
             ending,
@@ -266,7 +267,7 @@ def certificate_source(
 def rules_that_deny() -> set[str]:
     """Return the names, for metrics, of the rules that may deny a request at /validate."""
     return {
-        *chain.FIRST,
+        *chain.SIZE_LIMITS,
         chain.COMPONENTS,
         *chain.VALIDATE_ON_CREATE,
         *chain.VALIDATE_ON_UPDATE,

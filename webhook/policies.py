@@ -26,7 +26,7 @@ from webhook.cel import (
     no_kind_of,
     nobody_in,
     nobody_named,
-    nobody_of,
+    user_not_in,
 )
 from webhook.registration import as_yaml, namespace_selector
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
@@ -278,7 +278,7 @@ def _names(config: Configuration) -> list[str]:
     platform = (*CONTROL_PLANE, *exemptions.quota_managers, f"{ours}controller", f"{ours}webhook")
     return [
         nobody_in(NODES),
-        nobody_of(platform),
+        user_not_in(platform),
         f"request.userInfo.username == {literal(_AUTOSCALER)} || {nobody_named(accounts)}",
     ]
 

@@ -27,7 +27,7 @@ from webhook.cel import (
     no_kind_of,
     nobody_in,
     nobody_named,
-    nobody_of,
+    user_not_in,
 )
 from webhook.rules.submission import in_object
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
@@ -50,10 +50,10 @@ def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject
     """
     conditions = {
         "not-being-deleted": "!has(oldObject.metadata.deletionTimestamp)",
-        "not-updated-by-the-controller": nobody_of([controller]),
+        "not-updated-by-the-controller": user_not_in([controller]),
     }
     if exemptions.quota_managers:
-        conditions["not-updated-by-quota-managers"] = nobody_of(exemptions.quota_managers)
+        conditions["not-updated-by-quota-managers"] = user_not_in(exemptions.quota_managers)
     return _conditions(
         {name: f"request.operation == 'CREATE' || {text}" for name, text in conditions.items()}
     )
@@ -116,7 +116,7 @@ def _identities(exemptions: "Exemptions") -> list[str]:
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
     return [
         nobody_in(NODES),
-        nobody_of(CONTROL_PLANE),
+        user_not_in(CONTROL_PLANE),
         nobody_named(accounts),
         NO_ADMIN,
     ]

@@ -24,36 +24,36 @@ class CannotListen(Exception):
 
 def listen(address: BindAddress) -> socket.socket:
     """Return a listening socket; the caller closes it. Raise CannotListen."""
-    taken = take(address)
+    bound = bind(address)
     try:
         with explained(address):
-            taken.listen(BACKLOG)
+            bound.listen(BACKLOG)
     except CannotListen:
-        taken.close()
+        bound.close()
         raise
-    return taken
+    return bound
 
 
-def take(address: BindAddress, *, shared: bool = False) -> socket.socket:
+def bind(address: BindAddress, *, shared: bool = False) -> socket.socket:
     """Return a socket that holds the port but does not listen yet; the caller closes it.
 
     Several processes of one user can hold a `shared` port, and the kernel spreads connections over
     the listening ones. Raise CannotListen.
     """
     with explained(address):
-        taken = socket.socket(_family(address))
+        bound = socket.socket(_family(address))
         try:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if shared:
-                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            if taken.family == socket.AF_INET6:
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            if bound.family == socket.AF_INET6:
                 # "Any address" includes IPv4's; a single IPv6 address does not.
-                taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
-            taken.bind(address)
+                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
+            bound.bind(address)
         except BaseException:
-            taken.close()
+            bound.close()
             raise
-        return taken
+        return bound
 
 
 @contextmanager

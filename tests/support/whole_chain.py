@@ -39,10 +39,10 @@ def judged(
     if is_wrapped(sent):
         asked = request(sent, old=old, name=name)
         mutated = _mutated(
-            sent, chain.refused_first(asked, facts.config) or chain.mutate(asked, facts)
+            sent, chain.check_size_limits(asked, facts.config) or chain.mutate(asked, facts)
         )
         asked = request(mutated, old=old, name=name)
-        return mutated, chain.refused_first(asked, facts.config) or chain.validate(asked, facts)
+        return mutated, chain.check_size_limits(asked, facts.config) or chain.validate(asked, facts)
     group = sent["apiVersion"].rpartition("/")[0]
     kind = f"{group}/{sent['kind']}" if group else sent["kind"]
     asked = request(sent, name=name, group_kind=kind)

@@ -15,24 +15,17 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
 from shared.api.objects import JsonObject, annotation, annotations, labels, texts
-from shared.kinds.job import BACKOFF_LIMIT
 from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,
-    Kind,
     PodSetError,
     declared_pod_sets,
-    value_or_none,
 )
-from shared.kinds.table import BY_GROUP_KIND
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
     Component,
-    Facts,
     Submission,
     component_pairs,
-    components_of,
     has_pods,
     pod_templates,
 )
@@ -44,28 +37,18 @@ if TYPE_CHECKING:
 def check_annotations(submission: Submission) -> Iterator[FieldError]:
     """Reject invalid values of the annotations that change fault tolerance.
 
-    On CREATE: all of them.
+    On CREATE: all of them. On UPDATE: those that the request changes, or whose limit it changes by
+    a label. Another configuration or another operator may have admitted the others.
 
     The Go operator silently used the default for an invalid value.
     """
-    target = submission.request.object
-    yield from _check(target, table_for(labels(target)), submission.config)
-
-
-def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
-    """Reject invalid values of the annotations that change fault tolerance.
-
-    On UPDATE: those that the request changes, or whose limit it changes by a label.
-
-    Another configuration or another operator may have admitted the others.
-    """
-    old, new = request.old_object, request.object
+    old, new = submission.old_object, submission.object
     changed = [
         each
         for each, before in zip(table_for(labels(new)), table_for(labels(old)), strict=True)
         if each is not before or annotation(new, each.key) != annotation(old, each.key)
     ]
-    yield from _check(request.object, changed, facts.config)
+    yield from _check(new, changed, submission.config)
 
 
 def _check(
@@ -99,15 +82,13 @@ def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
         yield from _check_component(component.path, component.raw, {})
 
 
-def check_changed_component_annotations(
-    request: AdmissionRequest, _facts: Facts
-) -> Iterator[FieldError]:
+def check_changed_component_annotations(submission: Submission) -> Iterator[FieldError]:
     """Reject invalid values of the components' annotations `helper` (does not count for success)
     and `keep` (resets do not delete it).
 
     On UPDATE: those that the request changes.
     """
-    for index, (stored, sent) in enumerate(component_pairs(request)):
+    for index, (stored, sent) in enumerate(component_pairs(submission.request)):
         yield from _check_component(f"spec.components[{index}]", sent, stored)
 
 
@@ -172,22 +153,20 @@ def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWar
     yield from _warn(_given(submission))
 
 
-def warn_of_new_unknown_annotations(
-    request: AdmissionRequest, _facts: Facts
-) -> Iterator[AdmissionWarning]:
+def warn_of_new_unknown_annotations(submission: Submission) -> Iterator[AdmissionWarning]:
     """Warn of annotations under the operator's prefix that nothing reads: misspelt or misplaced
     ones.
 
     On UPDATE: of the AppWrapper, if the request adds or changes them.
     """
-    old = annotations(request.old_object)
-    given = annotations(request.object)
+    old = annotations(submission.old_object)
+    given = annotations(submission.object)
     changed = [key for key, value in given.items() if old.get(key) != value]
     yield from _warn(iter([(_ON_APPWRAPPER, changed, _OF_APPWRAPPER)]))
 
 
 def _given(submission: Submission) -> Iterator[_Given]:
-    yield _ON_APPWRAPPER, annotations(submission.request.object), _OF_APPWRAPPER
+    yield _ON_APPWRAPPER, annotations(submission.object), _OF_APPWRAPPER
     for component in submission.components:
         here = f"{component.path}.annotations"
         yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS
@@ -252,99 +231,3 @@ def _advice(key: str, known: Collection[str]) -> str:
 
 def _name(key: str) -> str:
     return key.removeprefix(ANNOTATION_PREFIX)
-
-
-# Restarts and retries that precede the annotations about exit codes.
-
-_EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
-# The kubelet restarts a container in its pod, or the Training Operator creates the pod again.
-_RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode": "pod"}
-
-
-def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Warn of restarts and retries that precede the annotations about exit codes.
-
-    On CREATE. An exit code counts once its pod has failed for good: `restartPolicy` and a Job's
-    `backoffLimit` come first.
-    """
-    if named := _exit_codes(submission.request.object):
-        yield from _warn_of_restarts(submission.components, named)
-
-
-def warn_of_earlier_restarts_now(
-    request: AdmissionRequest, _facts: Facts
-) -> Iterator[AdmissionWarning]:
-    """Warn of restarts and retries that precede the annotations about exit codes.
-
-    On UPDATE, if the request adds or changes such an annotation.
-    """
-    old, new = annotations(request.old_object), annotations(request.object)
-    named = [
-        name
-        for name in _exit_codes(request.object)
-        if old.get(ANNOTATION_PREFIX + name) != new.get(ANNOTATION_PREFIX + name)
-    ]
-    if named:
-        yield from _warn_of_restarts(components_of(request.object)[0], named)
-
-
-def _exit_codes(target: JsonObject) -> list[str]:
-    given = annotations(target)
-    return [name for name in _EXIT_CODES if ANNOTATION_PREFIX + name in given]
-
-
-def _warn_of_restarts(
-    components: Iterable[Component], named: list[str]
-) -> Iterator[AdmissionWarning]:
-    late = f"so {' and '.join(named)} may never apply: write"
-    for component in components:
-        kind = BY_GROUP_KIND.get(component.group_kind)
-        if is_on(component, ANNOTATION_HELPER) or (kind is not None and kind.ends is False):
-            continue
-        for path, policy, written in _restart_policies(component, kind):
-            shown = policy if written else f"absent means {policy}, which"
-            restarts = f"restarts a failed {_RESTARTING[policy]} first"
-            yield AdmissionWarning(f"{path}: {shown} {restarts}, {late} Never")
-        if component.record is None:
-            continue
-        for path, limit, default, again in _retries(component, component.record):
-            shown = f"absent means {default}, which" if limit is None else f"{limit}"
-            yield AdmissionWarning(f"{path}: {shown} {again} first, {late} 0")
-
-
-def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
-    """Yield path and value of each policy that restarts, and whether the template contains it."""
-    for path, template in pod_templates(component):
-        default = kind.default_restart_policy if kind is not None else ""
-        if kind is not None and kind.roles is not None:
-            holder = path.removesuffix(".template")
-            where = f"{holder}.restartPolicy"
-            given = value_or_none(component.template, where.removeprefix(f"{component.path}."))
-            role = component.api_version, holder.rpartition(".")[2]
-            default = kind.roles.restart_policies.get(role, default)
-        else:
-            where, given = f"{path}.spec.restartPolicy", template["spec"].get("restartPolicy")
-        policy = given or default
-        if isinstance(policy, str) and policy in _RESTARTING:
-            yield where, policy, bool(given)
-
-
-def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None, int, str]]:
-    """Yield path and value of each limit of retries that is not 0, its default, and its effect.
-
-    The value is None if absent. A Job's `podFailurePolicy` or limit per index shows that the user
-    knows about retries: no warning then.
-    """
-    template = component.template
-    by_job, by_kind = "lets the Job replace failed pods", f"lets the {component.kind} retry"
-    found = [(f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)]
-    found += [(path, default, by_kind) for path, default in kind.retries(template)]
-    for path, default, again in found:
-        holder = value_or_none(template, path.rpartition(".")[0])
-        spec = holder if isinstance(holder, dict) else {}
-        if spec.get("podFailurePolicy") or spec.get("backoffLimitPerIndex") is not None:
-            continue
-        limit = spec.get(path.rpartition(".")[2])
-        count = default if limit is None else limit
-        if type(count) is int and count != 0:
-            yield f"{component.path}.{path}", limit, default, again

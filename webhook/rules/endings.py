@@ -16,16 +16,15 @@ from shared.injection.pod_template import long_grace_periods
 from shared.kinds.kind import Kind, elements_of, value_or_none
 from shared.kinds.table import every_pod_template
 from shared.kinds.uncounted import LeftPods, Uncounted, resources_used
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
-from webhook.rules.submission import Facts, direct_kind, in_object
-from webhook.rules.uncounted import counted_among
+from webhook.rules.pods_without_quota import counted_among
+from webhook.rules.submission import Facts, Submission, direct_kind, in_object
 
 # The reasons for one object: no user reads more.
 _MOST_REASONS: Final = 20
 
 
-def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | AdmissionWarning]:
+def end_left_pods(submission: Submission) -> Iterator[SetField | AdmissionWarning]:
     """Set cleanPodPolicy, so that no pod keeps running after a directly created job has ended.
 
     On CREATE: `Running` if the field is unset and a pod uses counted resources, and a warning.
@@ -33,13 +32,13 @@ def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField 
     By default the operators keep such pods, while Kueue releases their quota: a PyTorchJob has
     ended as soon as its master has.
     """
-    kind = direct_kind(request, facts)
+    kind = direct_kind(submission)
     if kind is None or kind.left_pods is None:
         return
     field = kind.left_pods
-    if value_or_none(request.object, field.path) is not None:
+    if value_or_none(submission.object, field.path) is not None:
         return
-    if counted := counted_among(_used(kind, request.object), facts.config):
+    if counted := counted_among(_used(kind, submission.object), submission.config):
         yield SetField(tuple(elements_of(field.path)), field.ends[0])
         yield AdmissionWarning(
             f"{in_object(field.path)} is set to {field.ends[0]}: pods that still run when the "
@@ -47,22 +46,22 @@ def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField 
         )
 
 
-def check_direct_endings(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_endings(submission: Submission) -> Iterator[str]:
     """Reject directly created jobs whose pods could use counted resources long after the job has
     ended.
 
     Yield why the object may not be created as it is, and what to write instead.
     """
-    kind = direct_kind(request, facts)
+    kind = direct_kind(submission)
     if kind is None:
         return
-    longest = facts.config.fault_tolerance.forceful_deletion_grace_period
+    longest = submission.config.fault_tolerance.forceful_deletion_grace_period
     found = chain(
-        _left(kind.left_pods, _used(kind, request.object), request.object),
-        kind.outlasting(request.object, longest),
-        _slow_to_end(kind, request.object, longest),
+        _left(kind.left_pods, _used(kind, submission.object), submission.object),
+        kind.outlasting(submission.object, longest),
+        _slow_to_end(kind, submission.object, longest),
     )
-    refused = (error for each in found for error in _refused(each, facts))
+    refused = (error for each in found for error in _refused(each, submission.facts))
     yield from map(str, islice(refused, _MOST_REASONS))
 
 
@@ -75,15 +74,15 @@ def _refused(found: Uncounted, facts: Facts) -> Iterator[FieldError]:
 
 def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> Iterator[Uncounted]:
     """Yield the field if its value leaves pods. It is unset only if /mutate was not called."""
-    if field is None or (said := value_or_none(target, field.path)) in field.ends:
+    if field is None or (current := value_or_none(target, field.path)) in field.ends:
         return
     yield Uncounted(
         path=field.path,
         what="pods that still run when the job has ended keep running",
         instead=f"write {' or '.join(field.ends)}",
         uses=uses,
-        kind=FieldErrorKind.REQUIRED if said is None else FieldErrorKind.INVALID,
-        value=None if said is None else quoted(str(said)),
+        kind=FieldErrorKind.REQUIRED if current is None else FieldErrorKind.INVALID,
+        value=None if current is None else quoted(str(current)),
     )
 
 

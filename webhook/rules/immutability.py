@@ -8,7 +8,7 @@ from shared.api.names import LABEL_MAX_EXEC_TIME
 from shared.api.objects import JsonObject, JsonValue, labels
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
-from webhook.rules.submission import Facts, replicas_of, spec_of
+from webhook.rules.submission import Submission, replicas_of, spec_of
 from webhook.rules.user import changed_user_fields
 
 _IMMUTABLE: Final = "cannot change"
@@ -19,7 +19,7 @@ _INSTEAD: Final = (
 _WITH_PODS: Final = ("Resuming", "Running", "Resetting", "Suspending")
 
 
-def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
+def check_immutability(submission: Submission) -> Iterator[FieldError]:
     """Reject changes of components, user and `managedBy` of a stored AppWrapper.
 
     On UPDATE. Every change of an immutable field is an error of its own.
@@ -29,10 +29,10 @@ def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[Fie
     replicas, and nothing else of a component.
     """
     instead = _INSTEAD
-    for path, detail in _changes(request):
+    for path, detail in _changes(submission.request):
         yield FieldError(path, FieldErrorKind.FORBIDDEN, f"{detail}{instead}")
         instead = ""  # once
-    yield from _check_max_exec_time(request.old_object or {}, request.object)
+    yield from _check_max_exec_time(submission.old_object or {}, submission.object)
 
 
 # The path of an immutable field, and what is wrong with it.

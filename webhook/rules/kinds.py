@@ -15,7 +15,6 @@ from webhook.admission_review import AdmissionRequest
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import (
     Component,
-    Facts,
     Submission,
     components_of,
     has_pods,
@@ -127,7 +126,7 @@ def is_listed(group_kind: str, allowed: tuple[str, ...]) -> bool:
 WRAPPING: Final = "appwrapper pack FILE | kubectl apply -f -"
 
 
-def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_kind(submission: Submission) -> Iterator[str]:
     """Reject Kinds that team users may not create directly: configuration `allowedKinds.direct`.
 
     Yield why the object may not be created as it is, and what to do instead.
@@ -135,16 +134,16 @@ def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
     The API server calls the webhook for team namespaces only. It does not call it for allowed Kinds
     without pods, nor for the platform's identities (`registration.py`).
     """
-    allowed = facts.config.allowed_kinds
-    if facts.is_platform or is_listed(request.group_kind, allowed.direct):
+    allowed = submission.config.allowed_kinds
+    if submission.facts.is_platform or is_listed(submission.request.group_kind, allowed.direct):
         return
-    if is_listed(request.group_kind, allowed.wrapped):
+    if is_listed(submission.request.group_kind, allowed.wrapped):
         yield (
             "in a team's namespace it has to be wrapped, so that it is queued and its quota is "
             f"counted: {WRAPPING}"
         )
     else:
-        nearest = _nearest(request.group_kind, allowed.wrapped)
+        nearest = _nearest(submission.request.group_kind, allowed.wrapped)
         instead = f": create an AppWrapper with a {nearest} instead" if nearest else ""
         yield (
             f"in a team's namespace it may neither be created nor wrapped{instead}; "

@@ -10,14 +10,11 @@ from shared.annotations import Admitted, AnnotationError, Period, admitted, peri
 from shared.api.findings import AdmissionWarning
 from shared.api.objects import annotation, labels
 from shared.api.times import DurationError, parse_duration
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import Path, SetField
-from webhook.rules.submission import Facts
+from webhook.rules.submission import Facts, Submission
 
 
-def limit_grace_periods(
-    request: AdmissionRequest, facts: Facts
-) -> Iterator[SetField | AdmissionWarning]:
+def limit_grace_periods(submission: Submission) -> Iterator[SetField | AdmissionWarning]:
     """Lower periods of annotations to the operator's limits.
 
     On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too.
@@ -25,9 +22,9 @@ def limit_grace_periods(
     Under the policy Clamp the webhook lowers the period and warns; under Reject validation rejects
     the AppWrapper. Validation rejects malformed values in any case.
     """
-    for period in periods_for(labels(request.object)):
-        sent = annotation(request.object, period.key)
-        stored = _admitted(period, sent, facts)
+    for period in periods_for(labels(submission.object)):
+        sent = annotation(submission.object, period.key)
+        stored = _admitted(period, sent, submission.facts)
         if sent is None or stored is None:
             continue
         yield SetField(_path(period), stored.text)
@@ -36,9 +33,7 @@ def limit_grace_periods(
             yield AdmissionWarning(f"{lowered}, the most that the operator allows{period.because}")
 
 
-def keep_grace_periods(
-    request: AdmissionRequest, facts: Facts
-) -> Iterator[SetField | AdmissionWarning]:
+def keep_grace_periods(submission: Submission) -> Iterator[SetField | AdmissionWarning]:
     """Keep stored periods if a file with the user's own values is applied again.
 
     On UPDATE: the stored value, if CREATE makes it of the value sent, or has made it.
@@ -47,13 +42,13 @@ def keep_grace_periods(
     limit was lowered since. Any other value stays as sent: the controller applies the limit. The
     rule never adds an annotation.
     """
-    before = periods_for(labels(request.old_object))
-    for period in periods_for(labels(request.object)):
-        sent = annotation(request.object, period.key)
-        stored = annotation(request.old_object, period.key)
+    before = periods_for(labels(submission.old_object))
+    for period in periods_for(labels(submission.object)):
+        sent = annotation(submission.object, period.key)
+        stored = annotation(submission.old_object, period.key)
         if sent is None or (sent == stored and period in before):
             continue
-        today = _admitted(period, sent, facts)
+        today = _admitted(period, sent, submission.facts)
         if today is not None and today.text == sent:
             continue
         if stored is not None and sent != stored and _is_as_long(stored, sent):

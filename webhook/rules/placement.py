@@ -8,10 +8,8 @@ from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject
 from shared.kinds.kind import ROOT, value_or_none
 from shared.kinds.table import every_pod_template
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
     Component,
-    Facts,
     Submission,
     direct_kind,
     in_object,
@@ -36,11 +34,11 @@ def check_node_names(submission: Submission) -> Iterator[FieldError]:
             yield from _bound(path, template)
 
 
-def check_direct_node_names(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_node_names(submission: Submission) -> Iterator[str]:
     """Reject `spec.nodeName` in the pod templates of directly created objects."""
-    if (kind := direct_kind(request, facts)) is None:
+    if (kind := direct_kind(submission)) is None:
         return
-    templates = every_pod_template(kind, request.object)
+    templates = every_pod_template(kind, submission.object)
     errors = (error for path, template in templates for error in _bound(in_object(path), template))
     yield from map(str, islice(errors, _MOST_REASONS))
 

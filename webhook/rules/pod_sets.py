@@ -20,14 +20,13 @@ from shared.kinds.table import (
     pod_sets_once_admitted,
     pod_sets_to_declare,
 )
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
 from webhook.rules.kinds import may_be_wrapped
+from webhook.rules.pods_without_quota import uses_counted
 from webhook.rules.submission import Component, Facts, Submission, submitted_components
-from webhook.rules.uncounted import uses_counted
 
 
-def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+def declare_pod_sets(submission: Submission) -> Iterator[SetField]:
     """Declare the pod sets of Kinds that Kueue does not infer, if the user declares none.
 
     On CREATE: Kueue then reserves quota for the pods of a LeaderWorkerSet or an MPIJob, too.
@@ -35,7 +34,7 @@ def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFi
     A user's own declaration stays. If the pod sets cannot be determined, validation rejects the
     component.
     """
-    for index, component, template in submitted_components(request):
+    for index, component, template in submitted_components(submission.request):
         if component.get("podSets"):
             continue
         try:
@@ -180,7 +179,7 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     """
     counts: list[tuple[int, Component]] = []
     allowed = submission.config.allowed_kinds.wrapped
-    certain = not submission.incomplete
+    certain = not submission.malformed
     for component in submission.components:
         certain = certain and may_be_wrapped(component, allowed) and not _has_other_roles(component)
         try:

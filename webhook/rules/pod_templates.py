@@ -37,7 +37,6 @@ from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
 from webhook.rules.submission import (
     Component,
-    Facts,
     Submission,
     direct_kind,
     in_object,
@@ -47,7 +46,7 @@ from webhook.rules.submission import (
 )
 
 
-def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetField]:
+def fill_in_pod_templates(submission: Submission) -> list[SetField]:
     """Add to every pod template the AppWrapper's name as a label, the scheduler and the
     anti-affinities.
 
@@ -56,10 +55,10 @@ def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetFi
     The controller adds the same again when it creates the pods. Pod sets and templates that cannot
     be read, and AppWrappers with too many pod sets, stay as they are: validation rejects them.
     """
-    defaults, labels = pod_defaults(facts.config), _labels(request)
+    defaults, labels = pod_defaults(submission.config), _labels(submission.request)
     changes: list[SetField] = []
-    left = facts.config.max_pod_sets
-    for index, component, template in submitted_components(request):
+    left = submission.config.max_pod_sets
+    for index, component, template in submitted_components(submission.request):
         pod_sets = _pod_sets(component)
         left -= len(pod_sets)
         if left < 0:
@@ -191,16 +190,17 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
                 yield from _claimed(f"{component.path}.{path}", found)
 
 
-def check_direct_pod_labels(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_pod_labels(submission: Submission) -> Iterator[str]:
     """Reject labels under the operator's prefix on pods of directly created objects."""
-    if (kind := direct_kind(request, facts)) is None:
+    if (kind := direct_kind(submission)) is None:
         return
     labels = [
         (f"{path}.metadata.labels", metadata(template).get("labels"))
-        for path, template in every_pod_template(kind, request.object)
+        for path, template in every_pod_template(kind, submission.object)
     ]
     labels += [
-        (path, value_or_none(request.object, path)) for path in kind.pod_labels(request.object)
+        (path, value_or_none(submission.object, path))
+        for path in kind.pod_labels(submission.object)
     ]
     errors = (error for path, found in labels for error in _claimed(in_object(path), found))
     yield from map(str, islice(errors, _MOST_REASONS))
@@ -233,15 +233,15 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
                 yield from _as_system(f"{component.path}.{path}", found)
 
 
-def check_direct_priority_classes(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_priority_classes(submission: Submission) -> Iterator[str]:
     """Reject the priority classes `system-*` in directly created objects."""
-    if (kind := direct_kind(request, facts)) is None:
+    if (kind := direct_kind(submission)) is None:
         return
     classes = [
         (f"{path}.spec.priorityClassName", _priority_class(template))
-        for path, template in every_pod_template(kind, request.object)
+        for path, template in every_pod_template(kind, submission.object)
     ]
-    classes += [(path, value_or_none(request.object, path)) for path in kind.priority_classes]
+    classes += [(path, value_or_none(submission.object, path)) for path in kind.priority_classes]
     errors = (error for path, found in classes for error in _as_system(in_object(path), found))
     yield from map(str, islice(errors, _MOST_REASONS))
 
@@ -268,7 +268,7 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
     deletion period, or than the AppWrapper's own shorter one.
     """
     limits, own = submission.config.fault_tolerance, LONGEST_POD_GRACE
-    longest = own.read(annotations(submission.request.object), limits)
+    longest = own.read(annotations(submission.object), limits)
     is_operators = longest == own.limit(limits)
     whose = "the operator's forceful deletion period" if is_operators else own.key
     for component in submission.components:

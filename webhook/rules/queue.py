@@ -33,21 +33,21 @@ def controller_references(target: JsonObject | None) -> list[JsonObject]:
 _PATH = ("metadata", "labels", LABEL_QUEUE_NAME)
 
 
-def default_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
+def default_queue_name(submission: Submission) -> Iterator[SetField]:
     """Add the default queue to AppWrappers that name none.
 
     On CREATE: the configured queue if the label is absent or empty.
 
     An empty label names no queue to Kueue, so the AppWrapper would run without quota.
     """
-    if facts.config.default_queue_name and not label(request.object, LABEL_QUEUE_NAME):
-        yield SetField(_PATH, facts.config.default_queue_name)
+    if submission.config.default_queue_name and not label(submission.object, LABEL_QUEUE_NAME):
+        yield SetField(_PATH, submission.config.default_queue_name)
 
 
 _KINDS: Final = frozenset(each.group_kind for each in KINDS if each.unwrapped)
 
 
-def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
+def default_direct_queue_name(submission: Submission) -> Iterator[SetField]:
     """Add the default queue to objects that a team's user creates directly.
 
     On CREATE in team namespaces: the configured queue if the label is absent or empty.
@@ -55,16 +55,17 @@ def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterat
     An object of a controller is part of its owner, which has quota already. Off by default:
     configuration `defaultQueueNameOnDirectKinds`.
     """
-    queue = facts.config.default_queue_name
-    if not (facts.config.default_queue_name_on_direct_kinds and queue):
+    queue = submission.config.default_queue_name
+    if not (submission.config.default_queue_name_on_direct_kinds and queue):
         return
-    if not facts.is_team_namespace or request.group_kind not in _KINDS:
+    if not submission.facts.is_team_namespace or submission.request.group_kind not in _KINDS:
         return
-    if not label(request.object, LABEL_QUEUE_NAME) and not controller_references(request.object):
+    created = submission.object
+    if not label(created, LABEL_QUEUE_NAME) and not controller_references(created):
         yield SetField(_PATH, queue)
 
 
-def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+def keep_queue_name(submission: Submission) -> Iterator[SetField]:
     """Restore the stored queue if an UPDATE drops it.
 
     On UPDATE: the stored queue if the request drops or empties the label.
@@ -73,8 +74,8 @@ def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFie
     removing the label. Kueue checks the change to another queue; it allows one while the AppWrapper
     is suspended. If no queue is stored, the rule adds none, whatever the default.
     """
-    stored = label(request.old_object, LABEL_QUEUE_NAME)
-    if stored and not label(request.object, LABEL_QUEUE_NAME):
+    stored = label(submission.old_object, LABEL_QUEUE_NAME)
+    if stored and not label(submission.object, LABEL_QUEUE_NAME):
         yield SetField(_PATH, stored)
 
 
@@ -83,9 +84,7 @@ def check_queue_name(submission: Submission) -> Iterator[FieldError]:
 
     The user, this webhook's default or Kueue's default can name it.
     """
-    if submission.facts.is_team_namespace and not label(
-        submission.request.object, LABEL_QUEUE_NAME
-    ):
+    if submission.facts.is_team_namespace and not label(submission.object, LABEL_QUEUE_NAME):
         yield FieldError(
             f"metadata.labels[{LABEL_QUEUE_NAME}]",
             FieldErrorKind.REQUIRED,
@@ -107,7 +106,7 @@ _NEVER_WRAPPED: Final = {
 _QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is not None}
 
 
-def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_direct_owner(submission: Submission) -> Iterator[str]:
     """Reject a controller reference that would hide a directly created job from Kueue.
 
     Yield why the object may not be created with its controller, and what to do instead.
@@ -115,9 +114,9 @@ def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]
     Measured: a PyTorchJob whose ownerReferences name a running AppWrapper runs at once, in a queue
     that admits nothing. Operators, which rightly create such objects, are part of the platform.
     """
-    if facts.is_platform or request.group_kind not in _QUEUED:
+    if submission.facts.is_platform or submission.request.group_kind not in _QUEUED:
         return
-    if controller_references(request.object):
+    if controller_references(submission.object):
         yield (
             "metadata.ownerReferences names a controller, so Kueue would let it run without quota "
             "of its own: leave that owner out, or set its controller to false"
@@ -131,9 +130,7 @@ _NOT_STARTED: Final = (
 )
 
 
-def keep_quota_fields(
-    request: AdmissionRequest, facts: Facts
-) -> Iterator[Change | AdmissionWarning]:
+def keep_quota_fields(submission: Submission) -> Iterator[Change | AdmissionWarning]:
     """Restore the fields that show granted quota, spec.suspend and podSetInfos.
 
     On UPDATE, if quota is at stake: suspend and podSetInfos as stored, and a warning.
@@ -145,6 +142,7 @@ def keep_quota_fields(
     They are Kueue's, or an admin's. Under the Go operator `kubectl replace` of a queued AppWrapper,
     or one patch by its user, ran it without quota.
     """
+    request, facts = submission.request, submission.facts
     if _is_quota_manager(request, facts.config) or not is_quota_at_stake(request, facts):
         return
     if _starts(request) and not (facts.is_admin and _states_start(request)):
@@ -170,18 +168,16 @@ _UNDONE: Final = f"Kueue undoes spec.suspend: true within seconds, and all pods 
 _ENDED: Final = ("Succeeded", "Failed")  # nothing restarts
 
 
-def warn_of_undone_suspension(
-    request: AdmissionRequest, facts: Facts
-) -> Iterator[AdmissionWarning]:
+def warn_of_undone_suspension(submission: Submission) -> Iterator[AdmissionWarning]:
     """Warn that Kueue starts a queued AppWrapper again as long as it has quota.
 
     On UPDATE, if a user or an admin sets spec.suspend to true.
     """
-    begins = is_suspended(request.object) and not is_suspended(request.old_object)
-    if not begins or _is_quota_manager(request, facts.config):
+    begins = is_suspended(submission.object) and not is_suspended(submission.old_object)
+    if not begins or _is_quota_manager(submission.request, submission.config):
         return
-    phase = ((request.old_object or {}).get("status") or {}).get("phase")
-    if label(request.object, LABEL_QUEUE_NAME) and phase not in _ENDED:
+    phase = ((submission.old_object or {}).get("status") or {}).get("phase")
+    if label(submission.object, LABEL_QUEUE_NAME) and phase not in _ENDED:
         yield AdmissionWarning(_UNDONE)
 
 
@@ -240,7 +236,7 @@ def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:
             )
 
 
-def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
+def check_controller_owner(submission: Submission) -> Iterator[FieldError]:
     """Reject a controller reference that would hide a queued AppWrapper from Kueue.
 
     On UPDATE, if quota is at stake: no controller that is not stored.
@@ -248,9 +244,9 @@ def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[
     Measured: an AppWrapper that runs and gets another AppWrapper as its controller is neither
     preempted nor evicted any more. On CREATE it does no harm: without podSetInfos nothing starts.
     """
-    if not is_quota_at_stake(request, facts):
+    if not is_quota_at_stake(submission.request, submission.facts):
         return
-    if _controllers(request.object) - _controllers(request.old_object):
+    if _controllers(submission.object) - _controllers(submission.old_object):
         yield FieldError(
             "metadata.ownerReferences",
             FieldErrorKind.FORBIDDEN,

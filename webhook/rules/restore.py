@@ -26,7 +26,7 @@ from webhook.rules.pod_sets import declare_pod_sets
 from webhook.rules.pod_templates import fill_in_pod_templates
 from webhook.rules.queue import TO_STOP
 from webhook.rules.submission import (
-    Facts,
+    Submission,
     are_same_pod_sets,
     component_pairs,
     is_suspended,
@@ -37,7 +37,7 @@ from webhook.rules.submission import (
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
+def write_submitted_digest(submission: Submission) -> Iterator[Change]:
     """Record a digest of each component as the user submitted it, to recognize the same file later.
 
     On CREATE: in the component's annotations, in place of any value that the user wrote there.
@@ -46,14 +46,14 @@ def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[
     the API server rejects them.
     """
     incomplete: set[int | str] | None = None
-    for index, component, _template in submitted_components(request):
+    for index, component, _template in submitted_components(submission.request):
         annotations = component.get("annotations")
         if annotations is not None and not isinstance(annotations, dict):
             continue
         if annotations and _is_digest(annotations.get(ANNOTATION_SUBMITTED_DIGEST)):
             # An earlier mutation may have written it, if the component lacks no other field. If
             # the user wrote it, a file with this digest counts as the stored one: no change.
-            incomplete = _incomplete(request, facts) if incomplete is None else incomplete
+            incomplete = _incomplete(submission) if incomplete is None else incomplete
             if index not in incomplete:
                 continue
         path = ("spec", "components", index, "annotations", ANNOTATION_SUBMITTED_DIGEST)
@@ -65,13 +65,13 @@ def _is_digest(value: JsonValue) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
-def _incomplete(request: AdmissionRequest, facts: Facts) -> set[int | str]:
+def _incomplete(submission: Submission) -> set[int | str]:
     """Return the indices of components that other mutation rules change."""
-    changes = [*fill_in_pod_templates(request, facts), *declare_pod_sets(request, facts)]
+    changes = [*fill_in_pod_templates(submission), *declare_pod_sets(submission)]
     return {change.path[2] for change in changes}
 
 
-def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
+def keep_components(submission: Submission) -> Iterator[Change]:
     """Restore the fields that admission and Kueue wrote into a component, if its file is applied
     again.
 
@@ -84,9 +84,10 @@ def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]
     """
     # A request that suspends may clear podSetInfos, and Kueue may always change them.
     keeps_infos = not (
-        is_suspended(request.object) or request.user.name in facts.config.exemptions.quota_managers
+        is_suspended(submission.object)
+        or submission.request.user.name in submission.config.exemptions.quota_managers
     )
-    for index, (stored, sent) in enumerate(component_pairs(request)):
+    for index, (stored, sent) in enumerate(component_pairs(submission.request)):
         if is_identical(stored, sent):
             continue  # the usual case
         if _is_stored(stored, sent) or _was_submitted(stored, sent):
@@ -148,7 +149,7 @@ def _digest(component: JsonObject) -> str | None:
     return digest if isinstance(digest, str) else None
 
 
-def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+def keep_finalizer(submission: Submission) -> Iterator[SetField]:
     """Restore the controller's finalizer if an UPDATE drops it.
 
     On UPDATE: if it is stored and the object is not being deleted.
@@ -157,7 +158,7 @@ def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFiel
     pods are gone; with `--cascade=orphan` the pods would keep running without quota. The rule
     restores no other finalizers. A user who has deleted the object may remove this finalizer, too.
     """
-    stored, sent = _finalizers(request.old_object), _finalizers(request.object)
+    stored, sent = _finalizers(submission.old_object), _finalizers(submission.object)
     if FINALIZER in stored and FINALIZER not in sent:
         # Sets, for speed: every user may write 100,000 finalizers into an object.
         before, wanted = _names(stored), {FINALIZER, *_names(sent)}
@@ -188,7 +189,7 @@ _TO_SUSPEND: Final = (
 )
 
 
-def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+def note_submitted_suspend(submission: Submission) -> Iterator[SetField]:
     """Record that the file has `suspend: true`, as many files for Kueue do.
 
     On CREATE: only the user's value. Kueue's webhook sets its own after this one.
@@ -196,11 +197,11 @@ def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator
     Kueue sets suspend to false when it starts the AppWrapper. Another `kubectl apply` of the file
     would set it to true again, and so delete and restart every pod.
     """
-    if is_suspended(request.object):
+    if is_suspended(submission.object):
         yield SetField(_MARK, _TRUE)
 
 
-def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | AdmissionWarning]:
+def keep_running(submission: Submission) -> Iterator[Change | AdmissionWarning]:
     """Keep suspend false if a file with `suspend: true` is applied again.
 
     On UPDATE of an AppWrapper that is not suspended.
@@ -209,16 +210,16 @@ def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | 
     patch` suspends, and so does a file that did not have suspend before. A file that names another
     queue counts as another file: only a suspended AppWrapper may move there.
     """
-    stored = request.old_object
+    stored = submission.old_object
     if (mark := annotation(stored, ANNOTATION_SUBMITTED_SUSPENDED)) is not None:
         yield SetField(_MARK, mark)
     if is_suspended(stored):
         return
-    if not is_suspended(request.object):
+    if not is_suspended(submission.object):
         yield _suspend_as_stored(stored)  # false and absent mean the same
-    elif mark == _TRUE and _is_the_file(request):
+    elif mark == _TRUE and _is_the_file(submission.request):
         yield _suspend_as_stored(stored)
-        yield from _infos_as_stored(request)
+        yield from _infos_as_stored(submission.request)
         instead = TO_STOP if label(stored, LABEL_QUEUE_NAME) else _TO_SUSPEND
         yield AdmissionWarning(f"{_NOT_SUSPENDED}{instead}")
 

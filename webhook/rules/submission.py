@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import FieldError, FieldErrorKind
@@ -157,23 +158,44 @@ def _invalid(path: str, detail: str, value: str) -> FieldError:
     return FieldError(path, FieldErrorKind.INVALID, detail, f'"{shown}"')
 
 
-# The input of validation rules: the request, its components, and the facts around it.
+# The input of rules: the request, its components, and the facts around it.
 
 
-@dataclass(frozen=True, slots=True)
 class Submission:
-    """An AppWrapper that a user creates. `components` are the well-formed ones."""
+    """What every rule reads: the request and the facts. Components are parsed once, if needed."""
 
-    request: AdmissionRequest
-    components: list[Component]
-    facts: Facts
-    # True if an element of spec.components could not be read: counts are then too low.
-    incomplete: bool = False
+    def __init__(self, request: AdmissionRequest, facts: Facts) -> None:
+        self.request = request
+        self.facts = facts
 
     @property
     def config(self) -> "AppWrapperConfig":
         """Return the operator's configuration."""
         return self.facts.config
+
+    @property
+    def object(self) -> JsonObject:
+        """Return the object as sent."""
+        return self.request.object
+
+    @property
+    def old_object(self) -> JsonObject | None:
+        """Return the stored object; None on CREATE."""
+        return self.request.old_object
+
+    @property
+    def components(self) -> list[Component]:
+        """Return the well-formed components."""
+        return self._parsed[0]
+
+    @property
+    def malformed(self) -> list[FieldError]:
+        """Return the errors of the other components: counts are too low if there is any."""
+        return self._parsed[1]
+
+    @cached_property
+    def _parsed(self) -> tuple[list[Component], list[FieldError]]:
+        return components_of(self.object)
 
 
 # The pods of a component, for rules that ignore unreadable pod sets.
@@ -222,21 +244,22 @@ def has_pods(component: JsonObject) -> bool:
 # Directly created objects.
 
 
-def direct_kind(request: AdmissionRequest, facts: Facts) -> Kind | None:
+def direct_kind(submission: Submission) -> Kind | None:
     """Return the record of an allowed Kind that a team's user creates directly; None otherwise.
 
     Allowed Kinds without a record are not checked. None also if the record cannot read the object:
     `check_readable_directly` rejects it.
     """
-    if not is_checked_directly(request, facts) or unreadable(request.object, Counter.DIRECT):
+    if not is_checked_directly(submission) or unreadable(submission.object, Counter.DIRECT):
         return None
-    return BY_GROUP_KIND.get(request.group_kind)
+    return BY_GROUP_KIND.get(submission.request.group_kind)
 
 
-def is_checked_directly(request: AdmissionRequest, facts: Facts) -> bool:
+def is_checked_directly(submission: Submission) -> bool:
     """True if a team's user creates an object of an allowed Kind directly."""
+    facts, group_kind = submission.facts, submission.request.group_kind
     allowed = facts.config.allowed_kinds.direct
-    return facts.is_team_namespace and not facts.is_platform and request.group_kind in allowed
+    return facts.is_team_namespace and not facts.is_platform and group_kind in allowed
 
 
 def in_object(path: str) -> str:

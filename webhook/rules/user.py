@@ -10,7 +10,7 @@ from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
 from shared.api.objects import LONGEST_VALUE, JsonObject, JsonValue, metadata
 from webhook.admission_review import AdmissionRequest, User
 from webhook.rules.json_patch import Path, RemoveField, SetField
-from webhook.rules.submission import Facts
+from webhook.rules.submission import Submission
 
 if TYPE_CHECKING:
     from shared.config.configuration import Exemptions
@@ -27,13 +27,13 @@ _PLACES: Final = (
 )
 
 
-def set_user(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+def set_user(submission: Submission) -> Iterator[SetField]:
     """Record who submitted the AppWrapper: labels for accounting and selecting, an annotation for
     the exact name.
 
     On CREATE: name and id from the request replace the values that the user wrote.
     """
-    for place, value in _true_values(request.user):
+    for place, value in _true_values(submission.request.user):
         yield SetField(_path(place), value)
 
 
@@ -56,13 +56,13 @@ def as_label_value(text: str) -> str:
     return value.strip("-_.")
 
 
-def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[AdmissionWarning]:
+def warn_of_named_user(submission: Submission) -> Iterator[AdmissionWarning]:
     """Warn of files that name another user than the one who submits them.
 
     On CREATE, if the label or annotation has another value than the webhook writes.
     """
-    for place, true in _true_values(request.user):
-        written = _at(request.object, place)
+    for place, true in _true_values(submission.request.user):
+        written = _at(submission.object, place)
         if isinstance(written, str) and written != true:
             yield AdmissionWarning(
                 f"{_shown(place)}: remove it from the file: it is overwritten with {quoted(true)}"
@@ -72,16 +72,14 @@ def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[Adm
 # An UPDATE never changes who submitted a stored AppWrapper.
 
 
-def keep_user(
-    request: AdmissionRequest, _facts: Facts
-) -> Iterator[SetField | RemoveField | AdmissionWarning]:
+def keep_user(submission: Submission) -> Iterator[SetField | RemoveField | AdmissionWarning]:
     """Restore the stored user if an UPDATE drops it or names another user.
 
     On UPDATE: as stored. So a file that names its user can be applied repeatedly. The rule
     adds nothing that is not stored (the Go operator wrote no annotation).
     """
     for place in _PLACES:
-        stored, sent = _at(request.old_object, place), _at(request.object, place)
+        stored, sent = _at(submission.old_object, place), _at(submission.object, place)
         if sent == stored:
             continue
         yield RemoveField(_path(place)) if stored is None else SetField(_path(place), stored)

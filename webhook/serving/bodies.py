@@ -33,24 +33,24 @@ class BodyTooLarge(Exception):
     """Raised for a body above the limit. The rest of it was not read."""
 
 
-class GaveWay(Exception):
+class UploadEvicted(Exception):
     """Raised for a body that was dropped for lack of room. The message names the reason."""
 
 
 class Upload:
     """One body, from its first byte until its request is answered."""
 
-    def __init__(self, bodies: "Bodies", limit: asyncio.Timeout) -> None:
+    def __init__(self, bodies: "BodyBudget", limit: asyncio.Timeout) -> None:
         self._bodies = bodies
         self._limit = limit
         self.held = 0  # counted bytes
-        self.gave_way = False
+        self.evicted = False
 
     async def read(self, request: Request, most: int) -> bytes:
         """Return the whole body.
 
-        Raise ClientDisconnect, GaveWay, TimeoutError, and BodyTooLarge as soon as the body exceeds
-        `most` bytes.
+        Raise ClientDisconnect, UploadEvicted, TimeoutError, and BodyTooLarge as soon as the body
+        exceeds `most` bytes.
         """
         announced = request.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > most:
@@ -66,20 +66,20 @@ class Upload:
                     await self._bodies.hold(self, size - SMALL)
                     chunks.append(chunk)
         except TimeoutError:
-            if self.gave_way:
-                raise GaveWay("the body came too slowly for the room that there is") from None
+            if self.evicted:
+                raise UploadEvicted("the body came too slowly for the room that there is") from None
             raise
         self._bodies.complete(self)
         return b"".join(chunks)
 
-    def give_way(self) -> None:
-        """End the upload: `read` raises GaveWay."""
-        self.gave_way = True
+    def evict(self) -> None:
+        """End the upload: `read` raises UploadEvicted."""
+        self.evicted = True
         if not self._limit.expired():  # an expired limit ends the upload anyway
             self._limit.reschedule(asyncio.get_running_loop().time())
 
 
-class Bodies:
+class BodyBudget:
     """Share the room among all bodies. If it is full, drop the oldest unfinished upload.
 
     An API server sends a body at once. A client that never completes its body is dropped as soon as
@@ -121,7 +121,7 @@ class Bodies:
             if other is not upload and other.held:
                 self.complete(other)
                 self._give_back(other)
-                other.give_way()
+                other.evict()
                 return True
         return False
 
@@ -132,7 +132,7 @@ class Bodies:
             self._freed.set()
 
 
-class Turns:
+class DecodeQueue:
     """Check bodies in the order of their arrival, as many at once as there is room for.
 
     Before each body the event loop runs `rounds` rounds, in which it answers other requests.
@@ -145,7 +145,7 @@ class Turns:
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def begin(self, size: int) -> None:
-        """Wait for the turn of a body. Raise GaveWay if that takes too long."""
+        """Wait for the turn of a body. Raise UploadEvicted if that takes too long."""
         await self._take(size)
         if not self._rounds:
             return
@@ -173,7 +173,7 @@ class Turns:
             elif not turn.cancelled():
                 self.end(size)  # the turn came at the same moment
             if isinstance(error, TimeoutError):
-                raise GaveWay("too many large requests are being checked") from None
+                raise UploadEvicted("too many large requests are being checked") from None
             raise
 
     def end(self, size: int) -> None:
@@ -186,13 +186,16 @@ class Turns:
                 turn.set_result(None)
 
 
-class Room:
+class BodyLimits:
     """All limits of a process, shared by its paths."""
 
     def __init__(self) -> None:
-        self.bodies = Bodies()
-        self._small, self._large = Turns(MOST_JUDGED_SMALL), Turns(MOST_JUDGED, rounds=_ROUNDS)
+        self.budget = BodyBudget()
+        self._small, self._large = (
+            DecodeQueue(MOST_JUDGED_SMALL),
+            DecodeQueue(MOST_JUDGED, rounds=_ROUNDS),
+        )
 
-    def turns(self, body: bytes) -> Turns:
-        """Return the turns for a body of this size."""
+    def queue(self, body: bytes) -> DecodeQueue:
+        """Return the queue for a body of this size."""
         return self._small if len(body) <= SMALL else self._large

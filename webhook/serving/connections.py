@@ -40,7 +40,7 @@ class Connection(HttpToolsProtocol):
     accepted_at: float = 0.0
     waiting_since: float = 0.0
     has_had_an_answer: bool = False
-    was_turned_out: bool = False
+    was_evicted: bool = False
     _head: int | None = 0  # bytes of an unfinished head; None from its end to the answer
 
     def data_received(self, data: bytes) -> None:
@@ -72,9 +72,9 @@ class Connection(HttpToolsProtocol):
         if waits and self.monotonic() - self.waiting_since >= LONGEST_WAIT:
             self.transport.abort()
 
-    def turn_out(self) -> None:
+    def evict(self) -> None:
         """Abort the connection. Closing would wait until the client has read everything."""
-        self.was_turned_out = True
+        self.was_evicted = True
         self.transport.abort()
 
     @property
@@ -96,8 +96,8 @@ class Connection(HttpToolsProtocol):
         return self.cycle is not None
 
 
-class Door:
-    """Accept connections on `taken`, a socket that does not listen yet.
+class ConnectionAcceptor:
+    """Accept connections on `bound`, a socket that does not listen yet.
 
     `new` makes a Connection at accept; `open_ones` returns the connections after their handshake.
     `tls` is None only in tests.
@@ -105,13 +105,13 @@ class Door:
 
     def __init__(
         self,
-        taken: socket.socket,
+        bound: socket.socket,
         tls: ssl.SSLContext | None,
         new: Callable[[], Connection],
         open_ones: Callable[[], Iterable[asyncio.Protocol]],
         most: int,
     ) -> None:
-        self._taken = taken
+        self._bound = bound
         self._tls = tls
         self._new = new
         self._open_ones = open_ones
@@ -122,10 +122,10 @@ class Door:
 
     def open(self) -> None:
         """Listen and accept. Raise OSError."""
-        self._taken.setblocking(False)
-        self._taken.listen(BACKLOG)
+        self._bound.setblocking(False)
+        self._bound.listen(BACKLOG)
         self._is_open = True
-        self._loop.add_reader(self._taken, self._accept)
+        self._loop.add_reader(self._bound, self._accept)
 
     def close(self) -> None:
         """Accept the connections in the backlog, then stop listening."""
@@ -133,10 +133,10 @@ class Door:
             self._is_open = False
             while self._accept():
                 pass
-            self._loop.remove_reader(self._taken)
-            self._taken.close()
+            self._loop.remove_reader(self._bound)
+            self._bound.close()
 
-    def turn_out(self) -> None:
+    def cancel_handshakes(self) -> None:
         """Cancel every handshake."""
         for task in self._connecting:
             task.cancel()
@@ -145,7 +145,7 @@ class Door:
         """Accept connections. True if the backlog may hold more."""
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
-                connected, _address = self._taken.accept()
+                connected, _address = self._bound.accept()
             except BlockingIOError:
                 return False
             except ConnectionAbortedError:
@@ -175,12 +175,12 @@ class Door:
 
     def _pause(self, error: OSError) -> None:
         _log.warning("no connection can be accepted for %g s: %s", _PAUSE, error)
-        self._loop.remove_reader(self._taken)
+        self._loop.remove_reader(self._bound)
         self._loop.call_later(_PAUSE, self._go_on)
 
     def _go_on(self) -> None:
         if self._is_open:
-            self._loop.add_reader(self._taken, self._accept)
+            self._loop.add_reader(self._bound, self._accept)
 
     def _has_room(self) -> bool:
         """Make room. End the longest silent connection, first of those without an answer so far."""
@@ -198,7 +198,7 @@ class Door:
             if not task.cancelling():
                 yield (False, connection.accepted_at), task.cancel
         for each in self._open_ones():
-            if not isinstance(each, Connection) or each.was_turned_out:
+            if not isinstance(each, Connection) or each.was_evicted:
                 continue
             if not each.waits_for_us:
-                yield (each.has_had_an_answer, each.waiting_since), each.turn_out
+                yield (each.has_had_an_answer, each.waiting_since), each.evict

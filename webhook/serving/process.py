@@ -18,12 +18,12 @@ class Ending:
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
-        self.hurried = asyncio.Event()
+        self.skip_drain = asyncio.Event()
         self.given_up = asyncio.Event()
 
     def ask(self) -> None:
         """Take the next step."""
-        for event in (self.asked, self.hurried, self.given_up):
+        for event in (self.asked, self.skip_drain, self.given_up):
             if not event.is_set():
                 event.set()
                 return

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 from shared.config.values import BindAddress
 from shared.process.clock import Clock
 from shared.process.listener import explained
-from webhook.serving.connections import MOST_CONNECTIONS, Connection, Door
+from webhook.serving.connections import MOST_CONNECTIONS, Connection, ConnectionAcceptor
 from webhook.serving.process import Ending
 
 _log: Final = logging.getLogger(__name__)
@@ -52,16 +52,16 @@ _LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
 
 
 class Server:
-    """Serve `app` on `taken`, a socket that has its port but does not listen yet.
+    """Serve `app` on `bound`, a socket that has its port but does not listen yet.
 
     After a request to end the server keeps serving for `drain_period` seconds; a second request
-    (`ending.hurried`) cuts them short. `tls` is None only in tests.
+    (`ending.skip_drain`) cuts them short. `tls` is None only in tests.
     """
 
     def __init__(
         self,
         app: Callable[..., Awaitable[None]],
-        taken: socket.socket,
+        bound: socket.socket,
         tls: ssl.SSLContext | None,
         clock: Clock,
         ending: Ending,
@@ -70,8 +70,8 @@ class Server:
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         # The address to listen on.
-        self.address = BindAddress(*taken.getsockname()[:2])
-        self._taken = taken
+        self.address = BindAddress(*bound.getsockname()[:2])
+        self._bound = bound
         self._tls = tls
         self._clock = clock
         self._drain_period = drain_period
@@ -129,24 +129,24 @@ class Server:
     async def run(self) -> None:
         """Serve until asked to end, then end in order. Raise CannotListen."""
         self._config.load()
-        door = Door(
-            self._taken,
+        acceptor = ConnectionAcceptor(
+            self._bound,
             self._tls,
             self._new_connection,
             lambda: self._state.connections,
             self._most_connections,
         )
         with explained(self.address):
-            door.open()
+            acceptor.open()
         _log.info("serving on %s port %s", *self.address)
         sweeping = asyncio.create_task(self._sweep())
         try:
             await self._asked.wait()
-            await self._finish(door)
+            await self._finish(acceptor)
         finally:
             sweeping.cancel()
-            door.close()
-            door.turn_out()
+            acceptor.close()
+            acceptor.cancel_handshakes()
             for connection in list(self._state.connections):
                 connection.transport.abort()
 
@@ -157,12 +157,12 @@ class Server:
                 if isinstance(connection, Connection):
                     connection.end_if_silent()
 
-    async def _finish(self, door: Door) -> None:
+    async def _finish(self, acceptor: ConnectionAcceptor) -> None:
         _log.info("draining: serving on for %g s", self._drain_period)
-        await self._wait(self._drain_period, self._ending.hurried)
-        stop_new_connections(self._taken)
+        await self._wait(self._drain_period, self._ending.skip_drain)
+        stop_new_connections(self._bound)
         await self._wait(LAST_CONNECTIONS, self._ending.given_up)
-        door.close()
+        acceptor.close()
         await self._until(self._is_all_answered, LAST_REQUESTS)
         if self._state.tasks:
             # Their clients receive a 500.

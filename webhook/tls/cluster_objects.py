@@ -111,7 +111,7 @@ class Configurations:
     published: tuple[bytes, ...]
 
 
-class BundleKeeper:
+class CaInjector:
     """Read and patch the entries of these configurations that lead to `service`."""
 
     def __init__(

@@ -24,7 +24,7 @@ from shared.kube.informer import Informer
 from shared.process.clock import Clock, ExponentialBackoff
 from shared.process.logs import without_contents
 from shared.process.sources import Sources
-from webhook.tls.cluster_objects import BundleKeeper, Configurations, SecretStore, Stored
+from webhook.tls.cluster_objects import CaInjector, Configurations, SecretStore, Stored
 from webhook.tls.decisions.ca_bundle import ServiceName, TrustTracker
 from webhook.tls.decisions.certificates import AuthorityName, expires_at, serving_names
 from webhook.tls.decisions.rotation import WriteLimit, decide
@@ -98,10 +98,10 @@ class ManagedCertificateSource:
     def __init__(self, client: KubeClient, certificates: CertManagement, sources: Sources) -> None:
         self._sources = sources
         self._clock = clock = sources.clock
-        self._time = VerifiersTime(clock, client.server_ahead)
+        self._time = ServerClock(clock, client.server_ahead)
         self._plan = plan_of(certificates)
         self._store = SecretStore(client, certificates.namespace, certificates.webhook_secret_name)
-        self._keeper = BundleKeeper(
+        self._keeper = CaInjector(
             client,
             mutating=certificates.mutating_webhook_config_name,
             validating=certificates.validating_webhook_config_name,
@@ -319,7 +319,7 @@ def _version(raw: JsonObject) -> str:
 TOLERANCE: Final = timedelta(minutes=1)
 
 
-class VerifiersTime:
+class ServerClock:
     """Return the API server's time. Between two calls of `look`, only monotonic time counts.
 
     `ahead` returns how far the API server's clock is ahead of this machine's; None if unknown.

@@ -9,7 +9,7 @@ from webhook.rules.submission import CannotGather, Facts
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """The `app.FactsGatherer` that always finds the same, or always fails."""
+    """The `judge.FactsGatherer` that always finds the same, or always fails."""
 
     found: Facts | CannotGather
 

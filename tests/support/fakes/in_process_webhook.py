@@ -10,7 +10,8 @@ import orjson
 
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
-from webhook.app import MUTATE, VALIDATE, Judge, Judging, create_app
+from webhook.app import MUTATE, VALIDATE, Judging, create_app
+from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.rules.submission import Facts
 from webhook.verdicts import Verdict

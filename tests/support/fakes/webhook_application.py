@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.known_facts import KnownFacts
 from tests.support.builders.pod_schema import POD_SCHEMA
-from webhook.app import MUTATE, VALIDATE, Judge, Judging, create_app
+from webhook.app import MUTATE, VALIDATE, Judging, create_app
+from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.rules.submission import CannotGather, Facts
 

@@ -26,7 +26,7 @@ from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
 from tests.support.manifests import ROOT
 from webhook.gather import access_reviews
-from webhook.tls.cluster_objects import BundleKeeper
+from webhook.tls.cluster_objects import CaInjector
 
 # Verb, group, resource or resource/subresource.
 Right = tuple[str, str, str]
@@ -72,7 +72,7 @@ MAKERS = kinds(maker.resource for each in KINDS for maker in each.makers)
 DEPENDANTS = kinds(each for owned in (*(kind.owns for kind in KINDS), _ANYTHING) for each in owned)
 CONFIGURATIONS = kinds(
     one.resource
-    for one in BundleKeeper(
+    for one in CaInjector(
         None,  # type: ignore[arg-type]
         mutating="m",
         validating="v",

@@ -84,7 +84,7 @@ async def test_a_bug_in_a_rule_is_answered_and_logged(
             "message": "the AppWrapper webhook failed; its log has the reason under uid 7",
         },
     }
-    [record] = [found for found in caplog.records if found.name == "webhook.app"]
+    [record] = [found for found in caplog.records if found.name == "webhook.review_log"]
     line = json.loads(JsonLines().format(record))
     assert (line["level"], line["uid"], line["name"]) == ("error", "7", "job")
     assert line["message"] == "CREATE: a rule failed"

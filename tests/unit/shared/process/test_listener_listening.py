@@ -1,15 +1,15 @@
-"""Ports of this machine, taken alone and together."""
+"""Ports of this machine, bound alone and together."""
 
 import socket
 
 import pytest
 
 from shared.config.values import BindAddress
-from shared.process.listener import CannotListen, listen, take
+from shared.process.listener import CannotListen, bind, listen
 
 
-def port_of(taken: socket.socket) -> int:
-    port: int = taken.getsockname()[1]
+def port_of(bound: socket.socket) -> int:
+    port: int = bound.getsockname()[1]
     return port
 
 
@@ -18,17 +18,17 @@ def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
         port = port_of(first)
         for shared in (False, True):
             with pytest.raises(CannotListen) as raised:
-                take(BindAddress("127.0.0.1", port), shared=shared)
+                bind(BindAddress("127.0.0.1", port), shared=shared)
             assert str(raised.value) == (
                 f"cannot listen on 127.0.0.1 port {port}: Address already in use"
             )
 
 
 def test_sharing_processes_all_get_the_port_and_no_other_does() -> None:
-    with take(BindAddress("127.0.0.1", 0), shared=True) as first:
+    with bind(BindAddress("127.0.0.1", 0), shared=True) as first:
         address = BindAddress("127.0.0.1", port_of(first))
         first.listen()
-        with take(address, shared=True) as second:
+        with bind(address, shared=True) as second:
             second.listen()
             with pytest.raises(CannotListen, match=r"Address already in use$"):
                 listen(address)
@@ -60,5 +60,5 @@ def test_which_addresses_are_listened_on(host: str, reached: list[str]) -> None:
 
 
 def test_a_port_that_is_only_taken_refuses_connections() -> None:
-    with take(BindAddress("127.0.0.1", 0)) as taken, socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", port_of(taken))) != 0
+    with bind(BindAddress("127.0.0.1", 0)) as bound, socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port_of(bound))) != 0

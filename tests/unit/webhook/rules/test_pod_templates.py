@@ -21,6 +21,7 @@ from tests.support.builders.autopilot import GPU, HEALTH, SEEDS
 from tests.support.builders.jobs import bare_pytorch_job
 from webhook import chain
 from webhook.rules.pod_templates import fill_in_pod_templates
+from webhook.rules.submission import Submission
 from webhook.verdicts import Patched
 
 LABEL = "workload.codeflare.dev/appwrapper"
@@ -153,7 +154,7 @@ def test_a_name_that_is_still_to_be_generated_is_no_label() -> None:
 def test_while_the_name_is_unknown_the_rest_is_injected() -> None:
     submitted = appwrapper(component(bare_pytorch_job(Master=pod_template("8"))))
     submitted["metadata"] = {"generateName": "job-"}
-    changes = fill_in_pod_templates(request(submitted, name=""), facts(**MLBATCH))
+    changes = fill_in_pod_templates(Submission(request(submitted, name=""), facts(**MLBATCH)))
     assert [change.path[-1] for change in changes] == ["schedulerName", "affinity"]
 
 

@@ -9,7 +9,7 @@ from tests.support.builders.admission import POD, appwrapper, component, request
 from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.rules.pod_templates import check_pod_templates
-from webhook.rules.submission import Facts, Submission, components_of
+from webhook.rules.submission import Facts, Submission
 
 WRONG: dict[str, Any] = {"containers": [{"imagee": "i"}]}
 UNKNOWN = 'unknown field; did you mean "image"?'
@@ -18,8 +18,7 @@ UNKNOWN = 'unknown field; did you mean "image"?'
 def submission(*components: Any, **known: Any) -> Submission:
     wrapped = request(appwrapper(*components))
     config = AppWrapperConfig(allowed_kinds=AllowedKinds(wrapped=("*",)))
-    parsed, _ = components_of(wrapped.object)
-    return Submission(wrapped, parsed, Facts(config, **known))
+    return Submission(wrapped, Facts(config, **known))
 
 
 def errors_of(*components: Any) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from tests.support.builders.admission import appwrapper, errors_of, facts, request
 from tests.support.builders.compared_text import ComparedText
 from webhook.rules.queue import check_controller_owner
+from webhook.rules.submission import Submission
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
 OWNER: dict[str, Any] = {
@@ -72,5 +73,7 @@ def test_a_thousand_controllers_take_no_million_comparisons() -> None:
     before = ComparedText.times
     stored = [{**OWNER, "uid": ComparedText(index)} for index in range(1000)]
     sent = [{**OWNER, "uid": ComparedText(index)} for index in reversed(range(1000))]
-    assert not list(check_controller_owner(request(owned(*sent), old=owned(*stored)), facts()))
+    assert not list(
+        check_controller_owner(Submission(request(owned(*sent), old=owned(*stored)), facts()))
+    )
     assert ComparedText.times - before < 20_000

@@ -6,7 +6,7 @@ import pytest
 from tests.support.builders.admission import facts, request
 from webhook.rules.json_patch import SetField
 from webhook.rules.queue import default_direct_queue_name
-from webhook.rules.submission import Facts
+from webhook.rules.submission import Facts, Submission
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 CONFIGURED: dict[str, Any] = {
@@ -23,7 +23,7 @@ def team(**config: Any) -> Facts:
 
 def queue_of(known: Facts, kind: str = "kubeflow.org/PyTorchJob", **metadata: Any) -> list[Any]:
     created = {**JOB, "metadata": {"name": "j", **metadata}}
-    return list(default_direct_queue_name(request(created, group_kind=kind), known))
+    return list(default_direct_queue_name(Submission(request(created, group_kind=kind), known)))
 
 
 @pytest.mark.parametrize("kind", ["kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"])

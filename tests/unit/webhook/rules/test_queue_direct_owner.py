@@ -5,6 +5,7 @@ import pytest
 
 from tests.support.builders.admission import facts, request
 from webhook.rules.queue import check_direct_owner
+from webhook.rules.submission import Submission
 
 OWNER: dict[str, Any] = {
     "apiVersion": "workload.codeflare.dev/v1beta2",
@@ -18,7 +19,7 @@ TEAM = replace(facts(), is_team_namespace=True)
 def reasons(kind: str, *owners: dict[str, Any], is_platform: bool = False) -> list[str]:
     made = {"kind": kind, "metadata": {"name": "j", "ownerReferences": list(owners)}}
     known = replace(TEAM, is_platform=is_platform)
-    return list(check_direct_owner(request(made, group_kind=kind), known))
+    return list(check_direct_owner(Submission(request(made, group_kind=kind), known)))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from tests.support.fakes.fake_clock import settle
 from webhook.serving.bodies import (
     MOST_JUDGED,
     SMALL,
-    Bodies,
+    BodyBudget,
+    BodyLimits,
     BodyTooLarge,
-    GaveWay,
-    Room,
-    Turns,
+    DecodeQueue,
+    UploadEvicted,
 )
 
 MOST = 10 * SMALL
@@ -24,7 +24,7 @@ ROOM = 3 * SMALL  # beyond what every body has anyway
 class Sender:
     """Sends a body in parts, of multiples of SMALL."""
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self, bodies: BodyBudget) -> None:
         self._bodies = bodies
         self._parts: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.read = asyncio.create_task(self._read())
@@ -48,45 +48,47 @@ class Sender:
 
 
 @pytest.fixture
-def bodies() -> Bodies:
-    return Bodies(ROOM)
+def bodies() -> BodyBudget:
+    return BodyBudget(ROOM)
 
 
-async def test_small_bodies_take_no_room(bodies: Bodies) -> None:
+async def test_small_bodies_take_no_room(bodies: BodyBudget) -> None:
     senders = [Sender(bodies) for _ in range(20)]
     for each in senders:
         await each.send(1, last=True)
     assert [await each.end() for each in senders] == [SMALL] * 20
 
 
-async def test_an_unfinished_one_gives_way_the_oldest_first(bodies: Bodies) -> None:
+async def test_an_unfinished_one_gives_way_the_oldest_first(bodies: BodyBudget) -> None:
     first, second, third = (Sender(bodies) for _ in range(3))
     await first.send(2)
     await second.send(3)
     await third.send(2, last=True)
-    with pytest.raises(GaveWay, match=r"^the body came too slowly for the room that there is$"):
+    with pytest.raises(
+        UploadEvicted, match=r"^the body came too slowly for the room that there is$"
+    ):
         await first.read
     await second.send(0, last=True)
     assert (await second.end(), await third.end()) == (3 * SMALL, 2 * SMALL)
 
 
 async def test_an_expired_upload_is_evicted_without_harm_to_the_new_one(
-    bodies: Bodies,
+    bodies: BodyBudget,
 ) -> None:
     silent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     request = Request({"type": "http", "headers": []}, silent.get)
     with bodies.upload() as upload:
         reading = asyncio.create_task(upload.read(request, MOST))
         await settle()
-        upload.give_way()
+        upload.evict()
         await asyncio.sleep(0)
-        upload.give_way()
-        with pytest.raises(GaveWay):
+        upload.evict()
+        with pytest.raises(UploadEvicted):
             await reading
 
 
 async def test_complete_ones_do_not_give_way_so_others_wait_for_their_answers(
-    bodies: Bodies,
+    bodies: BodyBudget,
 ) -> None:
     complete, other = Sender(bodies), Sender(bodies)
     await complete.send(4, last=True)
@@ -96,7 +98,7 @@ async def test_complete_ones_do_not_give_way_so_others_wait_for_their_answers(
     assert await other.end() == 2 * SMALL
 
 
-async def test_an_aborted_upload_releases_its_bytes(bodies: Bodies) -> None:
+async def test_an_aborted_upload_releases_its_bytes(bodies: BodyBudget) -> None:
     for _ in range(5):
         gone = Sender(bodies)
         await gone.send(4)
@@ -111,7 +113,7 @@ async def test_an_aborted_upload_releases_its_bytes(bodies: Bodies) -> None:
 
 
 async def test_large_reviews_are_decoded_one_after_the_other() -> None:
-    turns, order = Turns(10), list[int]()
+    turns, order = DecodeQueue(10), list[int]()
 
     async def judge(number: int, size: int, until: asyncio.Event) -> None:
         await turns.begin(size)
@@ -138,7 +140,7 @@ async def test_large_reviews_are_decoded_one_after_the_other() -> None:
 
 async def test_between_two_large_ones_others_are_answered() -> None:
     """Each is judged in one go, which may take a tenth of a second."""
-    turns, order = Turns(10, rounds=3), list[str]()
+    turns, order = DecodeQueue(10, rounds=3), list[str]()
 
     async def judge() -> None:
         await turns.begin(1)
@@ -156,7 +158,7 @@ async def test_between_two_large_ones_others_are_answered() -> None:
 
 
 async def test_a_review_aborted_between_steps_releases_its_bytes() -> None:
-    turns = Turns(10, rounds=3)
+    turns = DecodeQueue(10, rounds=3)
     beginning = asyncio.create_task(turns.begin(10))
     await asyncio.sleep(0)
     beginning.cancel()
@@ -165,17 +167,17 @@ async def test_a_review_aborted_between_steps_releases_its_bytes() -> None:
 
 
 async def test_a_review_that_waits_too_long_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(10)
+    turns = DecodeQueue(10)
     await turns.begin(10)
     monkeypatch.setattr("webhook.serving.bodies.LONGEST_LINE", 0.0)
-    with pytest.raises(GaveWay, match=r"^too many large requests are being checked$"):
+    with pytest.raises(UploadEvicted, match=r"^too many large requests are being checked$"):
         await turns.begin(1)
     turns.end(10)
     await turns.begin(10)
 
 
 async def test_a_review_that_leaves_the_line_delays_no_other() -> None:
-    turns = Turns(10)
+    turns = DecodeQueue(10)
     await turns.begin(10)
     line = [asyncio.create_task(turns.begin(10)) for _ in range(3)]
     await settle()
@@ -188,7 +190,7 @@ async def test_a_review_that_leaves_the_line_delays_no_other() -> None:
 
 
 def test_the_largest_body_fits_in_and_small_ones_do_not_wait_for_large_ones() -> None:
-    room = Room()
-    large, small = room.turns(b"x" * (SMALL + 1)), room.turns(b"x" * SMALL)
+    limits = BodyLimits()
+    large, small = limits.queue(b"x" * (SMALL + 1)), limits.queue(b"x" * SMALL)
     assert large is not small
     assert MOST_JUDGED >= 7 << 20

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared.config.values import BindAddress
-from shared.process.listener import take
+from shared.process.listener import bind
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import Client, Replica, network
 
@@ -16,8 +16,8 @@ HALF = b"POST /slow HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf"
 @pytest.fixture
 async def replica() -> AsyncIterator[Replica]:
     """Of three connections at most."""
-    taken = take(BindAddress("127.0.0.1", 0), shared=True)
-    made = Replica(taken, FakeClock(), most_connections=3)
+    bound = bind(BindAddress("127.0.0.1", 0), shared=True)
+    made = Replica(bound, FakeClock(), most_connections=3)
     await network()
     yield made
     await made.end()

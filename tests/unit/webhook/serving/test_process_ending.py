@@ -9,7 +9,7 @@ from webhook.serving.process import Ending
 
 
 def state(ending: Ending) -> tuple[bool, bool, bool]:
-    return (ending.asked.is_set(), ending.hurried.is_set(), ending.given_up.is_set())
+    return (ending.asked.is_set(), ending.skip_drain.is_set(), ending.given_up.is_set())
 
 
 async def test_asked_again_and_again_it_ends_with_ever_less_patience() -> None:

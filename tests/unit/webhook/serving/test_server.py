@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from shared.config.values import BindAddress
-from shared.process.listener import CannotListen, take
+from shared.process.listener import CannotListen, bind
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import DRAIN, App, Replica, network
 from webhook.serving.process import Ending
@@ -122,7 +122,7 @@ async def test_a_second_signal_ends_the_drain_period_but_not_requests_in_flight(
     client = await replica.busy()
     replica.server.drain()
     await replica.passes(0.5)
-    replica.ending.hurried.set()
+    replica.ending.skip_drain.set()
     await replica.passes(0.5)
     assert await replica.refuses()
     assert not replica.running.done()
@@ -136,7 +136,7 @@ async def test_a_third_signal_waits_for_no_request(replica: Replica) -> None:
     await replica.busy()
     replica.server.drain()
     await replica.passes(0.5)
-    replica.ending.hurried.set()
+    replica.ending.skip_drain.set()
     await replica.passes(0.1)
     replica.ending.given_up.set()
     await network()
@@ -146,8 +146,8 @@ async def test_a_third_signal_waits_for_no_request(replica: Replica) -> None:
 
 async def test_it_listens_when_it_is_ready_and_not_before() -> None:
     clock, ready = FakeClock(), False
-    with take(BindAddress("127.0.0.1", 0), shared=True) as taken:
-        server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
+    with bind(BindAddress("127.0.0.1", 0), shared=True) as bound:
+        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
         waiting = asyncio.create_task(server.may_listen(lambda: ready))
         await clock.advance(4.9)
         assert not waiting.done()
@@ -161,8 +161,8 @@ async def test_it_listens_when_it_is_ready_and_not_before() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", ""])
 async def test_it_listens_after_five_seconds_ready_or_not(host: str) -> None:
     clock = FakeClock()
-    with take(BindAddress(host, 0), shared=True) as taken:
-        server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
+    with bind(BindAddress(host, 0), shared=True) as bound:
+        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
         waiting = asyncio.create_task(server.may_listen(lambda: False))
         await clock.advance(4.98)
         assert not waiting.done()
@@ -176,11 +176,11 @@ async def test_not_ready_it_takes_no_connections_from_another_that_shares_the_po
 ) -> None:
     clock = FakeClock()
     with (
-        take(BindAddress(host, 0), shared=True) as taken,
-        take(BindAddress(host, taken.getsockname()[1]), shared=True) as other,
+        bind(BindAddress(host, 0), shared=True) as bound,
+        bind(BindAddress(host, bound.getsockname()[1]), shared=True) as other,
     ):
         other.listen()
-        server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
+        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
         waiting = asyncio.create_task(server.may_listen(lambda: False))
         for _ in range(100):
             await clock.advance(0.1)
@@ -196,8 +196,8 @@ async def test_not_ready_it_takes_no_connections_from_another_that_shares_the_po
 @pytest.mark.parametrize("ready", [True, False])
 async def test_asked_to_end_before_it_listens_it_never_does(ready: bool) -> None:
     clock = FakeClock()
-    with take(BindAddress("127.0.0.1", 0), shared=True) as taken:
-        server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
+    with bind(BindAddress("127.0.0.1", 0), shared=True) as bound:
+        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
         server.drain()
         assert await server.may_listen(lambda: ready) is False
 
@@ -207,11 +207,11 @@ async def test_a_port_that_another_process_took_meanwhile_is_named_in_the_error(
         foreign.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         foreign.bind(("127.0.0.1", 0))
         port = foreign.getsockname()[1]
-        with socket.socket() as taken:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            taken.bind(("127.0.0.1", port))
+        with socket.socket() as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(("127.0.0.1", port))
             foreign.listen()
-            server = Server(App(), taken, None, FakeClock(), Ending(), drain_period=DRAIN)
+            server = Server(App(), bound, None, FakeClock(), Ending(), drain_period=DRAIN)
             with pytest.raises(CannotListen) as raised:
                 await server.run()
     assert str(raised.value) == f"cannot listen on 127.0.0.1 port {port}: Address already in use"

@@ -4,7 +4,7 @@ from shared.api.objects import MUTATING_WEBHOOK_CONFIGURATIONS as MUTATING
 from shared.api.objects import VALIDATING_WEBHOOK_CONFIGURATIONS as VALIDATING
 from shared.kube.client import Forbidden, NotFound, PatchType
 from tests.support.fakes.fake_kube import FakeKube
-from webhook.tls.cluster_objects import BundleKeeper
+from webhook.tls.cluster_objects import CaInjector
 from webhook.tls.decisions.ca_bundle import ServiceName, patch
 
 SERVICE = ServiceName("ns", "service")
@@ -17,9 +17,9 @@ RAW = {
 GONE = NotFound(404, "NotFound", 'x "m" not found')
 
 
-def keeper(**answers: list[object]) -> tuple[BundleKeeper, FakeKube]:
+def keeper(**answers: list[object]) -> tuple[CaInjector, FakeKube]:
     client = FakeKube(answers=answers)
-    return BundleKeeper(client, mutating="m", validating="v", service=SERVICE), client
+    return CaInjector(client, mutating="m", validating="v", service=SERVICE), client
 
 
 async def test_both_are_read_and_what_is_missing_is_named() -> None:

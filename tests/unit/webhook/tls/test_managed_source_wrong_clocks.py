@@ -9,7 +9,7 @@ from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START
 from tests.support.fakes.tls_cluster import ROUNDS, Cluster, is_served
-from webhook.tls.managed_source import VerifiersTime
+from webhook.tls.managed_source import ServerClock
 
 DAY = timedelta(days=1)
 WRONG = pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_without_an_api_server_time_goes_on() -> None:
 
 def test_without_the_time_of_the_api_server_the_machines_clock_counts() -> None:
     clock = FakeClock(START)
-    time = VerifiersTime(clock, lambda: None)
+    time = ServerClock(clock, lambda: None)
     time.look()
     clock.set_ahead(DAY)
     assert (time.now(), time.warning()) == (START + DAY, None)
@@ -121,7 +121,7 @@ def test_without_the_time_of_the_api_server_the_machines_clock_counts() -> None:
 def test_a_difference_of_a_minute_is_not_worth_a_word() -> None:
     clock = FakeClock(START)
     ahead = timedelta(0)
-    time = VerifiersTime(clock, lambda: ahead)
+    time = ServerClock(clock, lambda: ahead)
     time.look()
     ahead = timedelta(minutes=1)
     time.look()

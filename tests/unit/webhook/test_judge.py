@@ -6,7 +6,7 @@ from tests.support.builders.admission import POD, appwrapper, facts, request
 from tests.support.builders.known_facts import KnownFacts
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.admission_review import AdmissionRequest
-from webhook.app import Judge
+from webhook.judge import Judge
 from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Allowed, Denied, Errored, ErrorReason, Patched
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.builders.admission import POD, appwrapper, component, facts, request
 from tests.support.builders.known_facts import KnownFacts
 from webhook import chain
-from webhook.app import Judge
+from webhook.judge import Judge
 from webhook.rules.submission import CannotGather
 from webhook.verdicts import Denied
 
@@ -22,7 +22,7 @@ def of(components: int, **lists: int) -> dict[str, Any]:
 
 
 def refusal(made: dict[str, Any], old: dict[str, Any] | None = None) -> str | None:
-    verdict = chain.refused_first(request(made, old=old), facts().config)
+    verdict = chain.check_size_limits(request(made, old=old), facts().config)
     if verdict is None:
         return None
     assert verdict.rules == ("number_of_components",)

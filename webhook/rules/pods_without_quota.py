@@ -14,7 +14,6 @@ from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT, PodSetError
 from shared.kinds.table import component_pod_sets, every_pod_template, uncounted, unreadable
 from shared.kinds.uncounted import Counter, Uncounted, beyond_the_copy, is_extended, resources_used
-from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import (
     Component,
     Facts,
@@ -42,7 +41,7 @@ def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | Admiss
             continue
         for found in uncounted(component.record, component.template, Counter.WRAPPED):
             if found.template not in _declared(component):
-                yield _told(found, component.path, submission.facts, refused=found.certain)
+                yield _finding(found, component.path, submission.facts, refused=found.certain)
 
 
 def _declared(component: Component) -> set[str]:
@@ -68,14 +67,14 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
             if not (spec.get("initContainers") or spec.get("resources")):
                 continue  # the usual case
             for found in beyond_the_copy(spec):
-                yield _told(found, f"{path}.spec", submission.facts)
+                yield _finding(found, f"{path}.spec", submission.facts)
         for path, template in chain(templates, other_pod_templates(component)):
             if _claims(template):
                 what = "Kueue does not see resource claims of an AppWrapper"
                 yield _claimed(f"{path}.spec.resourceClaims", what, submission.facts)
 
 
-def check_readable_directly(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+def check_readable_directly(submission: Submission) -> Iterator[str]:
     """Reject directly created objects that the record of their Kind cannot read.
 
     Yield why the object may not be created as it is, and what to write instead.
@@ -83,39 +82,39 @@ def check_readable_directly(request: AdmissionRequest, facts: Facts) -> Iterator
     An unknown version of a known Kind, or a shape beyond the record's bounds: its pods would be
     counted as nothing.
     """
-    if not is_checked_directly(request, facts):
+    if not is_checked_directly(submission):
         return
-    if error := unreadable(request.object, Counter.DIRECT):
+    if error := unreadable(submission.object, Counter.DIRECT):
         yield in_object(error.detail if error.path == ROOT else str(error))
 
 
-def check_uncounted_directly(
-    request: AdmissionRequest, facts: Facts
-) -> Iterator[str | AdmissionWarning]:
+def check_uncounted_directly(submission: Submission) -> Iterator[str | AdmissionWarning]:
     """Reject pods of directly created objects for which Kueue reserves no quota.
 
     Yield why the object may not be created as it is, and what to write instead.
     """
-    kind = direct_kind(request, facts)
+    kind = direct_kind(submission)
     if kind is None:
         return
-    for found in islice(uncounted(kind, request.object, Counter.DIRECT), _MOST_REASONS):
-        yield _said(_told(replace(found, path=in_object(found.path)), "", facts))
-    for path, template in islice(every_pod_template(kind, request.object), _MOST_REASONS):
+    for found in islice(uncounted(kind, submission.object, Counter.DIRECT), _MOST_REASONS):
+        yield _as_reason(_finding(replace(found, path=in_object(found.path)), "", submission.facts))
+    for path, template in islice(every_pod_template(kind, submission.object), _MOST_REASONS):
         if _claims(template):
             what = "not every Kueue counts resource claims"
-            yield _said(_claimed(in_object(f"{path}.spec.resourceClaims"), what, facts))
+            yield _as_reason(
+                _claimed(in_object(f"{path}.spec.resourceClaims"), what, submission.facts)
+            )
 
 
 # The reasons of one rule for one object: no user reads more.
 _MOST_REASONS: Final = 20
 
 
-def _said(found: FieldError | AdmissionWarning) -> str | AdmissionWarning:
+def _as_reason(found: FieldError | AdmissionWarning) -> str | AdmissionWarning:
     return str(found) if isinstance(found, FieldError) else found
 
 
-def _told(
+def _finding(
     found: Uncounted, where: str, facts: Facts, *, refused: bool = False
 ) -> FieldError | AdmissionWarning:
     path = f"{where}.{found.path}" if where else found.path

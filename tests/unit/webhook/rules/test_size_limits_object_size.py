@@ -41,7 +41,7 @@ def refusal(
     made: dict[str, Any], *, old: dict[str, Any] | None = None, review_size: int = 0, **config: Any
 ) -> list[str]:
     judged = replace(request(made, old=old), review_size=review_size)
-    verdict = chain.refused_first(judged, facts(**config).config)
+    verdict = chain.check_size_limits(judged, facts(**config).config)
     if verdict is None:
         return []
     assert verdict.rules == ("object_size",)
