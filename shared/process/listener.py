@@ -1,19 +1,17 @@
-"""Serve a few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus.
-
-One client requests the probes every few seconds. A web framework would cost more memory than the
-whole cache of pods.
-"""
+"""Serve a few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus."""
 
 import asyncio
 import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from http import HTTPStatus
+from contextlib import contextmanager
 from typing import Final
 
+from aiohttp import web
+
 from shared.config.values import BindAddress
+from shared.process.logs import without_contents
 
 BACKLOG: Final = 2048
 
@@ -75,25 +73,23 @@ def _family(address: BindAddress) -> socket.AddressFamily:
     return socket.AF_INET
 
 
-logger = logging.getLogger(__name__)
+_log: Final = logging.getLogger(__name__)
 
-_SECONDS = 5.0
+# aiohttp would log every malformed request with its content, and any client can send some.
+_unlogged: Final = logging.getLogger(f"{__name__}.requests")
+_unlogged.disabled = True
 
+# Seconds that a connection may last, so that silent clients hold no descriptors.
+_LONGEST: Final = 5.0
 
-class Answer:
-    """The answer of a path: a status, a content type and a body."""
-
-    __slots__ = ("body", "content_type", "status")
-
-    def __init__(
-        self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8"
-    ) -> None:
-        self.status = status
-        self.body = body
-        self.content_type = content_type
+# Answers a GET request for one path.
+Paths = Mapping[str, Callable[[], web.Response]]
 
 
-Paths = Mapping[str, Callable[[], Answer]]
+class _Server(web.Server):
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        asyncio.get_running_loop().call_later(_LONGEST, transport.abort)
 
 
 class Listener:
@@ -115,36 +111,30 @@ class Listener:
 
     async def run(self) -> None:
         """Serve until cancelled; call `open` first."""
-        server = await asyncio.start_server(self._serve, sock=self._socket)
-        async with server:
-            for listening in server.sockets:
-                logger.info("listening on %s port %s", *listening.getsockname()[:2])
-            await server.serve_forever()
+        assert self._socket is not None
+        runner = web.ServerRunner(_Server(self._answer, access_log=None, logger=_unlogged))
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket).start()
+            _log.info("listening on %s port %s", *self._socket.getsockname()[:2])
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, TimeoutError, asyncio.IncompleteReadError, ValueError):
-            async with asyncio.timeout(_SECONDS):
-                request = await reader.readline()
-                while (await reader.readline()).strip():
-                    pass  # no header matters here
-                writer.write(self._answer(request))
-                await writer.drain()
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-    def _answer(self, request: bytes) -> bytes:
-        method, _, rest = request.decode("latin-1").partition(" ")
-        path = rest.split(" ")[0].partition("?")[0]
-        serve = self._paths.get(path)
-        if method != "GET" or serve is None:
-            answer = Answer(HTTPStatus.NOT_FOUND, b"not found\n")
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        serve = self._paths.get(request.path)
+        if request.method != "GET" or serve is None:
+            response = web.Response(text="not found\n", status=404)
         else:
-            answer = serve()
-        head = (
-            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
-            f"Content-Type: {answer.content_type}\r\n"
-            f"Content-Length: {len(answer.body)}\r\n"
-            "Connection: close\r\n\r\n"
-        )
-        return head.encode("latin-1") + answer.body
+            response = _tried(serve)
+        response.force_close()
+        return response
+
+
+def _tried(serve: Callable[[], web.Response]) -> web.Response:
+    try:
+        return serve()
+    except Exception as error:  # noqa: BLE001  logged, and the client gets an answer
+        fields = {"exception": without_contents(error)}
+        _log.error("a request failed: %s", type(error).__name__, extra=fields)
+        return web.Response(text="failed\n", status=500)

@@ -204,7 +204,7 @@ async def test_before_the_pods_are_known_no_quota_counts_as_held_without_pods() 
 async def asked(port: int, path: str) -> tuple[str, str]:
     """The head and the body of an answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     answer = (await reader.read()).decode()
     writer.close()
     await writer.wait_closed()

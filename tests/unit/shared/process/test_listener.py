@@ -4,12 +4,16 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from http import HTTPStatus
 
 import pytest
+from aiohttp import web
 
 from shared.config.values import BindAddress
-from shared.process.listener import Answer, CannotListen, Listener
+from shared.process.listener import CannotListen, Listener
+
+
+def broken() -> web.Response:
+    raise ValueError("SECRET")
 
 
 @pytest.fixture
@@ -18,8 +22,9 @@ async def port() -> AsyncIterator[int]:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
     paths = {
-        "/healthz": lambda: Answer(HTTPStatus.OK, b"ok\n"),
-        "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not yet\n"),
+        "/healthz": lambda: web.Response(text="ok\n"),
+        "/broken": broken,
+        "/readyz": lambda: web.Response(text="not yet\n", status=503),
     }
     listener = Listener(BindAddress("127.0.0.1", number), paths)
     listener.open()
@@ -48,7 +53,6 @@ async def asked(port: int, request: bytes) -> bytes:
         (b"GET /readyz HTTP/1.1", b"503 Service Unavailable", b"not yet\n"),
         (b"GET /secret HTTP/1.1", b"404 Not Found", b"not found\n"),
         (b"POST /healthz HTTP/1.1", b"404 Not Found", b"not found\n"),
-        (b"\xff", b"404 Not Found", b"not found\n"),
     ],
 )
 async def test_answers(port: int, request_line: bytes, status: bytes, body: bytes) -> None:
@@ -59,10 +63,34 @@ async def test_answers(port: int, request_line: bytes, status: bytes, body: byte
     assert rest == body
 
 
-async def test_an_endless_header_is_cut_off(port: int) -> None:
+@pytest.mark.parametrize(
+    "sent", [b"\xff\r\n\r\n", b"GET /healthz HTTP/1.1\r\nA: " + b"a" * 200_000]
+)
+async def test_a_malformed_or_endless_head_is_rejected_and_not_logged(
+    port: int, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     with suppress(ConnectionResetError):
-        assert await asked(port, b"GET /healthz HTTP/1.1\r\nA: " + b"a" * 200_000) == b""
-    assert (await asked(port, b"GET /healthz HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        assert (await asked(port, sent)).startswith(b"HTTP/1.0 400 Bad Request")
+    assert (await asked(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    assert [found for found in caplog.records if found.levelname != "INFO"] == []
+
+
+async def test_a_silent_connection_is_aborted_after_five_seconds(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.process.listener._LONGEST", 0.0)
+    with suppress(ConnectionResetError):
+        assert await asked(port, b"") == b""
+
+
+async def test_a_path_that_fails_answers_500_and_logs_no_content(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await asked(port, b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert answer.endswith(b"failed\n")
+    assert caplog.messages[-1] == "a request failed: ValueError"
+    assert "SECRET" not in caplog.text
 
 
 async def test_a_port_that_is_taken_is_an_error(port: int) -> None:
