@@ -35,14 +35,9 @@ from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
+from webhook.tls.files import CertificateError, FileCertificateSource
 from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.source import (
-    CertificateError,
-    CertificateSource,
-    FileCertificateSource,
-    load,
-    make_stopgap,
-)
+from webhook.tls.source import CertificateSource, load, make_stopgap
 
 _log: Final = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from shared.api.objects import (
 from shared.kube.client import KubeClient, NotFound, PatchType
 from webhook.tls.decisions import ca_bundle, secret_data
 from webhook.tls.decisions.ca_bundle import ServiceName
-from webhook.tls.decisions.view import Contents, Request
+from webhook.tls.decisions.secret_data import Contents
+from webhook.tls.decisions.steps import Request
 
 _log: Final = logging.getLogger(__name__)
 

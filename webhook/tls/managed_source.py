@@ -8,10 +8,10 @@ therefore never acts on old content.
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeVar
 
 from cryptography.x509 import Certificate
@@ -21,30 +21,35 @@ from shared.api.objects import SECRETS, JsonObject, Resource
 from shared.config.configuration import CertManagement
 from shared.kube.client import Conflict, KubeClient, KubeError
 from shared.kube.informer import Informer
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
 from shared.process.logs import without_contents
 from shared.process.sources import Sources
 from webhook.tls.cluster_objects import CaInjector, Configurations, SecretStore, Stored
-from webhook.tls.decisions.ca_bundle import ServiceName, TrustTracker
+from webhook.tls.decisions.ca_bundle import ServiceName, Trust, TrustTracker
 from webhook.tls.decisions.certificates import AuthorityName, expires_at, serving_names
 from webhook.tls.decisions.rotation import WriteLimit, decide
+from webhook.tls.decisions.secret_data import Contents
 from webhook.tls.decisions.steps import (
     Action,
     Generate,
+    Plan,
     Publish,
+    Request,
     Serve,
+    Served,
+    View,
     Wait,
     answers_request,
     contents_after,
 )
-from webhook.tls.decisions.view import Contents, Plan, Request, Served, Trust, View
+from webhook.tls.server_clock import ServerClock
 from webhook.tls.source import ServingContext, context_of
 
 _log: Final = logging.getLogger(__name__)
 
 # Seconds until the next pass without any event: the monotonic clock of a machine that slept did not
 # advance, and a broken watch may be silent.
-_LOOK_AGAIN: Final = 300.0
+_LONGEST_WAIT: Final = 300.0
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 10.0
 # More writes at once than any rotation needs. After them, two clients that keep reverting each
@@ -74,7 +79,7 @@ class _TooManyWrites(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Observed:
     """The objects as just read. `stored` is None if there is no Secret.
 
     `unread` is why the Secret or the configurations could not be read; never both. Steps that need
@@ -184,37 +189,37 @@ class ManagedCertificateSource:
     async def _pass(self) -> float:
         failures: dict[type[Action], str] = {}
         while True:
-            look = await self._look()
+            observed = await self._observe()
             now = self._time.now()
-            action = decide(look.view, now, self._plan, look.blocked | frozenset(failures))
+            action = decide(observed.view, now, self._plan, observed.blocked | frozenset(failures))
             if isinstance(action, Wait):
-                self._warn((*self._of_look(look), *failures.values()))
-                if failures or look.unread is not None:
+                self._warn((*self._problems_in(observed), *failures.values()))
+                if failures or observed.unread is not None:
                     return self._backoff.next_delay(None)
                 self._backoff.forget(None)
-                return min(_LOOK_AGAIN, (action.until - now).total_seconds())
+                return min(_LONGEST_WAIT, (action.until - now).total_seconds())
             try:
-                await self._do(action, look)
+                await self._do(action, observed)
             except Conflict as conflict:
                 _log.info("somebody else was first, looking again: %s", conflict)
             except (KubeError, _TooManyWrites, ssl.SSLError) as error:
                 failures[type(action)] = f"cannot {action}: {error}"
 
-    async def _look(self) -> _Look:
+    async def _observe(self) -> _Observed:
         """Read the Secret and the configurations. Raise KubeError if both reads fail."""
         # The Secret last: its CAs are then at least as new as the caBundle that they replace. If
         # the caBundle changes meanwhile, the write fails with a Conflict.
         configurations, unread = await _tried(self._keeper.read())
-        self._time.look()
+        self._time.correct()
         if configurations is None:
             stored = await self._store.read()
-            return _Look(stored, _UNKNOWN, self._view(stored, (), Trust()), unread)
+            return _Observed(stored, _UNKNOWN, self._view(stored, (), Trust()), unread)
         stored, unread = await _tried(self._store.read())
         contents = self._last_known if stored is None else stored.contents
         published = configurations.published
-        trust = self._trust.look(published, self._concerned(contents), self._time.now())
+        trust = self._trust.observe(published, self._concerned(contents), self._time.now())
         view = replace(self._view(stored, published, trust), unread=unread is not None)
-        return _Look(stored, configurations, view, unread)
+        return _Observed(stored, configurations, view, unread)
 
     def _view(self, stored: Stored | None, published: tuple[bytes, ...], trust: Trust) -> View:
         if stored is None:
@@ -226,19 +231,19 @@ class ManagedCertificateSource:
         served = set() if self._served is None else {self._served.authority}
         return {*contents.trusted, *served}
 
-    async def _do(self, action: Action, look: _Look) -> None:
+    async def _do(self, action: Action, observed: _Observed) -> None:
         if isinstance(action, Serve):
             self._serve(action)
             return
         assert not isinstance(action, Wait)
         self._count_write()
         if isinstance(action, Publish):
-            await self._keeper.publish(look.configurations.found, action.bundle)
+            await self._keeper.publish(observed.configurations.found, action.bundle)
             return
-        assert look.stored is not None
-        contents = contents_after(action, look.view, self._time.now(), self._plan)
-        answered = answers_request(action, look.view)
-        await self._store.write(look.stored, contents, answered=answered)
+        assert observed.stored is not None
+        contents = contents_after(action, observed.view, self._time.now(), self._plan)
+        answered = answers_request(action, observed.view)
+        await self._store.write(observed.stored, contents, answered=answered)
         _log.info("%s: %s", self._store, action)
 
     def _serve(self, action: Serve) -> None:
@@ -252,26 +257,26 @@ class ManagedCertificateSource:
             raise _TooManyWrites("another client keeps reverting it, so the next write is delayed")
         self._pace.wrote(now)
 
-    def _of_look(self, look: _Look) -> list[str]:
+    def _problems_in(self, observed: _Observed) -> list[str]:
         """Return the problems in the objects that an admin should correct."""
         found = [
             f"{name} does not exist: the API server does not call the webhook"
-            for name in look.configurations.missing
+            for name in observed.configurations.missing
         ]
         if (clock := self._time.warning()) is not None:
             found.append(clock)
-        if look.unread is not None:
-            found.append(f"the certificates can be managed only in part: {look.unread}")
-        elif look.stored is None:
+        if observed.unread is not None:
+            found.append(f"the certificates can be managed only in part: {observed.unread}")
+        elif observed.stored is None:
             found.append(
                 f"{self._store} does not exist: create it without data (kubectl apply -k); until "
                 "then nothing is renewed"
             )
-        if look.stored is not None and look.stored.unknown_request is not None:
+        if observed.stored is not None and observed.stored.unknown_request is not None:
             allowed = " or ".join(Request)
             found.append(
                 f"{self._store}: its annotation {ANNOTATION_ROTATE} asks for "
-                f"{look.stored.unknown_request!r}; it may ask for {allowed}"
+                f"{observed.stored.unknown_request!r}; it may ask for {allowed}"
             )
         return found
 
@@ -309,50 +314,3 @@ async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | N
 def _version(raw: JsonObject) -> str:
     version: str = raw["metadata"]["resourceVersion"]
     return version
-
-
-# Certificates are made and checked by the API servers' time, so that all replicas have the same
-# time. A machine with a wrong clock would otherwise make certificates that are not valid yet. It
-# could also replace good ones as expired, or report itself as not ready.
-
-# The difference of clocks above which there is a warning. Certificates begin five minutes early.
-TOLERANCE: Final = timedelta(minutes=1)
-
-
-class ServerClock:
-    """Return the API server's time. Between two calls of `look`, only monotonic time counts.
-
-    `ahead` returns how far the API server's clock is ahead of this machine's; None if unknown.
-    """
-
-    def __init__(self, clock: Clock, ahead: Callable[[], timedelta | None]) -> None:
-        self._clock = clock
-        self._ahead = ahead
-        # The same moment in the API server's time and in monotonic time.
-        self._known: tuple[datetime, float] | None = None
-
-    def now(self) -> datetime:
-        """Return the API server's time, or this machine's while the former is unknown."""
-        if self._known is None:
-            return self._clock.now()
-        moment, at = self._known
-        return moment + timedelta(seconds=self._clock.monotonic() - at)
-
-    def look(self) -> None:
-        """Correct the time after an answer of the API server."""
-        ahead = self._ahead()
-        if ahead is None:
-            return
-        found = self._clock.now() + ahead
-        # A smaller difference proves nothing: answers take time and contain whole seconds.
-        if self._known is None or abs(found - self.now()) > TOLERANCE:
-            self._known = found, self._clock.monotonic()
-
-    def warning(self) -> str | None:
-        """Return what is wrong with this machine's clock; None if nothing."""
-        ahead = self._ahead()
-        if ahead is None or abs(ahead) <= TOLERANCE:
-            return None
-        difference = timedelta(minutes=round(abs(ahead) / timedelta(minutes=1)))
-        place = "behind" if ahead > timedelta(0) else "ahead of"
-        return f"this machine's clock is {difference} {place} the API server's"

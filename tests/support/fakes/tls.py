@@ -14,7 +14,8 @@ from webhook.tls.decisions.certificates import (
     new_key,
     serving_names,
 )
-from webhook.tls.decisions.view import Contents, Plan
+from webhook.tls.decisions.secret_data import Contents
+from webhook.tls.decisions.steps import Plan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"

@@ -20,8 +20,7 @@ from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore
 from tests.support.fakes.tls import START, accepted
 from webhook.tls.decisions.certificates import certificates_in
-from webhook.tls.decisions.secret_data import parse
-from webhook.tls.decisions.view import Contents
+from webhook.tls.decisions.secret_data import Contents, parse
 from webhook.tls.managed_source import ManagedCertificateSource
 
 NAMES = CertManagement()

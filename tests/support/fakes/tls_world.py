@@ -18,16 +18,19 @@ from tests.support.fakes.tls import PLAN, START, accepted
 from webhook.tls.decisions.ca_bundle import TrustTracker
 from webhook.tls.decisions.certificates import certificates_in
 from webhook.tls.decisions.rotation import decide
-from webhook.tls.decisions.secret_data import encode, parse
+from webhook.tls.decisions.secret_data import Contents, encode, parse
 from webhook.tls.decisions.steps import (
     Action,
+    Plan,
     Publish,
+    Request,
     Serve,
+    Served,
+    View,
     Wait,
     answers_request,
     contents_after,
 )
-from webhook.tls.decisions.view import Contents, Plan, Request, Served, View
 
 MUTATING, VALIDATING = 0, 1
 MOST_TURNS = 1000
@@ -72,7 +75,7 @@ class Replica:
         else:
             contents = self._last_known
         served = set() if self.served is None else {self.served.authority}
-        trust = self._trust.look(published, {*contents.trusted, *served}, world.now)
+        trust = self._trust.observe(published, {*contents.trusted, *served}, world.now)
         request = None if secret is None else secret.request
         view = View(contents, secret is not None, request, published, trust, self.served)
         action = decide(view, world.now, world.plan)

@@ -15,8 +15,8 @@ from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
+from webhook.tls.files import FileCertificateSource
 from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.source import FileCertificateSource
 
 
 @pytest.fixture(autouse=True)

@@ -5,15 +5,14 @@ Pure. Only entries count that lead to the given Service; other entries may share
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from cryptography.x509 import Certificate
 
 from shared.api.objects import JsonObject
 from webhook.tls.decisions.certificates import certificates_in
-from webhook.tls.decisions.view import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +62,30 @@ def _bundle(entry: JsonObject) -> bytes:
         return b""
 
 
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Since when each CA has been in every caBundle of this webhook, as this process read them.
+
+    `since` lacks a CA that is missing in one of them. `from_start` are the CAs that were in all of
+    them at this process's first read. Without any caBundle (both configurations deleted) the API
+    server does not call the webhook, and every CA counts as present.
+    """
+
+    since: Mapping[Certificate, datetime] = field(default_factory=dict)
+    from_start: frozenset[Certificate] = frozenset()
+
+
 class TrustTracker:
     """Track since when each CA has been in every caBundle, from the reads of one process.
 
-    Call `look` with every read of the configurations.
+    Call `observe` with every read of the configurations.
     """
 
     def __init__(self) -> None:
         self._since: dict[Certificate, datetime] = {}
         self._from_start: frozenset[Certificate] | None = None
 
-    def look(
+    def observe(
         self, published: Sequence[bytes], concerned: Iterable[Certificate], now: datetime
     ) -> Trust:
         """Record a read, and return the result. Only the `concerned` CAs are tracked."""

@@ -41,15 +41,17 @@ from webhook.tls.decisions.steps import (
     Adopt,
     DropPrevious,
     Generate,
+    Plan,
     Promote,
     Publish,
     RenewLeaf,
+    Request,
     Serve,
     Tidy,
+    View,
     Wait,
     without_past,
 )
-from webhook.tls.decisions.view import Plan, Request, View
 
 
 def decide(

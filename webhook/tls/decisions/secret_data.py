@@ -13,6 +13,7 @@ unusable items, without any text of the Secret.
 import base64
 import binascii
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -27,7 +28,6 @@ from webhook.tls.decisions.certificates import (
     is_authority,
     pem,
 )
-from webhook.tls.decisions.view import Contents, NextAuthority, PreviousAuthority
 
 AUTHORITY: Final = ("ca.crt", "ca.key")
 LEAF: Final = ("tls.crt", "tls.key")
@@ -37,6 +37,57 @@ KEYS: Final = (*AUTHORITY, *LEAF, *NEXT, ROTATION)
 
 _NEXT_FORCED: Final = "nextForced"
 _PREVIOUS: Final = "previous"
+
+
+@dataclass(frozen=True, slots=True)
+class NextAuthority:
+    """A CA on its way into every caBundle; it has issued nothing yet.
+
+    `forced` is set if an admin requested it: clients must soon stop trusting the replaced CA.
+    """
+
+    pair: KeyPair
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousAuthority:
+    """A CA that issues nothing any more; it is trusted while a replica may serve a leaf of it."""
+
+    certificate: Certificate
+    trusted_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The usable part of a Secret.
+
+    `problems` describes each unusable item in one line. `orphans` are CAs without a usable key,
+    whose certificates may be in use.
+    """
+
+    authority: KeyPair | None = None
+    leaf: KeyPair | None = None
+    next: NextAuthority | None = None
+    previous: tuple[PreviousAuthority, ...] = ()
+    orphans: tuple[Certificate, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def trusted(self) -> tuple[Certificate, ...]:
+        """Return the CAs that clients must trust, each once, the one in use first."""
+        found: dict[Certificate, None] = {}
+        if self.authority is not None:
+            found[self.authority.certificate] = None
+        if self.next is not None:
+            found[self.next.pair.certificate] = None
+        found.update((one.certificate, None) for one in self.previous)
+        return tuple(found)
+
+    @property
+    def bundle(self) -> bytes:
+        """Return `trusted` as PEM, for the caBundle."""
+        return pem(self.trusted)
 
 
 def parse(data: Mapping[str, JsonValue]) -> Contents:

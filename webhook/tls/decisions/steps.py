@@ -5,13 +5,16 @@ The log shows a step's text, an imperative. Pure for a given maker of keys.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final, assert_never, get_args
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
+from webhook.tls.decisions.ca_bundle import Trust
 from webhook.tls.decisions.certificates import (
+    AuthorityName,
     KeyPair,
     certificates_in,
     expires_at,
@@ -19,14 +22,56 @@ from webhook.tls.decisions.certificates import (
     make_authority,
     new_key,
 )
-from webhook.tls.decisions.view import (
-    Contents,
-    NextAuthority,
-    Plan,
-    PreviousAuthority,
-    Request,
-    View,
-)
+from webhook.tls.decisions.secret_data import Contents, NextAuthority, PreviousAuthority
+
+# What a step depends on.
+
+
+class Request(StrEnum):
+    """A request of an admin in an annotation of the Secret."""
+
+    LEAF = "leaf"
+    CA = "ca"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The configuration. `names` are the leaf's, the API server's first."""
+
+    authority_name: AuthorityName
+    names: tuple[str, ...]
+    ca_life: timedelta
+    leaf_life: timedelta
+    settle_period: timedelta
+    revocation_period: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The certificate that this replica serves, and the CA that issued it."""
+
+    leaf: Certificate
+    authority: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The current state. `published` are this webhook's caBundles, PEM, empty if absent.
+
+    `stored` is False if there is no Secret, or if it could not be read (`unread`): `contents` are
+    then the last known ones. With `unread`, other replicas may have changed the Secret meanwhile.
+    """
+
+    contents: Contents
+    stored: bool = True
+    request: Request | None = None
+    published: tuple[bytes, ...] = ()
+    trust: Trust = field(default_factory=Trust)
+    served: Served | None = None
+    unread: bool = False
+
+
+# The steps.
 
 
 @dataclass(frozen=True, slots=True)

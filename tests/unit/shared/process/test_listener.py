@@ -71,7 +71,9 @@ async def test_a_malformed_or_endless_head_is_rejected_and_not_logged(
 ) -> None:
     with suppress(ConnectionResetError):
         assert (await asked(port, sent)).startswith(b"HTTP/1.0 400 Bad Request")
-    assert (await asked(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    assert (await asked(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(
+        b"HTTP/1.1 200"
+    )
     assert [found for found in caplog.records if found.levelname != "INFO"] == []
 
 

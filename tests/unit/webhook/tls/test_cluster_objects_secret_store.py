@@ -9,8 +9,8 @@ from shared.kube.client import NotFound
 from tests.support.fakes.fake_kube import FakeKube, kube_object
 from tests.support.fakes.tls import contents
 from webhook.tls.cluster_objects import SecretStore
-from webhook.tls.decisions.secret_data import encode
-from webhook.tls.decisions.view import Contents, Request
+from webhook.tls.decisions.secret_data import Contents, encode
+from webhook.tls.decisions.steps import Request
 
 CONTENTS = contents()
 

@@ -25,8 +25,7 @@ from tests.support.fakes.tls_cluster import (
     is_served,
 )
 from webhook.tls.decisions.certificates import PrivateKey, certificates_in, issue_leaf, pem
-from webhook.tls.decisions.secret_data import encode
-from webhook.tls.decisions.view import Contents, PreviousAuthority
+from webhook.tls.decisions.secret_data import Contents, PreviousAuthority, encode
 
 CA = authority()
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)

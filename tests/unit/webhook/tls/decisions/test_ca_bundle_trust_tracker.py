@@ -1,9 +1,8 @@
 from datetime import timedelta
 
 from tests.support.fakes.tls import START, authority
-from webhook.tls.decisions.ca_bundle import TrustTracker
+from webhook.tls.decisions.ca_bundle import Trust, TrustTracker
 from webhook.tls.decisions.certificates import pem
-from webhook.tls.decisions.view import Trust
 
 A, B = authority().certificate, authority().certificate
 SECOND = timedelta(seconds=1)
@@ -11,33 +10,33 @@ SECOND = timedelta(seconds=1)
 
 def test_a_ca_is_trusted_since_it_was_first_seen_in_every_bundle() -> None:
     tracker = TrustTracker()
-    assert tracker.look([pem([A]), b""], [A, B], START) == Trust({}, frozenset())
+    assert tracker.observe([pem([A]), b""], [A, B], START) == Trust({}, frozenset())
     first = START + SECOND
-    assert tracker.look([pem([A]), pem([B, A])], [A, B], first) == Trust({A: first}, frozenset())
+    assert tracker.observe([pem([A]), pem([B, A])], [A, B], first) == Trust({A: first}, frozenset())
     second = first + SECOND
     both = [pem([A, B])] * 2
-    assert tracker.look(both, [A, B], second) == Trust({A: first, B: second}, frozenset())
+    assert tracker.observe(both, [A, B], second) == Trust({A: first, B: second}, frozenset())
 
 
 def test_a_bundle_that_was_missing_once_restarts_the_wait() -> None:
     tracker = TrustTracker()
-    tracker.look([pem([A])], [A], START)
-    tracker.look([b""], [A], START + SECOND)
+    tracker.observe([pem([A])], [A], START)
+    tracker.observe([b""], [A], START + SECOND)
     later = START + 2 * SECOND
-    assert tracker.look([pem([A])], [A], later).since == {A: later}
+    assert tracker.observe([pem([A])], [A], later).since == {A: later}
 
 
 def test_bundles_of_the_first_read_are_remembered() -> None:
     tracker = TrustTracker()
-    tracker.look([pem([A])], [A, B], START)
-    assert tracker.look([pem([B])], [A, B], START).from_start == frozenset({A})
+    tracker.observe([pem([A])], [A, B], START)
+    assert tracker.observe([pem([B])], [A, B], START).from_start == frozenset({A})
 
 
 def test_without_any_bundle_everything_counts_as_carried() -> None:
-    assert TrustTracker().look([], [A], START).since == {A: START}
+    assert TrustTracker().observe([], [A], START).since == {A: START}
 
 
 def test_a_clock_that_is_set_back_does_not_prolong_the_wait() -> None:
     tracker = TrustTracker()
-    tracker.look([pem([A])], [A], START + timedelta(days=1))
-    assert tracker.look([pem([A])], [A], START).since == {A: START}
+    tracker.observe([pem([A])], [A], START + timedelta(days=1))
+    assert tracker.observe([pem([A])], [A], START).since == {A: START}

@@ -9,8 +9,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, PLAN, START, authority, contents, leaf
+from webhook.tls.decisions.ca_bundle import Trust
 from webhook.tls.decisions.certificates import KeyPair, due_at, pem
 from webhook.tls.decisions.rotation import decide
+from webhook.tls.decisions.secret_data import Contents, NextAuthority, PreviousAuthority
 from webhook.tls.decisions.steps import (
     SECRET_ACTIONS,
     Action,
@@ -21,21 +23,15 @@ from webhook.tls.decisions.steps import (
     Promote,
     Publish,
     RenewLeaf,
+    Request,
     SecretAction,
     Serve,
+    Served,
     Tidy,
+    View,
     Wait,
     answers_request,
     contents_after,
-)
-from webhook.tls.decisions.view import (
-    Contents,
-    NextAuthority,
-    PreviousAuthority,
-    Request,
-    Served,
-    Trust,
-    View,
 )
 
 SECOND = timedelta(seconds=1)

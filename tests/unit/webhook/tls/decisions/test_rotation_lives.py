@@ -22,10 +22,10 @@ from webhook.tls.decisions.steps import (
     Generate,
     Promote,
     RenewLeaf,
+    Request,
     Serve,
     Wait,
 )
-from webhook.tls.decisions.view import Request
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

@@ -10,8 +10,13 @@ import pytest
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, START, authority, contents, leaf
-from webhook.tls.decisions.secret_data import encode, parse
-from webhook.tls.decisions.view import Contents, NextAuthority, PreviousAuthority
+from webhook.tls.decisions.secret_data import (
+    Contents,
+    NextAuthority,
+    PreviousAuthority,
+    encode,
+    parse,
+)
 
 CONTENTS = replace(
     contents(),

@@ -9,7 +9,7 @@ from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START
 from tests.support.fakes.tls_cluster import ROUNDS, Cluster, is_served
-from webhook.tls.managed_source import ServerClock
+from webhook.tls.server_clock import ServerClock
 
 DAY = timedelta(days=1)
 WRONG = pytest.mark.parametrize(
@@ -113,7 +113,7 @@ async def test_without_an_api_server_time_goes_on() -> None:
 def test_without_the_time_of_the_api_server_the_machines_clock_counts() -> None:
     clock = FakeClock(START)
     time = ServerClock(clock, lambda: None)
-    time.look()
+    time.correct()
     clock.set_ahead(DAY)
     assert (time.now(), time.warning()) == (START + DAY, None)
 
@@ -122,11 +122,11 @@ def test_a_difference_of_a_minute_is_not_worth_a_word() -> None:
     clock = FakeClock(START)
     ahead = timedelta(0)
     time = ServerClock(clock, lambda: ahead)
-    time.look()
+    time.correct()
     ahead = timedelta(minutes=1)
-    time.look()
+    time.correct()
     assert (time.now(), time.warning()) == (START, None)
     ahead = timedelta(minutes=1, seconds=1)
-    time.look()
+    time.correct()
     assert time.now() == START + ahead
     assert time.warning() == "this machine's clock is 0:01:00 behind the API server's"
