@@ -162,7 +162,7 @@ def _invalid(path: str, detail: str, value: str) -> FieldError:
 
 
 class Submission:
-    """What every rule reads: the request and the facts. Components are parsed once, if needed."""
+    """The input of every rule: the request and the facts. Components are parsed once, if needed."""
 
     def __init__(self, request: AdmissionRequest, facts: Facts) -> None:
         self.request = request

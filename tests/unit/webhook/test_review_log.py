@@ -16,7 +16,7 @@ from webhook.verdicts import Errored, Verdict
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, str]]:
-    """What the webhook's log would say, without the time."""
+    """The lines of the webhook's log, without the time."""
     said = [json.loads(JsonLines().format(found)) for found in caplog.records]
     ours = [line for line in said if line.pop("logger") == "webhook.review_log"]
     return [{key: text for key, text in line.items() if key != "ts"} for line in ours]
@@ -140,7 +140,7 @@ async def test_a_client_that_leaves_in_the_middle_is_logged_and_counted(
         return next(messages)
 
     async def send(_message: object) -> None:
-        """As the server does once nobody listens."""
+        """Like the server once its client is gone."""
 
     scope = {
         "type": "http",

@@ -24,7 +24,7 @@ from webhook.tls.decisions.certificates import (
 )
 from webhook.tls.decisions.secret_data import Contents, NextAuthority, PreviousAuthority
 
-# What a step depends on.
+# The input of a step.
 
 
 class Request(StrEnum):

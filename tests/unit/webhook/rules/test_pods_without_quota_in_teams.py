@@ -89,7 +89,7 @@ ELASTIC = {
     "elasticPolicy": {"maxReplicas": 20, "metrics": [{}]},
     "pytorchReplicaSpecs": {"Worker": WORKERS},
 }
-# What is made, and what is said of it where it is wrapped and where it is not; "" nothing.
+# The object, and the message if it is wrapped and if it is created directly; "" for none.
 CASES = [
     (made("RayCluster", **ray({"replicas": 0, "minReplicas": 20})),
      "spec.workerGroupSpecs[0].minReplicas", LEAST, LEAST),

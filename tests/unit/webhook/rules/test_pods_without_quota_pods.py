@@ -1,4 +1,4 @@
-"""Pods that an operator makes for certain, though no pod set stands for them."""
+"""Pods that an operator makes for certain, although no pod set counts them."""
 
 from typing import Any
 

@@ -67,7 +67,7 @@ def test_a_creation_is_refused_before_any_other_rule() -> None:
 
 
 def test_an_update_of_an_object_stored_so_deep_is_checked() -> None:
-    """It came while the webhook was away; whoever annotates it now did not make it so."""
+    """It came while the webhook was away; the user who annotates it now did not nest it."""
     stored = appwrapper(component(template(240)))
     annotated = stored | {"metadata": stored["metadata"] | {"annotations": {"note": "x"}}}
     update = request(annotated, old=stored)

@@ -1,4 +1,4 @@
-"""Refused before anything looks at the components: the API server's own checks take long."""
+"""Refused before any rule reads the components: the API server's own checks take long."""
 
 from typing import Any
 

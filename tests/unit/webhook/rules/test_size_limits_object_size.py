@@ -83,7 +83,7 @@ def test_above_256_kib_there_is_a_warning() -> None:
 
 
 def test_a_small_review_cannot_hold_a_large_object_so_it_is_not_measured() -> None:
-    """What is larger than its review is a lie; that it goes unnoticed shows that none is looked."""
+    """No object is larger than its review: the rule that ignores this one has not measured it."""
     assert refusal(of_size(MOST + 1), review_size=MOST) == []
     assert refusal(of_size(MOST + 1), review_size=MOST + 1) != []
     large = replace(request(of_size(LARGE + 1)), review_size=LARGE)

@@ -1,4 +1,4 @@
-"""A machine whose clock is wrong, is set, or stood still. The API servers' clock judges."""
+"""A machine whose clock is wrong, is set, or has stopped. The API servers' clock decides."""
 
 from datetime import timedelta
 
@@ -71,7 +71,7 @@ async def test_a_clock_that_is_set_while_serving_changes_nothing(off: timedelta,
 
 
 async def test_a_certificate_from_a_clock_that_was_ahead_is_replaced() -> None:
-    """The API server's own clock, say, at the installation."""
+    """For example the API server's own clock, at the installation."""
     cluster = Cluster()
     cluster.ahead = DAY
     async with cluster.replica() as source:
@@ -85,7 +85,7 @@ async def test_a_certificate_from_a_clock_that_was_ahead_is_replaced() -> None:
 
 
 async def test_a_leaf_is_renewed_in_time_after_the_machine_slept() -> None:
-    """Its monotonic clock stands still meanwhile."""
+    """Its monotonic clock stops meanwhile."""
     cluster = Cluster()
     async with cluster.replica() as source:
         before = served_certificate(source.context)
