@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -23,7 +22,7 @@ from controller.runtime.leadership import Leadership, LeaseStanding
 from shared.config.configuration import Configuration
 from shared.config.values import parse_bind_address
 from shared.kube.client import KubeClient
-from shared.process.listener import Listener
+from shared.process.listener import Answer, Listener
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
 
@@ -144,17 +143,17 @@ class Replica:
         leader = self._controller
         return [*self._caches.used, *(() if leader is None else leader.watched)]
 
-    def _healthy(self) -> web.Response:
-        return web.Response(text="ok\n")
+    def _healthy(self) -> Answer:
+        return Answer(text="ok\n")
 
-    def _ready(self) -> web.Response:
+    def _ready(self) -> Answer:
         said = self._caches.problems()
         if not said:
-            return web.Response(text="ok\n")
-        return web.Response(text=said, status=503)
+            return Answer(text="ok\n")
+        return Answer(text=said, status=503)
 
-    def _measured(self) -> web.Response:
+    def _measured(self) -> Answer:
         body = generate_latest(self._metrics.registry)
         if self._controller is not None:
             body += self._controller.measured()
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        return Answer(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import uvloop
-from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -21,7 +20,7 @@ from shared.config.loading import LoadedConfig, Override
 from shared.config.values import BindAddress, parse_bind_address
 from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.http_client import connect
-from shared.process.listener import CannotListen, Listener, bind
+from shared.process.listener import Answer, CannotListen, Listener, bind
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
@@ -230,9 +229,9 @@ class Webhook:
         address = parse_bind_address(config.controller_manager.metrics.bind_address)
         return None if address is None else Listener(address, {"/metrics": self._measured})
 
-    def _measured(self) -> web.Response:
+    def _measured(self) -> Answer:
         body = generate_latest(self._metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        return Answer(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 class Readiness:

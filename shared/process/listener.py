@@ -73,7 +73,7 @@ def _family(address: BindAddress) -> socket.AddressFamily:
     return socket.AF_INET
 
 
-_log: Final = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 # aiohttp would log every malformed request with its content, and any client can send some.
 _unlogged: Final = logging.getLogger(f"{__name__}.requests")
@@ -82,8 +82,9 @@ _unlogged.disabled = True
 # Seconds that a connection may last, so that silent clients hold no descriptors.
 _LONGEST: Final = 5.0
 
-# Answers a GET request for one path.
-Paths = Mapping[str, Callable[[], web.Response]]
+# Only `shared` imports an HTTP library, so the answers of paths have a name here.
+Answer = web.Response
+Paths = Mapping[str, Callable[[], Answer]]
 
 
 class _Server(web.Server):
@@ -116,25 +117,25 @@ class Listener:
         await runner.setup()
         try:
             await web.SockSite(runner, self._socket).start()
-            _log.info("listening on %s port %s", *self._socket.getsockname()[:2])
+            logger.info("listening on %s port %s", *self._socket.getsockname()[:2])
             await asyncio.Event().wait()
         finally:
             await runner.cleanup()
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> Answer:
         serve = self._paths.get(request.path)
         if request.method != "GET" or serve is None:
-            response = web.Response(text="not found\n", status=404)
+            response = Answer(text="not found\n", status=404)
         else:
             response = _tried(serve)
         response.force_close()
         return response
 
 
-def _tried(serve: Callable[[], web.Response]) -> web.Response:
+def _tried(serve: Callable[[], Answer]) -> Answer:
     try:
         return serve()
     except Exception as error:  # noqa: BLE001  logged, and the client gets an answer
-        fields = {"exception": without_contents(error)}
-        _log.error("a request failed: %s", type(error).__name__, extra=fields)
-        return web.Response(text="failed\n", status=500)
+        kind, fields = type(error).__name__, {"exception": without_contents(error)}
+        logger.error("a request failed: %s", kind, extra=fields)  # noqa: TRY400  no contents
+        return Answer(text="failed\n", status=500)
