@@ -1,8 +1,6 @@
-from pathlib import Path
 
 import pytest
 
-from shared.config.configuration import CertManagement
 from shared.config.loading import ConfigError, parse_config
 
 WRONG = [
@@ -59,13 +57,3 @@ def test_a_wrong_value_is_named(section: str, problem: str) -> None:
 def test_the_largest_allowed_values_are_accepted(section: str) -> None:
     text = section if section.startswith("{") else f"{{{section}}}"
     parse_config(f"certManagement: {text}", "c")
-
-
-def test_the_documentation_names_every_setting_with_its_default() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "admins" / "certificates.md").read_text(
-        encoding="utf-8"
-    )
-    table = page.partition("## Settings")[2]
-    for key, value in CertManagement().model_dump(mode="json", by_alias=True).items():
-        assert f"`{key}`" in table
-        assert f"`{value}`" in table, key
