@@ -1,4 +1,3 @@
-
 import pytest
 
 from shared.config.loading import ConfigError, parse_config
