@@ -32,7 +32,7 @@ demo: $(STAMP) ## a real cluster with our webhook and controller, and samples go
 terminal: $(STAMP) ## record the demo again and draw the README's picture of it
 	@exec $(BIN)/python -m scripts.terminal_svg
 
-test: $(STAMP) ## lint, unit and integration tests, and the core of e2e; says what each part took, and what it leaves out
+test: $(STAMP) ## lint, unit and integration tests, and the core of e2e; reports what each part took, and what it leaves out
 	@exec $(BIN)/python -m scripts.run_tests test
 
 test-long: $(STAMP) ## all that is too long for make test: the rest of e2e, the local cluster's own tests, the benchmark, whole set-ups
@@ -85,7 +85,7 @@ format: $(STAMP) ## format the code
 COMPILE := uv pip compile --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
 
 # requirements-dev.lock holds everything; the others hold parts of it, in the same versions.
-lock: ## resolve the dependencies anew into the hashed lock files (needs uv; KEEP=1: only what is new)
+lock: ## resolve the dependencies again into the hashed lock files (needs uv; KEEP=1: only what is new)
 	@$(COMPILE) pyproject.toml --group dev $(if $(KEEP),,--upgrade) --output-file requirements-dev.lock
 	@for binary in webhook controller; do \
 	  $(COMPILE) --group $$binary --upgrade --constraint requirements-dev.lock \
