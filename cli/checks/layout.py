@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from cli.checks.amounts import shown
 from cli.checks.report import ClusterReport, Totals
+from shared.api.amounts import amount_text, resource_text
 
 _SEPARATOR: Final = "   "
 _UNKNOWN: Final = "?"
@@ -20,8 +20,8 @@ def table(report: ClusterReport) -> str:
     rows = [
         (
             each.name,
-            shown(gpu, each.gpu_quota),
-            shown(gpu, each.gpu_usage),
+            amount_text(each.gpu_quota, gpu),
+            amount_text(each.gpu_usage, gpu),
             str(each.admitted_workloads),
             str(each.pending_workloads),
         )
@@ -76,7 +76,7 @@ def totals(of: Totals) -> str:
 
 
 def _number(resource: str, value: Decimal | None) -> str:
-    return _UNKNOWN if value is None else shown(resource, value)
+    return _UNKNOWN if value is None else amount_text(value, resource)
 
 
 def wide(report: ClusterReport) -> str:
@@ -124,10 +124,10 @@ def _flavors(report: ClusterReport) -> str:
                 each.cohort or "-",
                 quota.flavor,
                 quota.resource,
-                shown(quota.resource, quota.nominal),
-                *("-" if limit is None else shown(quota.resource, limit) for limit in limits),
-                shown(quota.resource, quota.used),
-                shown(quota.resource, quota.borrowed),
+                amount_text(quota.nominal, quota.resource),
+                *("-" if limit is None else amount_text(limit, quota.resource) for limit in limits),
+                amount_text(quota.used, quota.resource),
+                amount_text(quota.borrowed, quota.resource),
             )
         )
     return columns([header, *rows], left=4)
@@ -137,7 +137,7 @@ def _shapes(report: ClusterReport) -> str:
     rows = [
         (
             str(each.nodes),
-            ", ".join(f"{shown(name, value)} {name}" for name, value in each.allocatable),
+            ", ".join(resource_text(value, name) for name, value in each.allocatable),
         )
         for each in report.node_shapes
     ]

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from cli.checks.amounts import Amounts, amounts, shown, total
 from cli.checks.findings import Finding, Severity
 from controller.facts.latches import Recorded, tags_now
 from controller.facts.nodes import (
@@ -24,6 +23,7 @@ from controller.facts.nodes import (
     tolerates,
     unschedulable,
 )
+from shared.api.amounts import Amounts, added_up, amount_text, read_amounts, resource_text
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -79,7 +79,10 @@ def node_of(
     item: JsonObject, resource_taints: ResourceTaints, latches: Latches | None = None
 ) -> NodeState:
     status, spec = item.get("status") or {}, item.get("spec") or {}
-    allocatable, capacity = amounts(status.get("allocatable")), amounts(status.get("capacity"))
+    allocatable, capacity = (
+        read_amounts(status.get("allocatable")),
+        read_amounts(status.get("capacity")),
+    )
     keys = {taint.key for taints in resource_taints.values() for taint in taints}
     fact = NodeProjection(keys, {*allocatable, *capacity, *resource_taints}).project(item)
     latched = latches.of(fact, resource_taints) if latches else {}
@@ -113,12 +116,12 @@ def _flags(node: Node, resource_taints: ResourceTaints) -> Iterable[str]:
 
 def capacity(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
     """Add the allocatable resources of all nodes, unschedulable nodes included."""
-    return total(each.allocatable for each in nodes)
+    return added_up(each.allocatable for each in nodes)
 
 
 def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
     """Add the resources that no new pod can use."""
-    return total(each.unschedulable for each in nodes)
+    return added_up(each.unschedulable for each in nodes)
 
 
 def shapes(nodes: Iterable[NodeState]) -> tuple[Shape, ...]:
@@ -153,7 +156,7 @@ def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[Finding]:
         if lost := each.unschedulable.get(resource):
             yield Finding(
                 about=f"node {each.name}",
-                message=f"{shown(resource, lost)} {resource} cannot be scheduled"
+                message=f"{resource_text(lost, resource)} cannot be scheduled"
                 f" ({'; '.join(each.flags)})",
             )
 
@@ -165,8 +168,8 @@ def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Findi
         if offers < has:
             yield Finding(
                 about=f"node {each.name}",
-                message=f"the kubelet offers {shown(resource, offers)} of its"
-                f" {shown(resource, has)} {resource}",
+                message=f"the kubelet offers {amount_text(offers, resource)} of its"
+                f" {resource_text(has, resource)}",
                 advice="Check the device plugin on this node: it reports the others as unhealthy",
             )
 
@@ -185,6 +188,6 @@ def _taints(
         yield Finding(
             severity=Severity.NOTE,
             about=f"taint {key}{f'={value}' if value else ''}:{effect}",
-            message=f"{len(tainted)} node(s) with {shown(resource, count)} {resource} have it, and"
+            message=f"{len(tainted)} node(s) with {resource_text(count, resource)} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
         )

@@ -6,13 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from cli.checks.amounts import ZERO, shown
 from cli.checks.findings import Finding
 from cli.checks.layout import columns
 from cli.checks.queues import ClusterQueue, LocalQueue
 from cli.checks.report import Observed, surroundings
 from cli.checks.workload_rules import workload_findings
 from cli.checks.workloads import WorkloadFacts
+from shared.api.amounts import ZERO, amount_text, resources_text
 
 
 class State(StrEnum):
@@ -186,7 +186,7 @@ def _quota_table(quotas: Iterable[QuotaLine]) -> str:
     rows = []
     for each in quotas:
         values = (each.quota, each.used, each.free, each.borrowed, each.borrowable)
-        rows.append((each.resource, *(shown(each.resource, value) for value in values)))
+        rows.append((each.resource, *(amount_text(value, each.resource) for value in values)))
     return columns([header, *rows])
 
 
@@ -199,7 +199,7 @@ def _workload_table(workloads: Sequence[WorkloadLine]) -> str:
             each.name,
             each.state.value,
             "-" if each.priority is None else str(each.priority),
-            ", ".join(f"{shown(name, value)} {name}" for name, value in each.resources.items()),
+            resources_text(each.resources),
         )
         for each in workloads
     ]

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from cli.checks.amounts import ZERO, amount
+from shared.api.amounts import ZERO, read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
+from shared.waits.quota import cohort_of, quota_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ class _Flavors:
         return cls(
             {
                 (flavor["name"], each["name"]): _Usage(
-                    amount(each.get("total")), amount(each.get("borrowed"))
+                    read_amount(each.get("total")), read_amount(each.get("borrowed"))
                 )
                 for flavor in entries or ()
                 for each in flavor.get("resources") or ()
@@ -106,18 +107,15 @@ class _Flavors:
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
     """Read a ClusterQueue. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
-    spec, status = item.get("spec") or {}, item.get("status") or {}
+    status = item.get("status") or {}
     usage = _Flavors.of(status.get("flavorsUsage"))
     reservation = _Flavors.of(status.get("flavorsReservation"))
     quotas = tuple(
-        _quota(flavor["name"], each, usage, reservation)
-        for group in spec.get("resourceGroups") or ()
-        for flavor in group.get("flavors") or ()
-        for each in flavor.get("resources") or ()
+        _quota(flavor, each, usage, reservation) for (flavor, _), each in quota_entries(item)
     )
     return ClusterQueue(
         name=item["metadata"]["name"],
-        cohort=spec.get("cohortName") or spec.get("cohort") or "",
+        cohort=cohort_of(item),
         quotas=quotas,
         admitted=status.get("admittedWorkloads") or 0,
         pending=status.get("pendingWorkloads") or 0,
@@ -143,7 +141,7 @@ def _quota(flavor: str, written: JsonObject, usage: _Flavors, reservation: _Flav
     return Quota(
         flavor=flavor,
         resource=name,
-        nominal=amount(written.get("nominalQuota")),
+        nominal=read_amount(written.get("nominalQuota")),
         borrowing_limit=_limit(written, "borrowingLimit"),
         lending_limit=_limit(written, "lendingLimit"),
         used=used.total,
@@ -153,7 +151,7 @@ def _quota(flavor: str, written: JsonObject, usage: _Flavors, reservation: _Flav
 
 
 def _limit(written: JsonObject, key: str) -> Decimal | None:
-    return None if written.get(key) is None else amount(written[key])
+    return None if written.get(key) is None else read_amount(written[key])
 
 
 def _inactive(status: JsonObject) -> str:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from cli.checks.amounts import ZERO, shown
 from cli.checks.findings import Finding
 from cli.checks.nodes import NodeState, Shape, capacity, node_findings, shapes, withheld
 from cli.checks.queues import ClusterQueue, LocalQueue, Quota
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import HoldingPod, WorkloadFacts
 from controller.facts.suspects import Blame, reported_nodes, words_of_blame
+from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 
@@ -181,16 +181,13 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
     nominal, available = each.nominal_quota or ZERO, each.total_quota or ZERO
     most = nominal + (slack.nominal(name) if slack else ZERO)
 
-    def words(value: Decimal) -> str:
-        return f"{shown(name, value)} {name}"
-
     if nominal > schedulable:
         yield Finding(
             about=f"quota of {name}",
-            message=f"the teams' ClusterQueues promise {words(nominal)}, and only"
-            f" {words(schedulable)} can be scheduled",
-            advice=f"Reduce their nominalQuota by {shown(name, nominal - schedulable)} together,"
-            " or bring nodes back",
+            message=f"the teams' ClusterQueues promise {resource_text(nominal, name)}, and only"
+            f" {resource_text(schedulable, name)} can be scheduled",
+            advice=f"Reduce their nominalQuota by {amount_text(nominal - schedulable, name)}"
+            " together, or bring nodes back",
         )
     elif slack is not None and available != schedulable and len(slack.of(name)) == 1:
         # With several flavors the controller sets a limit for each; their sum is not this one.
@@ -198,24 +195,25 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
         if slack.lendable(name) != wanted:
             yield Finding(
                 about=f"quota of {name}",
-                message=f"{words(available)} can be lent or used, and {words(schedulable)} can be"
-                " scheduled",
-                advice=f"The controller sets lendingLimit: {shown(name, wanted)} in ClusterQueue"
-                f" {slack.name} within a minute; if it does not, read the Events there",
+                message=f"{resource_text(available, name)} can be lent or used, and"
+                f" {resource_text(schedulable, name)} can be scheduled",
+                advice=f"The controller sets lendingLimit: {amount_text(wanted, name)} in"
+                f" ClusterQueue {slack.name} within a minute; if it does not, read the Events"
+                " there",
             )
     if most < total:
         yield Finding(
             about=f"quota of {name}",
-            message=f"no ClusterQueue has quota for {words(total - most)} of the nodes'"
-            f" {shown(name, total)}",
+            message=f"no ClusterQueue has quota for {resource_text(total - most, name)} of the"
+            f" nodes' {amount_text(total, name)}",
             advice="Give it to a team" + (f" or to {slack.name}" if slack else ""),
         )
     elif most > total and slack is not None:
         yield Finding(
             about=f"quota of {name}",
-            message=f"the nominal quotas, {slack.name} included, are {words(most)}, and the nodes"
-            f" have {words(total)}",
-            advice=f"Reduce the nominalQuota of {slack.name} by {shown(name, most - total)}",
+            message=f"the nominal quotas, {slack.name} included, are {resource_text(most, name)},"
+            f" and the nodes have {resource_text(total, name)}",
+            advice=f"Reduce the nominalQuota of {slack.name} by {amount_text(most - total, name)}",
         )
 
 
@@ -262,7 +260,7 @@ def _uncounted_pods(seen: Observed) -> Iterator[Finding]:
         where = "; ".join((pod.node, *flags.get(pod.node, ())))
         yield Finding(
             about=f"pod {pod.namespace}/{pod.name}",
-            message=f"it holds {shown(seen.gpu, pod.amounts[seen.gpu])} {seen.gpu} on its node"
+            message=f"it holds {resource_text(pod.amounts[seen.gpu], seen.gpu)} on its node"
             f" ({where}) without quota: its namespace has no LocalQueue",
             advice="Move it into a team's namespace, or take its GPUs out of the quotas",
         )

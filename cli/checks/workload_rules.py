@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from cli.checks.amounts import ZERO, shown
 from cli.checks.findings import Finding, Severity
 from cli.checks.nodes import Shape
 from cli.checks.workloads import PodSetFacts, WorkloadFacts
+from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.kinds.uncounted import is_extended
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -130,10 +130,11 @@ def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
             idle = gpus - offered.get(name, ZERO) // value * wanted
             yield _warning(
                 workload,
-                f"pod set {each.name} asks for {shown(name, value / wanted)} {name} for each"
-                f" {around.gpu}, and nodes have {shown(name, share)}: on a node full of such pods"
-                f" {shown(around.gpu, idle)} of {shown(around.gpu, gpus)} GPUs lie idle",
-                f"Ask for at most {shown(name, share * wanted)} {name}",
+                f"pod set {each.name} asks for {resource_text(value / wanted, name)} for each"
+                f" {around.gpu}, and nodes have {amount_text(share, name)}: on a node full of such"
+                f" pods {amount_text(idle, around.gpu)} of {amount_text(gpus, around.gpu)} GPUs lie"
+                " idle",
+                f"Ask for at most {resource_text(share * wanted, name)}",
             )
 
 
@@ -195,9 +196,8 @@ def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[Shape]) -> Iterator[st
     for name, value in pod_set.amounts.items():
         most = max((each.get(name, ZERO) for each in offers), default=ZERO)
         if value > most:
-            yield f"it asks for {shown(name, value)} {name}, and no node has more than " + (
-                shown(name, most)
-            )
+            asked = resource_text(value, name)
+            yield f"it asks for {asked}, and no node has more than {amount_text(most, name)}"
 
 
 def _is_shared_out(resource: str) -> bool:

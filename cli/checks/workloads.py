@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from cli.checks.amounts import Amounts, total
+from shared.api.amounts import Amounts, added_up
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
@@ -54,7 +54,7 @@ class WorkloadFacts:
     @property
     def amounts(self) -> dict[str, Decimal]:
         """The requests of all pods together."""
-        return total(
+        return added_up(
             {name: value * each.count for name, value in each.amounts.items()}
             for each in self.pod_sets
         )

@@ -24,9 +24,9 @@ from cli.explaining.report import GpuHours
 from cli.explaining.seen import objects
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
+from shared.api.amounts import added_up
 from shared.api.conditions import transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
-from shared.waits.workload import added_up
 
 _HOUR: Final = Decimal(3600)
 _CENT: Final = Decimal("0.01")

@@ -24,7 +24,8 @@ from cli.explaining.report import (
     SuspectNodes,
 )
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
-from shared.waits.words import amount_text, ordinal
+from shared.api.amounts import amount_text, resources_text
+from shared.waits.words import ordinal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -194,7 +195,7 @@ def _holders(holders: Sequence[QuotaHolder], now: datetime) -> Table:
 
 
 def _holding(amounts: dict[str, Decimal]) -> str:
-    return ", ".join(f"{amount_text(amount, name)} {name}" for name, amount in amounts.items())
+    return resources_text(amounts)
 
 
 def _pods_title(pods: PodsReport) -> str:

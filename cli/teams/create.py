@@ -44,7 +44,7 @@ from cli.teams.plan import (
     planned_queues,
     refusals,
 )
-from cli.teams.quotas import CapacityRow, capacities, capacity_rows, quotas_of, summed
+from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
 from shared.api.objects import (
     NAMESPACES,
@@ -57,6 +57,7 @@ from shared.api.objects import (
 )
 from shared.config.configuration import Configuration
 from shared.kube.client import AlreadyExists, Conflict, PatchType
+from shared.waits.quota import quota_entries
 
 FIELD_MANAGER: Final = "appwrapper-team"
 
@@ -186,7 +187,7 @@ async def _capacity(
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
     behaviour = config.appwrapper
     queue, planned = planned_queues(queues, objects)
-    keys = [key for key, _ in quotas_of(queue)]
+    keys = [key for key, _ in quota_entries(queue)]
     nodes = await reader.items_if_allowed(NODES)
     taints = behaviour.autopilot.resource_taints
     return capacity_rows(

@@ -20,8 +20,10 @@ from cli.teams.manifests import (
     resource_group,
     team_objects,
 )
-from cli.teams.quotas import CapacityRow, amount, quotas_of, shown
+from cli.teams.quotas import CapacityRow
+from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
+from shared.waits.quota import quota_entries
 
 ObjectKey = tuple[str, str]  # Kind and name, unique within a team
 Live = Mapping[ObjectKey, JsonObject]
@@ -145,8 +147,8 @@ def over_capacity(rows: Sequence[CapacityRow]) -> Iterator[str]:
         if row.is_exceeded and row.schedulable is not None:
             yield (
                 f"all quotas of {row.resource} in flavor {row.flavor} add up to"
-                f" {shown(row.resource, row.quotas_after)}, and pods can have"
-                f" {shown(row.resource, row.schedulable)}"
+                f" {amount_text(row.quotas_after, row.resource)}, and pods can have"
+                f" {amount_text(row.schedulable, row.resource)}"
             )
 
 
@@ -156,12 +158,12 @@ def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str
     Kueue never admits a workload that requests a resource without quota in its ClusterQueue,
     except `pods`: Kueue counts pods only if the ClusterQueue has quota for them.
     """
-    covered = {resource for (_, resource), _ in quotas_of(queue)}
+    covered = {resource for (_, resource), _ in quota_entries(queue)}
     elsewhere = {
         resource
         for each in others
         if _cohort(each) == _cohort(queue)
-        for (_, resource), _ in quotas_of(each)
+        for (_, resource), _ in quota_entries(each)
         if resource != "pods"
     }
     missing = sorted((elsewhere | {"cpu", "memory"}) - covered)
@@ -260,11 +262,11 @@ def _cluster_queue(
 
 def _quota_differences(found: JsonObject, settings: TeamSettings) -> list[Difference]:
     """Return differing quotas of resources that the admin named; others are not changed."""
-    own = {key: each["nominalQuota"] for key, each in quotas_of(found)}
+    own = {key: each["nominalQuota"] for key, each in quota_entries(found)}
     differences = []
     for resource, written in settings.quotas.items():
         now = own.get((settings.flavor, resource))
-        if now is None or amount(now) != amount(written):
+        if now is None or read_amount(now) != read_amount(written):
             field = f"quota of {resource} in flavor {settings.flavor}"
             differences.append(Difference(field, "none" if now is None else str(now), written))
     return differences

@@ -1,26 +1,22 @@
-"""Compare the quotas of all ClusterQueues with the nodes' capacity, and format amounts. Pure.
+"""Compare the quotas of all ClusterQueues with the nodes' capacity. Pure.
 
 A quota belongs to a flavor. A node belongs to the flavor that selects it by the most labels.
 Capacity is the nodes' `allocatable` without the amounts that the controller calls unschedulable.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
 from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
 from controller.facts.slack_quota import by_precedence, flavor_of, node_flavor
-from shared.api.objects import JsonObject, JsonValue, is_label_key
+from shared.api.amounts import read_amount
+from shared.api.objects import JsonObject, is_label_key
 from shared.api.quantities import QuantityError, parse_quantity
+from shared.waits.quota import FlavorResource, quota_entries
 
-FlavorResource = tuple[str, str]  # the flavor's and the resource's name
 Amounts = Mapping[FlavorResource, Decimal]
-
-_BYTES: Final = ("memory", "storage", "ephemeral-storage")
-_LONGEST: Final = 100_000  # longer numbers of a unit are hard to read
-_BINARY: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 
 class QuotaError(ValueError):
@@ -46,27 +42,14 @@ def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def quotas_of(queue: JsonObject | None) -> Iterator[tuple[FlavorResource, JsonObject]]:
-    """Yield each quota of a ClusterQueue, with its nominalQuota and limits."""
-    for group in ((queue or {}).get("spec") or {}).get("resourceGroups") or ():
-        for flavor in group.get("flavors") or ():
-            for each in flavor.get("resources") or ():
-                yield (flavor["name"], each["name"]), each
-
-
-def amount(written: JsonValue) -> Decimal:
-    """Read a quantity that the API server has stored."""
-    return parse_quantity(written)
-
-
 def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
     """Add the nominal quotas of all queues; for the slack queue its lending limits, if set."""
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
     for queue in queues:
         is_slack = bool(slack_queue) and queue["metadata"]["name"] == slack_queue
-        for key, each in quotas_of(queue):
+        for key, each in quota_entries(queue):
             lent = each.get("lendingLimit") if is_slack else None
-            total[key] += amount(each["nominalQuota"] if lent is None else lent)
+            total[key] += read_amount(each["nominalQuota"] if lent is None else lent)
     return dict(total)
 
 
@@ -134,17 +117,3 @@ def capacities(
             if (name, resource) in found:
                 found[name, resource][resource in closed] += value
     return {key: (free, closed) for key, (free, closed) in found.items()}
-
-
-def shown(resource: str, value: Decimal) -> str:
-    """Format an amount for people: bytes with a binary suffix, all else as a plain number."""
-    if resource in _BYTES or resource.startswith("hugepages-"):
-        for index, suffix in enumerate(_BINARY):
-            unit = Decimal(1024) ** (len(_BINARY) - index)
-            # A unit is used only for whole numbers of it: 8800Gi stays 8800Gi.
-            if value and value % unit == 0 and value / unit < _LONGEST:
-                return f"{value / unit:f}{suffix}"
-        if value >= 1 << 30:
-            return f"{value / (1 << 30):.1f}Gi"
-    text = f"{value:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

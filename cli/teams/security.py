@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from cli.pod_security import ENFORCE, PodSecurity, level_of, rdma_among
 from cli.teams.manifests import TeamSettings
 from cli.teams.plan import Live
-from cli.teams.quotas import quotas_of
 from shared.api.objects import JsonObject, labels
+from shared.waits.quota import quota_entries
 
 
 def pod_security_needed(settings: TeamSettings, live: Live) -> str:
@@ -35,7 +35,7 @@ def pod_security_warnings(settings: TeamSettings, live: Live, queue: JsonObject)
             f" namespace {settings.name} {ENFORCE}={PodSecurity.BASELINE} (add --dry-run=server to"
             " see which pods violate it)"
         )
-    rdma = rdma_among(resource for (_, resource), _ in quotas_of(queue))
+    rdma = rdma_among(resource for (_, resource), _ in quota_entries(queue))
     if rdma and level in (PodSecurity.BASELINE, PodSecurity.RESTRICTED):
         yield (
             f"the quota has {', '.join(rdma)}, and the Pod Security level {level} of namespace"

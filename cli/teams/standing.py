@@ -15,10 +15,11 @@ from cli.teams.manifests import (
     viewer_binding_name,
 )
 from cli.teams.plan import described_subject, subject_key
-from cli.teams.quotas import amount, quotas_of
+from shared.api.amounts import read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject, is_being_deleted, labels
 from shared.config.configuration import Configuration
+from shared.waits.quota import quota_entries
 
 _NOT_STOPPED: Final = (None, "None")
 
@@ -161,17 +162,17 @@ def _quota_uses(queue: JsonObject | None) -> Iterator[QuotaUse]:
         for flavor in ((queue or {}).get("status") or {}).get("flavorsUsage") or ()
         for each in flavor.get("resources") or ()
     }
-    for (flavor, resource), quota in quotas_of(queue):
+    for (flavor, resource), quota in quota_entries(queue or {}):
         usage = used.get((flavor, resource), {})
         borrowing, lending = quota.get("borrowingLimit"), quota.get("lendingLimit")
         yield QuotaUse(
             flavor,
             resource,
-            amount(quota["nominalQuota"]),
-            amount(usage.get("total") or 0),
-            amount(usage.get("borrowed") or 0),
-            None if borrowing is None else amount(borrowing),
-            None if lending is None else amount(lending),
+            read_amount(quota["nominalQuota"]),
+            read_amount(usage.get("total") or 0),
+            read_amount(usage.get("borrowed") or 0),
+            None if borrowing is None else read_amount(borrowing),
+            None if lending is None else read_amount(lending),
         )
 
 

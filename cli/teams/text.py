@@ -8,7 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
-from cli.teams.quotas import CapacityRow, quotas_of, shown
+from cli.teams.quotas import CapacityRow
+from shared.api.amounts import amount_text
+from shared.waits.quota import quota_entries
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -143,7 +145,7 @@ def _created(each: ObjectPlan) -> Iterator[str]:
         case "Namespace":
             yield ", ".join(f"{k}={v}" for k, v in manifest["metadata"]["labels"].items())
         case "ClusterQueue":
-            quotas = ((resource, item) for (_, resource), item in quotas_of(manifest))
+            quotas = ((resource, item) for (_, resource), item in quota_entries(manifest))
             yield ", ".join(f"{resource} {item['nominalQuota']}" for resource, item in quotas)
         case "LocalQueue":
             yield f"feeds {manifest['spec']['clusterQueue']}"
@@ -178,7 +180,9 @@ def _teams_table(found: "TeamList", *, wide: bool) -> Table:
     for each in found.teams:
         own = quotas[each.team]
         used = [
-            f"{shown(name, own[name].used)}/{shown(name, own[name].quota)}" if name in own else "-"
+            f"{amount_text(own[name].used, name)}/{amount_text(own[name].quota, name)}"
+            if name in own
+            else "-"
             for name in resources
         ]
         queues = each.local_queues or ()
@@ -236,7 +240,7 @@ def _quota_table(quotas: Sequence["QuotaUse"]) -> Table:
     table = _table("FLAVOR", "RESOURCE", ">QUOTA", ">USED", ">BORROWED", *more)
     for each in quotas:
         cells = [each.quota, each.used, each.borrowed]
-        texts = [shown(each.resource, value) for value in cells]
+        texts = [amount_text(value, each.resource) for value in cells]
         if limits:
             texts += [_limit(each.resource, each.borrowing_limit)]
             texts += [_limit(each.resource, each.lending_limit)]
@@ -245,11 +249,11 @@ def _quota_table(quotas: Sequence["QuotaUse"]) -> Table:
 
 
 def _limit(resource: str, value: Decimal | None) -> str:
-    return "any" if value is None else shown(resource, value)
+    return "any" if value is None else amount_text(value, resource)
 
 
 def _amount(resource: str, value: Decimal | None) -> str:
-    return _UNKNOWN if value is None else shown(resource, value)
+    return _UNKNOWN if value is None else amount_text(value, resource)
 
 
 def _print_notes(warnings: Sequence[str], console: "Console") -> None:

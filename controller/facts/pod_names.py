@@ -6,7 +6,7 @@ from heapq import nsmallest
 from typing import Final
 
 from controller.facts.pods import Pod
-from shared.waits.words import amount_text
+from shared.api.amounts import amount_text, resource_text
 
 # Further names are only counted: people read the condition.
 _NAMED: Final = 3
@@ -92,7 +92,7 @@ def too_large(pods: Iterable[Pod], largest: Mapping[str, Decimal]) -> str:
         return ""
     return next(
         (
-            f"{pod.name} requests {amount_text(amount, name)} {name}, and no node of the cluster "
+            f"{pod.name} requests {resource_text(amount, name)}, and no node of the cluster "
             f"has more than {amount_text(largest.get(name, _NOTHING), name)}"
             for pod in sorted(pods, key=lambda each: each.name)
             for name, amount in pod.requests

@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Final
 
 from controller.facts.slack_quota import FlavorResource, SlackQuota, StoredQueue, within
+from shared.api.amounts import amount_text
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
-from shared.waits.words import amount_text
 
 STABLE_SECONDS: Final = 30.0
 WRITE_SECONDS: Final = 10.0

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Final
 
+from shared.api.amounts import ZERO, read_amount
 from shared.api.objects import JsonObject
-from shared.api.quantities import QuantityError, parse_quantity
-
-_NOTHING: Final = Decimal(0)
 
 
 def requested_of(spec: JsonObject, name: str) -> Decimal:
@@ -15,7 +12,7 @@ def requested_of(spec: JsonObject, name: str) -> Decimal:
 
     `spec` is a pod's. An unreadable amount counts as nothing; validation rejects it elsewhere.
     """
-    staying, passing = _NOTHING, _NOTHING
+    staying, passing = ZERO, ZERO
     for container in _objects(spec.get("initContainers")):
         amount = _of_container(container, name)
         if container.get("restartPolicy") == "Always":
@@ -39,7 +36,7 @@ def all_requested(spec: JsonObject) -> dict[str, Decimal]:
     names = dict.fromkeys([*_names(spec), *itself, *extra])
     amounts = {
         name: (_of_container(spec, name) if name in itself else requested_of(spec, name))
-        + _read(extra.get(name))
+        + read_amount(extra.get(name))
         for name in names
     }
     return {name: amount for name, amount in amounts.items() if amount}
@@ -59,21 +56,12 @@ def _of_container(container: JsonObject, name: str) -> Decimal:
     """Return the request. A limit alone is a request too; an extended resource has equal values."""
     resources = container.get("resources")
     if not isinstance(resources, dict):
-        return _NOTHING
+        return ZERO
     for kind in ("requests", "limits"):
         amounts = resources.get(kind)
         if isinstance(amounts, dict) and amounts.get(name) is not None:
-            return _read(amounts[name])
-    return _NOTHING
-
-
-def _read(amount: object) -> Decimal:
-    if amount is None:
-        return _NOTHING
-    try:
-        return parse_quantity(amount)
-    except QuantityError:
-        return _NOTHING
+            return read_amount(amounts[name])
+    return ZERO
 
 
 def _objects(value: object) -> list[JsonObject]:

@@ -4,22 +4,20 @@ The arithmetic is that of Kueue's documentation. A queue keeps the quota above i
 itself, lends the rest to its cohort, and borrows up to its borrowingLimit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
+from shared.api.amounts import ZERO, added_up, amount_text, read_amount, read_amounts, resource_text
 from shared.api.objects import JsonObject, Resource
-from shared.api.quantities import QuantityError, parse_quantity
-from shared.waits.words import amount_text
-from shared.waits.workload import PodSetAsk, added_up
+from shared.waits.workload import PodSetAsk
 
 CLUSTER_QUEUES: Final = Resource(
     "kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False
 )
 COHORTS: Final = Resource("kueue.x-k8s.io", "v1beta2", "cohorts", "Cohort", namespaced=False)
 
-_ZERO: Final = Decimal(0)
 FlavorResource = tuple[str, str]
 
 
@@ -69,7 +67,7 @@ class _Share:
     @property
     def taken(self) -> Decimal:
         """Return what the queue uses of the cohort's quota."""
-        return max(_ZERO, self.used - self.kept)
+        return max(ZERO, self.used - self.kept)
 
 
 def cohort_of(queue: JsonObject) -> str:
@@ -89,12 +87,12 @@ def flavor_quotas(queue: JsonObject, cohort: Cohort) -> tuple[FlavorQuota, ...]:
         free, most = share.kept + share.lent - share.used, share.kept + share.lent
         if cohort_of(queue):
             others = [each[key] for each in shares.values() if key in each]
-            pool = sum((each.lent for each in others), extra.get(key, _ZERO))
-            left = pool - sum((each.taken for each in others), _ZERO)
+            pool = sum((each.lent for each in others), extra.get(key, ZERO))
+            left = pool - sum((each.taken for each in others), ZERO)
             limit = None if share.limit is None else share.lent + share.limit
             if limit is not None:
                 left, pool = min(left, limit - share.taken), min(pool, limit)
-            free, most = max(_ZERO, share.kept - share.used) + left, share.kept + pool
+            free, most = max(ZERO, share.kept - share.used) + left, share.kept + pool
         flavor, resource = key
         found.append(
             FlavorQuota(
@@ -102,7 +100,7 @@ def flavor_quotas(queue: JsonObject, cohort: Cohort) -> tuple[FlavorQuota, ...]:
                 resource=resource,
                 nominal=share.kept + share.lent,
                 used=share.used,
-                free=max(_ZERO, free),
+                free=max(ZERO, free),
                 most=most,
             )
         )
@@ -112,22 +110,23 @@ def flavor_quotas(queue: JsonObject, cohort: Cohort) -> tuple[FlavorQuota, ...]:
 def _shares(queue: JsonObject) -> dict[FlavorResource, _Share]:
     used = _used(queue)
     found = {}
-    for key, each in _entries(queue.get("spec") or {}):
-        nominal = _read(each.get("nominalQuota"))
+    for key, each in quota_entries(queue):
+        nominal = read_amount(each.get("nominalQuota"))
         lending, borrowing = each.get("lendingLimit"), each.get("borrowingLimit")
-        lent = nominal if lending is None else min(nominal, _read(lending))
-        limit = None if borrowing is None else _read(borrowing)
-        found[key] = _Share(nominal - lent, lent, used.get(key, _ZERO), limit)
+        lent = nominal if lending is None else min(nominal, read_amount(lending))
+        limit = None if borrowing is None else read_amount(borrowing)
+        found[key] = _Share(nominal - lent, lent, used.get(key, ZERO), limit)
     return found
 
 
 def _nominal(cohort: JsonObject) -> dict[FlavorResource, Decimal]:
-    entries = _entries(cohort.get("spec") or {})
-    return {key: _read(each.get("nominalQuota")) for key, each in entries}
+    entries = quota_entries(cohort)
+    return {key: read_amount(each.get("nominalQuota")) for key, each in entries}
 
 
-def _entries(spec: JsonObject) -> Iterable[tuple[FlavorResource, JsonObject]]:
-    for group in spec.get("resourceGroups") or ():
+def quota_entries(item: JsonObject) -> Iterator[tuple[FlavorResource, JsonObject]]:
+    """Yield each quota of a ClusterQueue or Cohort as written, with its limits."""
+    for group in (item.get("spec") or {}).get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
             for each in flavor.get("resources") or ():
                 yield (flavor["name"], each["name"]), each
@@ -137,7 +136,7 @@ def _used(queue: JsonObject) -> dict[FlavorResource, Decimal]:
     status = queue.get("status") or {}
     held = status.get("flavorsReservation") or status.get("flavorsUsage") or ()
     return {
-        (flavor["name"], each["name"]): _read(each.get("total"))
+        (flavor["name"], each["name"]): read_amount(each.get("total"))
         for flavor in held
         for each in flavor.get("resources") or ()
     }
@@ -145,13 +144,6 @@ def _used(queue: JsonObject) -> dict[FlavorResource, Decimal]:
 
 def _name(queue: JsonObject) -> str:
     return str(queue["metadata"]["name"])
-
-
-def _read(value: object) -> Decimal:
-    try:
-        return _ZERO if value is None else parse_quantity(value)
-    except QuantityError:
-        return _ZERO
 
 
 # Requests compared with the quota.
@@ -183,20 +175,20 @@ class Demand:
     @property
     def free(self) -> Decimal:
         """Return the sum of all flavors."""
-        return sum((each.free for each in self.flavors), _ZERO)
+        return sum((each.free for each in self.flavors), ZERO)
 
     @property
     def nominal(self) -> Decimal:
         """Return the sum of all flavors."""
-        return sum((each.nominal for each in self.flavors), _ZERO)
+        return sum((each.nominal for each in self.flavors), ZERO)
 
     @property
     def most(self) -> Decimal:
         """Return the sum of all flavors."""
-        return sum((each.most for each in self.flavors), _ZERO)
+        return sum((each.most for each in self.flavors), ZERO)
 
     def _exceeds(self, amounts: Sequence[Decimal]) -> bool:
-        return self.asked > sum(amounts, _ZERO) or self.largest > max(amounts, default=_ZERO)
+        return self.asked > sum(amounts, ZERO) or self.largest > max(amounts, default=ZERO)
 
 
 def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[Demand, ...]:
@@ -206,7 +198,7 @@ def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[D
         Demand(
             resource=resource,
             asked=asked,
-            largest=max(each.quota.get(resource, _ZERO) for each in asks),
+            largest=max(each.quota.get(resource, ZERO) for each in asks),
             flavors=tuple(each for each in quotas if each.resource == resource),
         )
         for resource, asked in added_up(each.quota for each in asks).items()
@@ -221,7 +213,7 @@ def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> s
         if not ask.count or any(_fits(ask.each, node) for node in allocatable):
             continue
         for resource, amount in ask.each.items():
-            most = max((node.get(resource, _ZERO) for node in allocatable), default=_ZERO)
+            most = max((node.get(resource, ZERO) for node in allocatable), default=ZERO)
             if amount > most:
                 return _too_large(resource, amount, most)
         return "no node has all that one of its pods asks for"
@@ -229,7 +221,7 @@ def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> s
 
 
 def _too_large(resource: str, amount: Decimal, most: Decimal) -> str:
-    asked = f"one of its pods asks for {amount_text(amount, resource)} {resource}"
+    asked = f"one of its pods asks for {resource_text(amount, resource)}"
     if not most:
         return f"{asked}, and no node has any"
     return f"{asked}, and the largest node has {amount_text(most, resource)}"
@@ -237,9 +229,8 @@ def _too_large(resource: str, amount: Decimal, most: Decimal) -> str:
 
 def _allocatable(node: JsonObject) -> Mapping[str, Decimal]:
     status = node.get("status") or {}
-    amounts = status.get("allocatable") or status.get("capacity") or {}
-    return {name: _read(amount) for name, amount in amounts.items()}
+    return read_amounts(status.get("allocatable") or status.get("capacity"))
 
 
 def _fits(asked: Mapping[str, Decimal], node: Mapping[str, Decimal]) -> bool:
-    return all(amount <= node.get(name, _ZERO) for name, amount in asked.items())
+    return all(amount <= node.get(name, ZERO) for name, amount in asked.items())

@@ -1,32 +1,9 @@
-"""Format amounts and lists of names for people. Pure."""
+"""Format numbers and lists of names for people. Pure."""
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Final
 
 _MOST_NAMES: Final = 3
-_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_STEP: Final = 1024
-_MEASURED_IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
-
-
-def amount_text(amount: Decimal, resource: str) -> str:
-    """Format `8`, `500m`, `16Gi`: bytes with a binary suffix, other amounts as a number."""
-    if resource.startswith(_MEASURED_IN_BYTES):
-        return _bytes(amount)
-    if amount == amount.to_integral_value():
-        return f"{int(amount)}"
-    return f"{int(amount * 1000)}m"
-
-
-def _bytes(amount: Decimal) -> str:
-    """Format with the largest suffix that keeps the number at 1 or more, with one decimal."""
-    sign = "-" if amount < 0 else ""
-    size, suffix = abs(amount), 0
-    while size >= _STEP and suffix + 1 < len(_BINARY):
-        size, suffix = size / _STEP, suffix + 1
-    number = f"{size:.1f}".removesuffix(".0")
-    return f"{sign}{number}{_BINARY[suffix]}"
 
 
 def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:

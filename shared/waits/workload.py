@@ -7,10 +7,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from shared.api.amounts import read_amount, read_amounts
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, Resource, controller_of
 from shared.api.pod_requests import all_requested
-from shared.api.quantities import QuantityError, parse_quantity
 from shared.api.times import parse_time
 
 WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
@@ -82,9 +82,7 @@ def workload_of(workloads: Iterable[JsonObject], owner_uid: str) -> JsonObject |
 def asks_of(workload: JsonObject) -> tuple[PodSetAsk, ...]:
     """Return one per pod set, with the request of one of its pods."""
     counted = {
-        each["name"]: {
-            name: _quantity(amount) for name, amount in (each.get("resources") or {}).items()
-        }
+        each["name"]: read_amounts(each.get("resources"))
         for each in (workload.get("status") or {}).get("resourceRequests") or ()
     }
     return tuple(
@@ -96,15 +94,6 @@ def asks_of(workload: JsonObject) -> tuple[PodSetAsk, ...]:
         )
         for each in (workload.get("spec") or {}).get("podSets") or ()
     )
-
-
-def added_up(amounts: Iterable[Mapping[str, Decimal]]) -> dict[str, Decimal]:
-    """Return the sum per resource."""
-    total: dict[str, Decimal] = {}
-    for each in amounts:
-        for name, amount in each.items():
-            total[name] = total.get(name, Decimal(0)) + amount
-    return total
 
 
 def has_quota(workload: JsonObject) -> bool:
@@ -224,7 +213,7 @@ def _holder(workload: JsonObject) -> Holder:
         flavors = each.get("flavors") or {}
         for resource, amount in (each.get("resourceUsage") or {}).items():
             key = str(flavors.get(resource) or ""), resource
-            amounts[key] = amounts.get(key, Decimal(0)) + _quantity(amount)
+            amounts[key] = amounts.get(key, Decimal(0)) + read_amount(amount)
     priority, name = priority_of(workload)
     return Holder(
         namespace=metadata["namespace"],
@@ -252,13 +241,6 @@ def _words(conditions: list[JsonObject], kind: str, status: str) -> Words | None
         return None
     since = transition_time(conditions, kind)
     return Words(kind, found.get("reason") or "", found.get("message") or "", since)
-
-
-def _quantity(value: object) -> Decimal:
-    try:
-        return parse_quantity(value)
-    except QuantityError:
-        return Decimal(0)
 
 
 def _time(text: object) -> datetime | None:

@@ -6,8 +6,9 @@ from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.kueues_words import evictions, kueues_words, queue_commands
 from cli.explaining.report import Next, Situation
 from cli.explaining.seen import Unread
+from shared.api.amounts import amount_text, resource_text
 from shared.waits.quota import Demand
-from shared.waits.words import amount_text, counted, joined, ordinal
+from shared.waits.words import counted, joined, ordinal
 from shared.waits.workload import (
     fits_no_flavor,
     has_quota,
@@ -71,11 +72,10 @@ def never_fits(case: Case) -> Answer | None:
 def _beyond(demand: Demand, queue: str) -> str:
     most = max((each.most for each in demand.flavors), default=demand.most)
     if demand.asked > demand.most:
-        asked, limit = amount_text(demand.asked, demand.resource), demand.most
-        what = f"it asks for {asked} {demand.resource}"
+        what, limit = f"it asks for {resource_text(demand.asked, demand.resource)}", demand.most
     else:
-        asked, limit = amount_text(demand.largest, demand.resource), most
-        what = f"one of its pod sets asks for {asked} {demand.resource} of one flavor"
+        asked, limit = resource_text(demand.largest, demand.resource), most
+        what = f"one of its pod sets asks for {asked} of one flavor"
     return (
         f"{what}, and ClusterQueue {queue} can have {amount_text(limit, demand.resource)} at most"
     )

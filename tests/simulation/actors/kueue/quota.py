@@ -10,9 +10,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from shared.api.amounts import added_up
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
-from shared.waits.workload import FINISHED, WORKLOADS, added_up
+from shared.waits.workload import FINISHED, WORKLOADS
 from tests.simulation.actors.kueue.workloads import has, holds_quota, is_active, owner_uid, reason
 from tests.simulation.api.store import Store, Write
 

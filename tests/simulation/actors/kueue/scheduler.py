@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
+from shared.api.amounts import added_up, amount_text
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
 from shared.waits.quota import CLUSTER_QUEUES
-from shared.waits.words import amount_text
-from shared.waits.workload import EVICTED, LABEL_OWNER, REQUEUED, WORKLOADS, added_up, asks_of
+from shared.waits.workload import EVICTED, LABEL_OWNER, REQUEUED, WORKLOADS, asks_of
 from tests.simulation.actors.kueue import workloads
 from tests.simulation.actors.kueue.evictions import policy_of
 from tests.simulation.actors.kueue.preemption import preempted, queue_order, victims_of

@@ -10,7 +10,6 @@ from cli.teams.quotas import (
     capacities,
     capacity_rows,
     parsed_quotas,
-    shown,
     summed,
 )
 from shared.api.objects import JsonObject
@@ -101,22 +100,3 @@ def test_a_row_shows_whether_the_quota_exceeds_the_capacity() -> None:
         for each in (row(8, 16, 16), row(8, 17, 16), row(17, 17, 16), row(8, 17, None))
     ]
     assert facts == [(False, True), (True, True), (True, False), (False, True)]
-
-
-@pytest.mark.parametrize(
-    ("resource", "value", "text"),
-    [
-        ("cpu", "640", "640"),
-        ("cpu", "0.5", "0.5"),
-        ("cpu", "1E+3", "1000"),
-        (GPU, "0", "0"),
-        ("memory", "9448928051200", "8800Gi"),
-        ("memory", "1099511627776", "1Ti"),
-        ("memory", "16767021056", "15.6Gi"),
-        ("memory", "-1073741824", "-1Gi"),
-        ("memory", "1000", "1000"),
-        ("memory", "0", "0"),
-    ],
-)
-def test_amounts_are_shown_as_people_write_them(resource: str, value: str, text: str) -> None:
-    assert shown(resource, Decimal(value)) == text

@@ -77,7 +77,7 @@ def test_a_request_that_no_node_can_hold_is_named() -> None:
 @pytest.mark.parametrize(
     ("name", "amount", "largest", "said"),
     [
-        ("cpu", "0.5", {"cpu": "0.25"}, "a requests 500m cpu, and no node of the cluster has more"),
+        ("cpu", "0.5", {"cpu": "0.25"}, "a requests 0.5 cpu, and no node of the cluster has more"),
         ("memory", "1099511627776", {"memory": "536870912000"}, "a requests 1Ti memory, and no"),
         # Nobody has it now, which the scheduler knows as well.
         ("nvidia.com/gpu", "8", {"cpu": "64"}, "a requests 8 nvidia.com/gpu, and no node of the"),

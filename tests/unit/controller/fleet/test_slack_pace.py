@@ -200,7 +200,7 @@ def test_a_resource_that_the_queue_no_longer_names_is_forgotten() -> None:
         ("8", GPU, "8"),
         ("0", GPU, "0"),
         ("100", "pods", "100"),
-        ("79.5", "cpu", "79500m"),
+        ("79.5", "cpu", "79.5"),
         ("0.0001", "cpu", "0.0001"),
         (str(16 << 30), "memory", "16Gi"),
         (str(3 << 29), "memory", "1.5Gi"),

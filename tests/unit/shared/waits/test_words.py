@@ -1,27 +1,8 @@
-"""Amounts and names as people read them."""
-
-from decimal import Decimal
+"""Numbers and names as people read them."""
 
 import pytest
 
-from shared.waits.words import amount_text, counted, few, joined, ordinal
-
-
-@pytest.mark.parametrize(
-    ("amount", "resource", "text"),
-    [
-        ("8", "nvidia.com/gpu", "8"),
-        ("0.5", "cpu", "500m"),
-        ("1.5", "cpu", "1500m"),
-        ("0", "memory", "0"),
-        (f"{16 * 2**30}", "memory", "16Gi"),
-        (f"{1536 * 2**20}", "memory", "1.5Gi"),
-        ("-1024", "ephemeral-storage", "-1Ki"),
-        ("1000", "memory", "1000"),
-    ],
-)
-def test_amounts(amount: str, resource: str, text: str) -> None:
-    assert amount_text(Decimal(amount), resource) == text
+from shared.waits.words import counted, few, joined, ordinal
 
 
 def test_lists() -> None:
