@@ -6,7 +6,7 @@ OUTPUTS = ("text", "json", "yaml")
 
 
 def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) -> None:
-    """Add the options for cluster, user and namespace, which `cli.cluster.reached` reads.
+    """Add the options for cluster, user and namespace, which `connected` reads.
 
     `namespaced`: add -n. Commands about the whole cluster have no -n.
     """

@@ -7,8 +7,9 @@ from typing import Final
 
 import yaml
 
-from cli.checks.gather import Reader, operator_configuration
 from cli.checks.setup_facts import UNKNOWN, Activity, Installed
+from cli.cluster.reader import Reader
+from cli.cluster.unread import Unread, readable
 from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import (
     APPWRAPPERS,
@@ -44,53 +45,48 @@ KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"
 _PROBE_NAMESPACE: Final = "default"
 
 
-class _Refusing(Reader):
-    """A Reader whose notes can be read by name."""
-
-    def as_dict(self) -> dict[str, str]:
-        found = (each.partition(": ") for each in self.unread)
-        return {name: why for name, _, why in found}
-
-
 async def gather_installation(client: KubeClient, discovery: Discovery) -> Installed:
     """Read the whole installation. Raises KubeError if the API server does not answer."""
-    reader = _Refusing(client)
-    configuration = await operator_configuration(reader)
+    reader = Reader(client)
+    configuration = await reader.operator_configuration()
     namespace = configuration.namespace
     served = configuration.config.cert_management
     version = await client.get_path("/version")
-    managers = configuration.config.appwrapper.exemptions.quota_managers
-    kueue_namespace, kueue, kueue_config = await _kueue(reader, kueue_settings.namespaces(managers))
+    kueue_namespace, kueue, kueue_config = await _kueue(reader, configuration.kueue_namespaces)
 
     async def every(
         what: str, resource: Resource, where: str | None = None
     ) -> tuple[JsonObject, ...] | None:
-        return await reader.items(what, resource, lambda page: page, where)
+        found = await reader.many(resource, where, what=what)
+        if found is None:
+            reader.unread.append(Unread(what, "the API server does not serve them"))
+        return found if isinstance(found, tuple) else None
+
+    async def one(what: str, resource: Resource, where: str | None, name: str) -> JsonObject | None:
+        return readable(await reader.one(resource, where, name, what=what))
 
     return Installed(
         configuration=configuration,
         kubernetes=str(version.get("gitVersion") or ""),
         shipped_definition=shipped_definition(),
-        definition=await reader.one("definition", CRDS, None, DEFINITION),
+        definition=await one("definition", CRDS, None, DEFINITION),
         mutating=await every("mutating", MUTATING_WEBHOOK_CONFIGURATIONS),
         validating=await every("validating", VALIDATING_WEBHOOK_CONFIGURATIONS),
         policies=await every("policies", POLICIES),
         bindings=await every("bindings", POLICY_BINDINGS),
-        secret=await reader.one("secret", SECRETS, namespace, served.webhook_secret_name),
-        webhook=await reader.one("webhook", DEPLOYMENTS, namespace, "appwrapper-webhook"),
-        controller=await reader.one("controller", DEPLOYMENTS, namespace, "appwrapper-controller"),
+        secret=await one("secret", SECRETS, namespace, served.webhook_secret_name),
+        webhook=await one("webhook", DEPLOYMENTS, namespace, "appwrapper-webhook"),
+        controller=await one("controller", DEPLOYMENTS, namespace, "appwrapper-controller"),
         leases=await every("leases", LEASES, namespace),
         answer=await _answer(client),
         activity=await _activity(reader),
         kueue_namespace=kueue_namespace,
         kueue=kueue,
         kueue_config=kueue_config,
-        workload_definition=await reader.one(
-            "workload_definition", CRDS, None, WORKLOAD_DEFINITION
-        ),
+        workload_definition=await one("workload_definition", CRDS, None, WORKLOAD_DEFINITION),
         namespaces=await every("namespaces", NAMESPACES),
         served=await _served(discovery),
-        refused=reader.as_dict(),
+        refused={each.what: each.why for each in reader.unread},
     )
 
 
@@ -103,10 +99,10 @@ async def _kueue(
     """
     for namespace in namespaces:
         before = len(reader.unread)
-        deployment = await reader.one("kueue", DEPLOYMENTS, namespace, KUEUE_DEPLOYMENT)
-        config = await reader.one("kueue_config", CONFIGMAPS, namespace, kueue_settings.NAME)
+        deployment = await reader.one(DEPLOYMENTS, namespace, KUEUE_DEPLOYMENT, what="kueue")
+        config = await reader.one(CONFIGMAPS, namespace, kueue_settings.NAME, what="kueue_config")
         if deployment or config or len(reader.unread) > before:
-            return namespace, deployment, config
+            return namespace, readable(deployment), readable(config)
     return namespaces[0], None, None
 
 
@@ -154,8 +150,8 @@ def _pod() -> JsonObject:
 
 
 async def _activity(reader: Reader) -> Activity | None:
-    found = await reader.items("activity", APPWRAPPERS, _traces)
-    if found is None:
+    found = await reader.projected(APPWRAPPERS, _traces, what="activity")
+    if not isinstance(found, tuple):
         return None
     writes = [moment for moment, _ in found if moment is not None]
     unseen = tuple(each for _, each in found if each is not None)

@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from cli.checks.findings import Finding
 from cli.checks.layout import columns
-from cli.checks.queues import ClusterQueue, LocalQueue
 from cli.checks.report import Observed, surroundings
 from cli.checks.workload_rules import workload_findings
 from cli.checks.workloads import WorkloadFacts
+from cli.cluster.kueue import ClusterQueue, LocalQueue
 from shared.api.amounts import ZERO, amount_text, resources_text
 
 
@@ -80,7 +80,7 @@ def own_report(seen: Observed, namespace: str, now: datetime) -> OwnReport:
         ),
         workloads=tuple(map(_line, sorted(unfinished, key=_order))),
         findings=tuple(_findings(seen, namespace, by_name, now)),
-        unread=seen.unread,
+        unread=tuple(map(str, seen.unread)),
     )
 
 

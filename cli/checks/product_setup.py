@@ -10,6 +10,7 @@ from cli.checks.items import Item, contains, ok, refused, unknown, warning
 from cli.checks.lease_setup import lease
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed
+from cli.cluster.operator_configuration import CONFIG_NAME
 from shared.api.objects import JsonObject
 from shared.api.times import format_time
 from webhook.policies import policies
@@ -61,8 +62,8 @@ def configuration(seen: Installed) -> Item:
     title = "configuration"
     if found.problem:
         advice = "The rest is checked against the defaults"
-        return unknown(title, found.problem, advice)
-    return ok(title, f"ConfigMap {found.namespace}/appwrapper-operator-config is valid")
+        return unknown(title, found.mistakes or found.problem, advice)
+    return ok(title, f"ConfigMap {found.namespace}/{CONFIG_NAME} is valid")
 
 
 def definition(seen: Installed) -> Item:

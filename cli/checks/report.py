@@ -7,9 +7,10 @@ from decimal import Decimal
 
 from cli.checks.findings import Finding
 from cli.checks.nodes import NodeState, Shape, capacity, node_findings, shapes, withheld
-from cli.checks.queues import ClusterQueue, LocalQueue, Quota
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import HoldingPod, WorkloadFacts
+from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
+from cli.cluster.unread import Unread
 from controller.facts.suspects import Blame, reported_nodes, words_of_blame
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.api.objects import JsonObject
@@ -30,7 +31,7 @@ class Observed:
     tolerations: Mapping[str, Sequence[JsonObject]]  # by ResourceFlavor
     gpu: str
     blames: tuple[Blame, ...] | None = ()  # of all AppWrappers
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
         ),
         node_shapes=shapes(seen.nodes or ()),
         findings=tuple(_findings(seen, totals, now)),
-        unread=seen.unread,
+        unread=tuple(map(str, seen.unread)),
     )
 
 

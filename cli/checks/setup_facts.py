@@ -4,20 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.objects import JsonObject
-from shared.config.configuration import Configuration
 
 # Prefix of an `answer` that does not show whether the webhook works.
 UNKNOWN: Final = "unknown: "
-
-
-@dataclass(frozen=True, slots=True)
-class FoundConfiguration:
-    """The operator's configuration. `problem`: why it is the default configuration."""
-
-    config: Configuration
-    namespace: str
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +29,7 @@ class Installed:
     `refused`: why an object could not be read, by the name of the field.
     """
 
-    configuration: FoundConfiguration
+    configuration: OperatorConfiguration
     kubernetes: str
     shipped_definition: JsonObject
     definition: JsonObject | None

@@ -11,7 +11,7 @@ from cli.options import add_connection, add_output
 from cli.terminal import Terminal, harmless
 
 if TYPE_CHECKING:
-    from cli.cluster import Cluster
+    from cli.cluster.connection import Cluster
 
 DESCRIPTION = """\
 Shows quota, usage and capacity of the cluster, and warns of what is wrong.
@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    from cli.cluster import reached
+    from cli.cluster.connection import connected
 
-    async with reached(arguments) as cluster:
+    async with connected(arguments) as cluster:
         while True:
             with terminal.progress("Reading the cluster"):
                 answer = await _answer(arguments, cluster)
@@ -96,11 +96,12 @@ async def _everything(cluster: "Cluster", *, wide: bool) -> _Answer:
     from cli.checks.report import cluster_report
 
     now = cluster.now()
-    report = cluster_report(await gather.whole_cluster(cluster.client, now), now)
+    seen = await gather.whole_cluster(cluster.client, now)
+    report = cluster_report(seen, now)
     text = layout.table(report)
     if wide:
         text += "\n" + layout.wide(report)
-    hint = _FOR_TEAMS if any(each.endswith(gather.NO_RIGHT) for each in report.unread) else ""
+    hint = _FOR_TEAMS if any(each.forbidden for each in seen.unread) else ""
     return _Answer(report, text, report.findings, report.unread, hint)
 
 

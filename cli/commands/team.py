@@ -8,7 +8,7 @@ from cli.options import add_connection, add_output
 from cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from cli.cluster import Cluster
+    from cli.cluster.connection import Cluster
     from cli.teams.create import CreateRequest
     from cli.teams.plan import TeamPlan
     from cli.teams.removal import Removal
@@ -70,11 +70,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    from cli.cluster import reached
+    from cli.cluster.connection import connected
 
     if arguments.what == "create":
         create_request(arguments)  # wrong usage needs no cluster
-    async with reached(arguments) as cluster:
+    async with connected(arguments) as cluster:
         return await run_on(cluster, arguments, terminal)
 
 

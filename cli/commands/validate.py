@@ -90,11 +90,11 @@ def _offline(found: "ReadManifests", arguments: argparse.Namespace) -> "Validati
 async def _by_server(
     found: "ReadManifests", arguments: argparse.Namespace, terminal: Terminal
 ) -> "ValidationReport":
-    from cli.cluster import reached
+    from cli.cluster.connection import connected
     from cli.validation.server import NOT_CHECKED, ServerJudge
 
     warnings: list[str] = []
-    async with reached(arguments, warnings.append) as cluster:
+    async with connected(arguments, warnings.append) as cluster:
         judge = ServerJudge(cluster, warnings)
         with terminal.progress("Asking the cluster"):
             results = [await judge.judged(each) for each in found.manifests]

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
+from cli.cluster.unread import Unread
 from cli.explaining.answers.case import Case
 from cli.explaining.answers.chain import answer
 from cli.explaining.answers.queue import is_waiting
@@ -20,7 +21,7 @@ from cli.explaining.report import (
     Situation,
 )
 from cli.explaining.root_cause import root_cause
-from cli.explaining.seen import Seen, Unread
+from cli.explaining.seen import Seen
 from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
 from shared.api.objects import JsonObject
@@ -192,5 +193,5 @@ def _periods(case: Case) -> Periods:
         deletion_on_failure_grace=config.deletion_on_failure_grace,
         forceful_deletion_grace=config.forceful_deletion_grace,
         success_ttl=config.success_ttl,
-        assumed=case.seen.world.settings.assumed or None,
+        assumed=case.seen.world.settings.problem or None,
     )

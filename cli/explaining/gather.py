@@ -1,8 +1,4 @@
-"""Read AppWrappers and the objects that explain them. I/O only.
-
-Objects that the user may not read (403) become `Unread`. Most other failures end the command: a
-report must not confuse a missing object with an unreadable one.
-"""
+"""Read AppWrappers and the objects that explain them. I/O only."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -10,10 +6,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.reader import Reader
+from cli.cluster.unread import Many, One, Unread, objects
 from cli.command import CommandError
-from cli.explaining.seen import Many, One, OperatorSettings, Seen, Unread, World, objects
-from cli.operator_settings import CONFIG_NAME, find_settings
+from cli.explaining.seen import Seen, World
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -28,22 +25,19 @@ from shared.api.objects import (
     Resource,
     label,
 )
-from shared.config.configuration import AppWrapperConfig
-from shared.config.loading import ConfigError, parse_config
 from shared.kinds.table import says_something
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
 from shared.kube.discovery import UnknownKind
 from shared.waits import kueue_settings
-from shared.waits.quota import CLUSTER_QUEUES, COHORTS
+from shared.waits.quota import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES
 from shared.waits.words import few
 from shared.waits.workload import WORKLOADS
 
-LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
 _VISIBILITY: Final = "visibility.kueue.x-k8s.io"
 _AT_ONCE: Final = 8
 _ABOUT_APPWRAPPERS: Final = "involvedObject.kind=AppWrapper"
 # The facts that are unknown without the resource.
-_TELLS: Final = {
+_UNKNOWN_WITHOUT: Final = {
     "nodes": "whether a node is large enough",
     "clusterqueues": "how much quota is used and free",
     "cohorts": "what can be borrowed",
@@ -64,7 +58,9 @@ class Gatherer:
     async def world(self, appwrappers: Iterable[JsonObject]) -> World:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
-        settings, own = await asyncio.gather(self._settings(), self._workloads(self.namespace))
+        settings, own = await asyncio.gather(
+            self._reader.operator_configuration(), self._workloads(self.namespace)
+        )
         if not waiting:
             return World(settings=settings, own_workloads=_known(own), has_kueue=own is not None)
         lists = asyncio.gather(
@@ -75,7 +71,7 @@ class Gatherer:
             self._many(NODES, None),
         )
         namespace, kueue = await asyncio.gather(
-            self._one(NAMESPACES, None, self.namespace),
+            self._reader.one(NAMESPACES, None, self.namespace),
             self._kueue_settings(settings.kueue_namespaces),
         )
         everywhere, queues, cluster_queues, cohorts, nodes = await lists
@@ -181,24 +177,10 @@ class Gatherer:
     async def _kueue_settings(self, namespaces: Iterable[str]) -> JsonObject | None:
         """Return the first configuration of Kueue that exists and may be read."""
         for namespace in namespaces:
-            found = await self._one(kueue_settings.RESOURCE, namespace, kueue_settings.NAME)
+            found = await self._reader.one(kueue_settings.RESOURCE, namespace, kueue_settings.NAME)
             if isinstance(found, dict):
                 return found
         return None
-
-    async def _settings(self) -> OperatorSettings:
-        default = AppWrapperConfig()
-        try:
-            found = await find_settings(self._client)
-        except Forbidden:
-            return OperatorSettings(default, "you may not read the operator's configuration")
-        if found is None:
-            return OperatorSettings(default, f"there is no ConfigMap {CONFIG_NAME}")
-        try:
-            loaded = parse_config(found[1], CONFIG_NAME)
-        except ConfigError:
-            return OperatorSettings(default, "the operator's configuration has mistakes")
-        return OperatorSettings(loaded.config.appwrapper)
 
     async def _workloads(self, namespace: str | None) -> Many | None:
         """Return None if Kueue is not installed."""
@@ -216,9 +198,9 @@ class Gatherer:
                 f"/apis/{_VISIBILITY}/{version}/namespaces/{self.namespace}"
                 f"/localqueues/{appwrapper.queue_name}/pendingworkloads"
             )
-        except Forbidden:
-            path = f"localqueues/pendingworkloads of {_VISIBILITY}"
-            return Unread(f"{path}: the position in the queue", "no right to get them")
+        except Forbidden as error:
+            what = f"localqueues/pendingworkloads of {_VISIBILITY}: the position in the queue"
+            return self._reader.note(what, error, "no right to get them")
         except Unauthorized:
             raise
         except ApiError:
@@ -245,22 +227,9 @@ class Gatherer:
         except UnknownKind as error:
             return Unread(what, str(error))
         outline = not says_something(gvk.group_kind)
-        try:
-            return await self._client.get(resource, self.namespace, name, metadata_only=outline)
-        except NotFound:
-            return None
-        except ApiError as error:
-            if isinstance(error, Unauthorized):
-                raise
-            return Unread(what, error.message)
-
-    async def _one(self, resource: Resource, namespace: str | None, name: str) -> One:
-        try:
-            return await self._client.get(resource, namespace, name)
-        except NotFound:
-            return None
-        except Forbidden:
-            return Unread(f"{resource.kind} {name}", "no right to get it")
+        return await self._reader.one(
+            resource, self.namespace, name, what=what, metadata_only=outline
+        )
 
     async def _many(
         self,
@@ -271,18 +240,14 @@ class Gatherer:
         field_selector: str = "",
     ) -> Many | None:
         """Return None if the API server does not serve the resource."""
-        pages = self._client.pages(
-            resource, namespace, label_selector=label_selector, field_selector=field_selector
+        scope = f"namespace {namespace}" if namespace else "the cluster"
+        return await self._reader.many(
+            resource,
+            namespace,
+            what=f"{resource.plural} of {scope}: {_UNKNOWN_WITHOUT[resource.plural]}",
+            label_selector=label_selector,
+            field_selector=field_selector,
         )
-        scope = f" of namespace {namespace}" if namespace else " of the cluster"
-        tells = _TELLS.get(resource.plural, "what belongs to it")
-        try:
-            return tuple([each async for page in pages for each in page.items])
-        except NotFound:
-            return None
-        except Forbidden:
-            what = f"{resource.plural}{scope}: {tells}"
-            return Unread(what, "no right to list them")
 
     async def _missing(self, name: str) -> str:
         text = f'there is no AppWrapper "{name}" in namespace {self.namespace}'
@@ -299,6 +264,10 @@ class Gatherer:
     @property
     def _client(self) -> KubeClient:
         return self.cluster.client
+
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.cluster.client)
 
 
 def _known(found: Many | None) -> Many:

@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from typing import Final
 
+from cli.cluster.unread import objects
 from cli.explaining.answers.case import Case
 from cli.explaining.history import attempts
 from cli.explaining.moment import Moment, created_at
 from cli.explaining.report import GpuHours
-from cli.explaining.seen import objects
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.amounts import added_up

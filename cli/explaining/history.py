@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from cli.cluster.unread import objects
 from cli.explaining.answers.case import Case
 from cli.explaining.moment import Moment, created_at
 from cli.explaining.report import AttemptReport, Happened
-from cli.explaining.seen import objects
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.conditions import condition, transition_time

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from cli.cluster.unread import One, Unread, objects
 from cli.explaining.forecast import Step, forecast
-from cli.explaining.seen import One, Seen, Unread, objects
+from cli.explaining.seen import Seen
 from controller.facts.components import Located, project_component, with_sound_record
 from controller.facts.observe import (
     GatherContext,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cli.explaining.seen import Many, One, Seen, Unread, named, objects
+from cli.cluster.unread import Many, One, Unread, named, objects
+from cli.explaining.seen import Seen
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from shared.waits.quota import (

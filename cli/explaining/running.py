@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
-from cli.cluster import reached
+from cli.cluster.connection import connected
 from cli.command import CommandError, ExitCode
 from cli.explaining.compose import explain
 from cli.explaining.gather import Gatherer
@@ -19,7 +19,7 @@ from shared.api.objects import JsonObject
 async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Explain the AppWrappers that the arguments or the file name."""
     wanted = named_in(arguments, terminal)
-    async with reached(arguments) as cluster:
+    async with connected(arguments) as cluster:
         reports = []
         for namespace, name in wanted:
             with terminal.progress(f"Reading {name}"):
@@ -32,7 +32,7 @@ async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> Exi
 
 async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Print a line for each AppWrapper of the namespace, or whole reports with -o json and yaml."""
-    async with reached(arguments) as cluster:
+    async with connected(arguments) as cluster:
         gatherer = Gatherer(cluster, cluster.namespace)
         with terminal.progress(f"Reading namespace {cluster.namespace}"):
             found = await gatherer.all()
@@ -49,7 +49,7 @@ async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> Exit
 
 async def follow_one(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Follow one AppWrapper until it has ended."""
-    async with reached(arguments) as cluster:
+    async with connected(arguments) as cluster:
         return await follow(cluster, arguments.names[0], arguments.output, terminal)
 
 

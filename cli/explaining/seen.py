@@ -6,62 +6,20 @@ Nothing is interpreted here. `Unread` takes the place of objects that the user m
 from dataclasses import dataclass
 from datetime import datetime
 
+from cli.cluster.operator_configuration import OperatorConfiguration
+from cli.cluster.unread import Many, One, Unread
 from shared.api.objects import JsonObject
-from shared.config.configuration import AppWrapperConfig
-from shared.waits.kueue_settings import namespaces
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """An object or list that could not be read. `what`: its name for people. `why`: the reason."""
-
-    what: str
-    why: str
-
-
-One = JsonObject | Unread | None  # None: there is no such object
-Many = tuple[JsonObject, ...] | Unread
-
-
-def objects(found: Many) -> tuple[JsonObject, ...]:
-    """Return the objects, none if they could not be read. The caller must report that elsewhere."""
-    return () if isinstance(found, Unread) else found
-
-
-def named(found: Many, name: str) -> One:
-    """Return the object with the name, None if there is none."""
-    if isinstance(found, Unread):
-        return found
-    return next((each for each in found if each["metadata"]["name"] == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorSettings:
-    """The operator's configuration. `assumed`: why the defaults are assumed; "" if it was read."""
-
-    behaviour: AppWrapperConfig
-    assumed: str = ""
-
-    @property
-    def kueue_namespaces(self) -> tuple[str, ...]:
-        """The namespaces in which Kueue may run."""
-        return namespaces(self.behaviour.exemptions.quota_managers)
-
-    @property
-    def pause_resets(self) -> bool | None:
-        """True if an admin stopped all resets; None if the configuration could not be read."""
-        return None if self.assumed else self.behaviour.pause_resets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """Objects for all AppWrappers of a namespace. Objects that none of them needs are not read.
 
-    `own_workloads`: of the namespace. `all_workloads`: of the cluster. `kueue_settings`: Kueue's
-    configuration. `has_kueue`: the API server serves Workloads.
+    `settings`: the operator's. `own_workloads`: of the namespace. `all_workloads`: of the cluster.
+    `kueue_settings`: Kueue's configuration. `has_kueue`: the API server serves Workloads.
     """
 
-    settings: OperatorSettings
+    settings: OperatorConfiguration
     namespace: One = None
     has_kueue: bool = True
     own_workloads: Many = ()
@@ -109,12 +67,3 @@ class Seen:
             self.pending,
         )
         return tuple(dict.fromkeys(each for each in parts if isinstance(each, Unread)))
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The lists to read beside the AppWrapper itself. Each costs the API server a request."""
-
-    queue: bool = True
-    nodes: bool = True
-    kueue_settings: bool = True

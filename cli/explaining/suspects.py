@@ -31,7 +31,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     found = suspects_of(appwrapper.status, case.now)
     if not found or mode == "Off":
         return None
-    assumed = f", the assumed default: {settings.assumed}" if settings.assumed else ""
+    assumed = f", the assumed default: {settings.problem}" if settings.problem else ""
     effect = f"{_EFFECTS[mode]} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER

@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.live import Live
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
 from cli.explaining.clock_words import clock
 from cli.explaining.compose import explain

@@ -8,28 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
 from cli.pod_security import POLICY, PodSecurity
 from cli.teams.gather import (
-    Reader,
     Right,
+    all_of_kueue,
     configuration,
+    lacks_right,
     live_objects,
     missing_rights,
-    needed,
-    reader_of,
 )
 from cli.teams.manifests import (
-    CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
-    ROLE_BINDINGS,
+    RESOURCES,
     VIEWER_ROLE,
     TeamSettings,
-    cluster_queues,
-    local_queues,
     queue_name,
-    resource_flavors,
     selected_labels,
 )
 from cli.teams.plan import (
@@ -47,17 +43,15 @@ from cli.teams.plan import (
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
 from shared.api.objects import (
-    NAMESPACES,
     NODES,
     POLICIES,
     POLICY_BINDINGS,
     JsonObject,
-    Resource,
     is_dns_label,
 )
 from shared.config.configuration import Configuration
-from shared.kube.client import AlreadyExists, Conflict, PatchType
-from shared.waits.quota import quota_entries
+from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
+from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
 
 FIELD_MANAGER: Final = "appwrapper-team"
 
@@ -84,17 +78,16 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
             f"{team} cannot be the name of a namespace: write up to 63 lower-case letters, digits"
             " and hyphens"
         )
-    reader = await reader_of(cluster)
+    reader = Reader(cluster.client)
     config = await configuration(reader, request.config_file)
     settings = replace(request.settings, labels=_labels(config))
-    async with needed("team create"):
-        live = await live_objects(reader, team)
-        queues = await reader.items(cluster_queues(reader.kueue))
-        found = await reader.items(resource_flavors(reader.kueue))
+    live = await live_objects(reader, team)
+    queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
+    found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
     flavors = {each["metadata"]["name"]: each for each in found}
     _check(settings, request.asked, live, flavors, config)
     await _check_policy(reader, settings, live)
-    objects = object_plans(settings, request.asked, reader.kueue, live)
+    objects = object_plans(settings, request.asked, live)
     capacity = await _capacity(reader, objects, queues, flavors, config)
     plan = TeamPlan(
         team=team,
@@ -105,7 +98,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
         refused=tuple(_refused(request, capacity)),
     )
     warnings = [*await _warnings(reader, settings, plan, queues, live)]
-    lacking = await missing_rights(cluster, _rights(reader.kueue, objects))
+    lacking = await missing_rights(cluster, _rights(objects))
     if lacking and not request.dry_run:
         raise CommandError(
             f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
@@ -114,7 +107,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     warnings += [f"you lack the right to {each}" for each in lacking]
     plan = replace(plan, warnings=tuple(warnings))
     if not plan.refused and not plan.dry_run:
-        await _apply(cluster, reader.kueue, plan)
+        await _apply(cluster, plan)
     return plan
 
 
@@ -167,14 +160,13 @@ async def _check_policy(reader: Reader, settings: TeamSettings, live: Live) -> N
         return
     if ("Namespace", settings.name) in live:
         return
-    async with needed("team create"):
-        for resource in (POLICIES, POLICY_BINDINGS):
-            if await reader.one(resource, None, POLICY) is None:
-                raise CommandError(
-                    f"there is no {resource.kind} {POLICY}: without it --pod-security"
-                    f" {settings.pod_security} would allow every pod. Create it: kubectl apply -f"
-                    " deploy/team/pod-security.yaml (Kubernetes 1.30 or newer)"
-                )
+    for resource in (POLICIES, POLICY_BINDINGS):
+        if needed(await reader.one(resource, None, POLICY), "team create") is None:
+            raise CommandError(
+                f"there is no {resource.kind} {POLICY}: without it --pod-security"
+                f" {settings.pod_security} would allow every pod. Create it: kubectl apply -f"
+                " deploy/team/pod-security.yaml (Kubernetes 1.30 or newer)"
+            )
 
 
 async def _capacity(
@@ -188,13 +180,13 @@ async def _capacity(
     behaviour = config.appwrapper
     queue, planned = planned_queues(queues, objects)
     keys = [key for key, _ in quota_entries(queue)]
-    nodes = await reader.items_if_allowed(NODES)
+    nodes = await reader.many(NODES)
     taints = behaviour.autopilot.resource_taints
     return capacity_rows(
         keys,
         summed(queues, behaviour.slack_queue.name),
         summed(planned, behaviour.slack_queue.name),
-        None if nodes is None else capacities(keys, flavors, nodes, taints),
+        capacities(keys, flavors, nodes, taints) if isinstance(nodes, tuple) else None,
     )
 
 
@@ -217,9 +209,7 @@ async def _warnings(
     found += not_covered(queue, planned)
     found += pod_security_warnings(settings, live, queue)
     for name in (settings.role, VIEWER_ROLE):
-        unread = len(reader.unread)
-        role = await reader.one_if_allowed(CLUSTER_ROLES, None, name)
-        if role is None and len(reader.unread) == unread:
+        if await reader.one(CLUSTER_ROLES, None, name) is None:
             found.append(
                 f"there is no ClusterRole {name}: its binding grants nothing until the role exists."
                 " Create it: kubectl apply -f deploy/team/cluster.yaml"
@@ -227,27 +217,17 @@ async def _warnings(
     return [*found, *(f"not checked: {each}" for each in reader.unread)]
 
 
-def _resource_of(kind: str, kueue: str) -> Resource:
-    return {
-        "Namespace": NAMESPACES,
-        "ClusterQueue": cluster_queues(kueue),
-        "LocalQueue": local_queues(kueue),
-        "RoleBinding": ROLE_BINDINGS,
-        "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
-    }[kind]
-
-
-def _rights(kueue: str, objects: Sequence[ObjectPlan]) -> Iterator[Right]:
+def _rights(objects: Sequence[ObjectPlan]) -> Iterator[Right]:
     """Yield the needed rights. A server-side apply needs `patch`, and `create` for a new object."""
     for each in objects:
-        resource = _resource_of(each.kind, kueue)
+        resource = RESOURCES[each.kind]
         if each.action is Action.CREATE:
             yield Right("create", resource, each.namespace)
         if each.action is not Action.KEEP:
             yield Right("patch", resource, each.namespace, each.name)
 
 
-async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
+async def _apply(cluster: Cluster, plan: TeamPlan) -> None:
     """Write the planned objects in order. Raises CommandError."""
     for each in plan.objects:
         if each.action is Action.KEEP:
@@ -256,17 +236,18 @@ async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
         if each.resource_version is not None:
             body["metadata"]["resourceVersion"] = each.resource_version
         try:
-            async with needed("team create"):
-                await cluster.client.patch(
-                    _resource_of(each.kind, kueue),
-                    each.namespace,
-                    each.name,
-                    body,
-                    PatchType.APPLY,
-                    field_manager=FIELD_MANAGER,
-                    # The admin asked for the change, so another field manager does not matter.
-                    force=each.action is Action.CHANGE,
-                )
+            await cluster.client.patch(
+                RESOURCES[each.kind],
+                each.namespace,
+                each.name,
+                body,
+                PatchType.APPLY,
+                field_manager=FIELD_MANAGER,
+                # The admin asked for the change, so another field manager does not matter.
+                force=each.action is Action.CHANGE,
+            )
+        except Forbidden as error:
+            raise lacks_right("team create", error) from error
         except (Conflict, AlreadyExists) as error:
             raise CommandError(
                 f"another client is changing {each.kind} {each.name}: run this again."

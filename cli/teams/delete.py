@@ -5,16 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
-from cli.teams.gather import Reader, Right, configuration, missing_rights, needed, reader_of
+from cli.teams.gather import Right, all_of_kueue, configuration, lacks_right, missing_rights
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
-    cluster_queues,
-    local_queues,
+    RESOURCES,
     queue_name,
     viewer_binding_name,
-    workloads,
 )
 from cli.teams.plan import is_of_the_cluster
 from cli.teams.removal import Held, Removal, remaining, removal
@@ -28,10 +27,12 @@ from shared.api.objects import (
     labels,
 )
 from shared.config.configuration import Configuration
-from shared.kube.client import Conflict, NotFound, Propagation
+from shared.kube.client import Conflict, Forbidden, NotFound, Propagation
+from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
+from shared.waits.workload import WORKLOADS
 
 CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-_LOOK_EVERY: Final = 0.5  # seconds
+_READ_EVERY: Final = 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +51,12 @@ Confirm = Callable[[Removal], None]
 
 async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm) -> Removal:
     """Delete the team unless there are `blockers`; return the plan. Raises CommandError."""
-    reader = await reader_of(cluster)
+    reader = Reader(cluster.client)
     config = await configuration(reader, request.config_file)
-    found = await _look(reader, request, config)
+    found = await _read(reader, request, config)
     lacking = await missing_rights(
         cluster,
-        [
-            Right("delete", _resource_of(each.kind, reader.kueue), None, each.name)
-            for each in found.targets
-        ],
+        [Right("delete", RESOURCES[each.kind], None, each.name) for each in found.targets],
     )
     if lacking and not request.dry_run:
         raise CommandError(
@@ -69,9 +67,9 @@ async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm
         return found
     confirm(found)
     # The confirmation may take minutes, and another user may have submitted a workload meanwhile.
-    if (again := await _look(reader, request, config)).blockers:
+    if (again := await _read(reader, request, config)).blockers:
         return again
-    await _delete(cluster, reader, found, request.seconds)
+    await _delete(cluster, found, request.seconds)
     return found
 
 
@@ -80,18 +78,23 @@ def exit_code(found: Removal) -> ExitCode:
     return ExitCode.WANTING if found.blockers else ExitCode.FINE
 
 
-async def _look(reader: Reader, request: DeleteRequest, config: Configuration) -> Removal:
-    async with needed("team delete"):
-        held = await _held(reader, request.team)
+async def _read(reader: Reader, request: DeleteRequest, config: Configuration) -> Removal:
+    held = await _held(reader, request.team)
     _check(held, config)
     return removal(held, dry_run=request.dry_run)
 
 
 async def _held(reader: Reader, team: str) -> Held:
-    namespace = await reader.one(NAMESPACES, None, team)
-    queue = await reader.one(cluster_queues(reader.kueue), None, queue_name(team))
-    binding = await reader.one(CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team))
-    queues = await reader.items(local_queues(reader.kueue))
+    async def one(resource: Resource, name: str) -> JsonObject | None:
+        return needed(await reader.one(resource, None, name), "team delete")
+
+    async def many(resource: Resource) -> tuple[JsonObject, ...]:
+        return needed(await reader.many(resource, team), "team delete") or ()
+
+    queues = needed(await all_of_kueue(reader, LOCAL_QUEUES), "team delete")
+    namespace = await one(NAMESPACES, team)
+    queue = await one(CLUSTER_QUEUES, queue_name(team))
+    binding = await one(CLUSTER_ROLE_BINDINGS, viewer_binding_name(team))
     if namespace is None:
         return Held(team, namespace, queue, binding, others_queues=queues)
     return Held(
@@ -99,10 +102,10 @@ async def _held(reader: Reader, team: str) -> Held:
         namespace,
         queue,
         binding,
-        await reader.items_if_served(APPWRAPPERS, team),
-        await reader.items(workloads(reader.kueue), team),
-        await reader.items(PODS, team),
-        await reader.items(CLAIMS, team),
+        await many(APPWRAPPERS),
+        await many(WORKLOADS),
+        await many(PODS),
+        await many(CLAIMS),
         queues,
     )
 
@@ -138,17 +141,18 @@ def _check(held: Held, config: Configuration) -> None:
         )
 
 
-async def _delete(cluster: Cluster, reader: Reader, found: Removal, seconds: float) -> None:
+async def _delete(cluster: Cluster, found: Removal, seconds: float) -> None:
     """Delete the objects in order. Wait until each is gone before the next deletion."""
     ends_at = cluster.clock.monotonic() + seconds
     for each in found.targets:
-        resource = _resource_of(each.kind, reader.kueue)
+        resource = RESOURCES[each.kind]
         try:
-            async with needed("team delete"):
-                with suppress(NotFound):
-                    await cluster.client.delete(
-                        resource, None, each.name, uid=each.uid, propagation=Propagation.BACKGROUND
-                    )
+            with suppress(NotFound):
+                await cluster.client.delete(
+                    resource, None, each.name, uid=each.uid, propagation=Propagation.BACKGROUND
+                )
+        except Forbidden as error:
+            raise lacks_right("team delete", error) from error
         except Conflict as error:
             raise CommandError(
                 f"{each.kind} {each.name} was changed or replaced a moment ago: check it, then run"
@@ -169,7 +173,7 @@ async def _until_gone(
             return
         if cluster.clock.monotonic() >= ends_at:
             raise CommandError(_still_there(resource, name, item))
-        await cluster.clock.sleep(_LOOK_EVERY)
+        await cluster.clock.sleep(_READ_EVERY)
 
 
 def _still_there(resource: Resource, name: str, item: JsonObject) -> str:
@@ -181,11 +185,3 @@ def _still_there(resource: Resource, name: str, item: JsonObject) -> str:
         f"{resource.kind} {name} is still being deleted{why}."
         " Run this again to wait for it and finish"
     )
-
-
-def _resource_of(kind: str, kueue: str) -> Resource:
-    return {
-        "Namespace": NAMESPACES,
-        "ClusterQueue": cluster_queues(kueue),
-        "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
-    }[kind]

@@ -1,140 +1,66 @@
-"""Read the objects for `team`. Note the objects that the user may not read."""
+"""Read the objects for `team`, and the rights that it needs."""
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.reader import Reader, needed
+from cli.cluster.unread import Many
 from cli.command import CommandError
-from cli.operator_settings import CONFIG_KEY, CONFIG_NAME, find_settings
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
-    KUEUE,
     LOCAL_QUEUE,
     ROLE_BINDINGS,
     binding_name,
-    cluster_queues,
-    local_queues,
     queue_name,
     viewer_binding_name,
 )
 from cli.teams.plan import Live
 from shared.api.objects import NAMESPACES, JsonObject, Resource
 from shared.config.configuration import Configuration
-from shared.config.loading import ConfigError, load_config, parse_config
-from shared.kube.client import Forbidden, NotFound
-
-_SPEAKS: Final = ("v1beta2", "v1beta1")  # the versions of Kueue's API that this command knows
-
-
-@dataclass
-class Reader:
-    """Reads objects under the user's rights. `unread`: the API server's refusals."""
-
-    cluster: Cluster
-    kueue: str = ""
-    unread: list[str] = field(default_factory=list)
-
-    async def one(self, resource: Resource, namespace: str | None, name: str) -> JsonObject | None:
-        """Return the object, None if it does not exist. Raises Forbidden."""
-        try:
-            return await self.cluster.client.get(resource, namespace, name)
-        except NotFound:
-            return None
-
-    async def items(self, resource: Resource, namespace: str | None = None) -> list[JsonObject]:
-        """Return all objects, read page by page. Raises Forbidden."""
-        pages = self.cluster.client.pages(resource, namespace)
-        return [item async for page in pages for item in page.items]
-
-    async def one_if_allowed(
-        self, resource: Resource, namespace: str | None, name: str
-    ) -> JsonObject | None:
-        """Return the object; None, noted in `unread`, if the API server refuses it."""
-        try:
-            return await self.one(resource, namespace, name)
-        except Forbidden as error:
-            self.unread.append(error.message)
-            return None
-
-    async def items_if_allowed(
-        self, resource: Resource, namespace: str | None = None, *, instead: str | None = None
-    ) -> list[JsonObject] | None:
-        """Return all objects; None, noted in `unread`, if the API server refuses them.
-
-        `instead`: the namespace to try if the first list is refused.
-        """
-        try:
-            return await self.items(resource, namespace)
-        except Forbidden as error:
-            if instead is not None:
-                return await self.items_if_allowed(resource, instead)
-            self.unread.append(error.message)
-        return None
-
-    async def items_if_served(self, resource: Resource, namespace: str) -> list[JsonObject]:
-        """Return all objects, none if the Kind is not installed. Raises Forbidden."""
-        try:
-            return await self.items(resource, namespace)
-        except NotFound as error:
-            if error.of_resource:
-                return []
-            raise
+from shared.config.loading import ConfigError, load_config
+from shared.kube.client import Forbidden
+from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
 
 
-async def reader_of(cluster: Cluster) -> Reader:
-    """Return a Reader for the cluster's preferred version of Kueue's API, if known.
-
-    Otherwise for the newest known version that is served. Raises CommandError.
-    """
-    try:
-        found = await cluster.client.get_path(f"/apis/{KUEUE}")
-    except NotFound as error:
+async def all_of_kueue(reader: Reader, resource: Resource) -> Many:
+    """Return all objects of a Kind of Kueue. Raises CommandError without Kueue."""
+    found = await reader.many(resource)
+    if found is None:
         raise CommandError(
-            "this cluster has no Kueue: a team's quota and queue are Kueue's objects."
-            " Install Kueue first (docs/admins/install.md)"
-        ) from error
-    served = [each["version"] for each in found["versions"]]
-    for version in (found["preferredVersion"]["version"], *_SPEAKS):
-        if version in _SPEAKS and version in served:
-            return Reader(cluster, version)
-    raise CommandError(
-        f"Kueue serves {KUEUE} in {', '.join(served)}, and this command knows"
-        f" {' and '.join(_SPEAKS)}"
-    )
+            f"this cluster has no Kueue that serves {resource.group}/{resource.version}: a team's"
+            " quota and queue are Kueue's objects. Install Kueue first (docs/admins/install.md)"
+        )
+    return found
 
 
 async def configuration(reader: Reader, file: str | None) -> Configuration:
     """Read the operator's configuration: from the file, else the cluster, else the defaults."""
+    mistakes = ""
     try:
         if file is not None:
             return load_config(file).config
-        found = await find_settings(reader.cluster.client)
-        if found is None:
-            return Configuration()
-        namespace, text = found
-        origin = f"ConfigMap {namespace}/{CONFIG_NAME}"
-        return parse_config(text, f"{origin}, {CONFIG_KEY}").config
-    except Forbidden as error:
-        reader.unread.append(error.message)
-        return Configuration()
+        found = await reader.operator_configuration()
+        mistakes = found.mistakes
     except ConfigError as error:
-        raise CommandError(f"the operator's configuration cannot be used:\n{error}") from error
+        mistakes = str(error)
+    if mistakes:
+        raise CommandError(f"the operator's configuration cannot be used:\n{mistakes}")
+    return found.config
 
 
 async def live_objects(reader: Reader, team: str) -> Live:
-    """Return the team's existing objects by Kind and name. Raises Forbidden."""
-    asked = (
+    """Return the team's existing objects by Kind and name. Raises CommandError."""
+    wanted: Sequence[tuple[Resource, str | None, str]] = (
         (NAMESPACES, None, team),
-        (cluster_queues(reader.kueue), None, queue_name(team)),
-        (local_queues(reader.kueue), team, LOCAL_QUEUE),
+        (CLUSTER_QUEUES, None, queue_name(team)),
+        (LOCAL_QUEUES, team, LOCAL_QUEUE),
         (ROLE_BINDINGS, team, binding_name(team)),
         (CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team)),
     )
-    found = {}
-    for resource, namespace, name in asked:
-        if item := await reader.one(resource, namespace, name):
+    found: dict[tuple[str, str], JsonObject] = {}
+    for resource, namespace, name in wanted:
+        if item := needed(await reader.one(resource, namespace, name), "team create"):
             found[resource.kind, name] = item
     return found
 
@@ -177,12 +103,8 @@ async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str
     return tuple(dict.fromkeys(missing))
 
 
-@asynccontextmanager
-async def needed(what: str) -> AsyncIterator[None]:
-    """Raise CommandError if the API server refuses a request of the block."""
-    try:
-        yield
-    except Forbidden as error:
-        raise CommandError(
-            f"you lack a right that {what} needs: {error.message}. Ask a cluster admin"
-        ) from error
+def lacks_right(command: str, error: Forbidden) -> CommandError:
+    """Return the end of a command whose write the API server refuses."""
+    return CommandError(
+        f"you lack a right that {command} needs: {error.message}. Ask a cluster admin"
+    )

@@ -2,19 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.reader import Reader, needed
+from cli.cluster.unread import Many, Unread, named, objects
 from cli.command import CommandError, ExitCode
-from cli.teams.gather import Reader, configuration, needed, reader_of
-from cli.teams.manifests import (
-    CLUSTER_ROLE_BINDINGS,
-    ROLE_BINDINGS,
-    cluster_queues,
-    local_queues,
-    viewer_binding_name,
-)
-from cli.teams.standing import Seen, TeamStanding, team_standing, teams_of
-from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject, Resource
-from shared.kube.client import NotFound
+from cli.teams.gather import all_of_kueue, configuration
+from cli.teams.manifests import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, viewer_binding_name
+from cli.teams.team_report import TeamObjects, TeamReport, team_report, teams_of
+from shared.api.objects import APPWRAPPERS, NAMESPACES, Resource
+from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
 
 RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 
@@ -23,88 +19,83 @@ RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 class TeamList:
     """The report of `team list`. `resources`: the resources with a column in the table."""
 
-    teams: tuple[TeamStanding, ...]
+    teams: tuple[TeamReport, ...]
     resources: tuple[str, ...]
     unread: tuple[str, ...]
 
 
 async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
     """Report every team. Raises CommandError if the user may not list namespaces."""
-    reader = await reader_of(cluster)
+    reader = Reader(cluster.client)
+    queues = await all_of_kueue(reader, CLUSTER_QUEUES)
     config = await configuration(reader, config_file)
-    async with needed("team list"):
-        namespaces = await reader.items(NAMESPACES)
-    queues = await reader.items_if_allowed(cluster_queues(reader.kueue))
-    feeding = await reader.items_if_allowed(local_queues(reader.kueue))
-    bindings = await reader.items_if_allowed(ROLE_BINDINGS)
-    viewers = await reader.items_if_allowed(CLUSTER_ROLE_BINDINGS)
-    known = {each["metadata"]["name"]: each for each in namespaces}
-    seen = [
-        Seen(
+    namespaces = needed(await reader.many(NAMESPACES), "team list") or ()
+    local_queues = await all_of_kueue(reader, LOCAL_QUEUES)
+    bindings = await reader.many(ROLE_BINDINGS)
+    viewers = await reader.many(CLUSTER_ROLE_BINDINGS) or ()
+    found = [
+        TeamObjects(
             team=team,
-            kueue=reader.kueue,
             config=config,
-            namespace=known.get(team),
+            namespace=named(namespaces, team),
             queues=queues,
-            local_queues=feeding,
-            bindings=None if bindings is None else _in(team, bindings),
-            viewer_binding=_named(viewer_binding_name(team), viewers or ()),
-            unread=tuple(reader.unread),
+            local_queues=local_queues,
+            bindings=_in(team, bindings),
+            viewer_binding=named(viewers, viewer_binding_name(team)),
         )
-        for team in teams_of(namespaces, queues or (), config)
+        for team in teams_of(namespaces, objects(queues), config)
     ]
     return TeamList(
-        tuple(replace(team_standing(each), unread=()) for each in seen),
+        tuple(map(team_report, found)),
         tuple(config.appwrapper.autopilot.resource_taints),
-        tuple(reader.unread),
+        tuple(map(str, reader.unread)),
     )
 
 
-async def show_team(cluster: Cluster, team: str, config_file: str | None) -> TeamStanding:
+async def show_team(cluster: Cluster, team: str, config_file: str | None) -> TeamReport:
     """Report one team from objects that the user may read. Raises CommandError if none exists."""
-    reader = await reader_of(cluster)
+    reader = Reader(cluster.client)
+    queues = await all_of_kueue(reader, CLUSTER_QUEUES)
     config = await configuration(reader, config_file)
-    namespace = await reader.one_if_allowed(NAMESPACES, None, team)
-    queues = await reader.items_if_allowed(cluster_queues(reader.kueue))
-    if namespace is None and not reader.unread and team not in teams_of([], queues or (), config):
+    namespace = await reader.one(NAMESPACES, None, team)
+    if (
+        namespace is None
+        and not reader.unread
+        and team not in teams_of([], objects(queues), config)
+    ):
         raise CommandError(
             f"there is no team {team}: namespace {team} does not exist."
             " `appwrapper team list` shows all teams"
         )
-    return team_standing(
-        Seen(
-            team=team,
-            kueue=reader.kueue,
-            config=config,
-            namespace=namespace,
-            queues=queues,
-            local_queues=await reader.items_if_allowed(local_queues(reader.kueue), instead=team),
-            bindings=await reader.items_if_allowed(ROLE_BINDINGS, team),
-            viewer_binding=await reader.one_if_allowed(
-                CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team)
-            ),
-            appwrappers=await _if_served(reader, APPWRAPPERS, team),
-            resource_quotas=await reader.items_if_allowed(RESOURCE_QUOTAS, team),
-            unread=tuple(reader.unread),
-        )
+    found = TeamObjects(
+        team=team,
+        config=config,
+        namespace=namespace,
+        queues=queues,
+        local_queues=await _local_queues(reader, team),
+        bindings=await reader.many(ROLE_BINDINGS, team),
+        viewer_binding=await reader.one(CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team)),
+        appwrappers=await reader.many(APPWRAPPERS, team),
+        resource_quotas=await reader.many(RESOURCE_QUOTAS, team),
     )
+    return replace(team_report(found), unread=tuple(map(str, reader.unread)))
 
 
-def exit_code(standing: TeamStanding) -> ExitCode:
+async def _local_queues(reader: Reader, team: str) -> Many:
+    """Read the LocalQueues of all namespaces; of the team's if the user may not read others."""
+    found = await all_of_kueue(reader, LOCAL_QUEUES)
+    if isinstance(found, Unread):
+        reader.unread.remove(found)
+        found = await reader.many(LOCAL_QUEUES, team) or ()
+    return found
+
+
+def _in(namespace: str, items: Many | None) -> Many | None:
+    if not isinstance(items, tuple):
+        return items
+    return tuple(each for each in items if each["metadata"]["namespace"] == namespace)
+
+
+def exit_code(report: TeamReport) -> ExitCode:
     """Return WANTING if the report has warnings."""
-    return ExitCode.WANTING if standing.warnings else ExitCode.FINE
-
-
-async def _if_served(reader: Reader, resource: Resource, namespace: str) -> list[JsonObject] | None:
-    try:
-        return await reader.items_if_allowed(resource, namespace)
-    except NotFound:
-        return None
-
-
-def _in(namespace: str, items: list[JsonObject]) -> list[JsonObject]:
-    return [each for each in items if each["metadata"]["namespace"] == namespace]
-
-
-def _named(name: str, items: tuple[JsonObject, ...] | list[JsonObject]) -> JsonObject | None:
-    return next((each for each in items if each["metadata"]["name"] == name), None)
+    return ExitCode.WANTING if report.warnings else ExitCode.FINE

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from cli.pod_security import PodSecurity, labels_for
-from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.api.objects import NAMESPACES, JsonObject, JsonValue, Resource
 from shared.config.configuration import LabelSelector
+from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
 
-# Kueue's API group. The API server reports its versions.
-KUEUE: Final = "kueue.x-k8s.io"
+KUEUE: Final = f"{CLUSTER_QUEUES.group}/{CLUSTER_QUEUES.version}"
 RBAC: Final = "rbac.authorization.k8s.io"
 
 LOCAL_QUEUE: Final = "default-queue"
@@ -23,24 +23,12 @@ ROLE_BINDINGS: Final = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLE_BINDINGS: Final = Resource(
     RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
+# The Kinds of a team's objects.
+RESOURCES: Final = {
+    each.kind: each
+    for each in (NAMESPACES, CLUSTER_QUEUES, LOCAL_QUEUES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
+}
 CLUSTER_ROLES: Final = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
-
-
-def cluster_queues(version: str) -> Resource:
-    """Return ClusterQueues in this version of Kueue's API."""
-    return Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
-
-
-def local_queues(version: str) -> Resource:
-    return Resource(KUEUE, version, "localqueues", "LocalQueue")
-
-
-def resource_flavors(version: str) -> Resource:
-    return Resource(KUEUE, version, "resourceflavors", "ResourceFlavor", namespaced=False)
-
-
-def workloads(version: str) -> Resource:
-    return Resource(KUEUE, version, "workloads", "Workload")
 
 
 def queue_name(team: str) -> str:
@@ -56,11 +44,6 @@ def binding_name(team: str) -> str:
 def viewer_binding_name(team: str) -> str:
     """Return the name of the ClusterRoleBinding of the team's users."""
     return f"{team}-queue-viewer"
-
-
-def cohort_key(version: str) -> str:
-    """Return the name of the cohort's field, which v1beta2 renamed."""
-    return "cohort" if version == "v1beta1" else "cohortName"
 
 
 def group(name: str) -> JsonObject:
@@ -107,7 +90,7 @@ class TeamSettings:
     pod_security: PodSecurity | None = None
 
 
-def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
+def team_objects(settings: TeamSettings) -> tuple[JsonObject, ...]:
     """Build all objects of a new team in the order of creation: the users' rights last."""
     team = settings.name
     subjects = list(settings.subjects) or [default_group(team)]
@@ -118,9 +101,9 @@ def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
             "kind": "Namespace",
             "metadata": {"name": team, "labels": {**settings.labels, **labels_for(level)}},
         },
-        _cluster_queue(settings, kueue),
+        _cluster_queue(settings),
         {
-            "apiVersion": f"{KUEUE}/{kueue}",
+            "apiVersion": KUEUE,
             "kind": "LocalQueue",
             "metadata": {"name": LOCAL_QUEUE, "namespace": team},
             "spec": {"clusterQueue": queue_name(team)},
@@ -161,16 +144,16 @@ def quota_value(amount: str) -> JsonValue:
     return int(amount) if amount.isascii() and amount.isdigit() else amount
 
 
-def _cluster_queue(settings: TeamSettings, kueue: str) -> JsonObject:
+def _cluster_queue(settings: TeamSettings) -> JsonObject:
     quotas = ((name, quota_value(amount)) for name, amount in settings.quotas.items())
     return {
-        "apiVersion": f"{KUEUE}/{kueue}",
+        "apiVersion": KUEUE,
         "kind": "ClusterQueue",
         "metadata": {"name": queue_name(settings.name)},
         "spec": {
             # All namespaces: RBAC restricts who may create LocalQueues for this queue.
             "namespaceSelector": {},
-            cohort_key(kueue): settings.cohort,
+            "cohortName": settings.cohort,
             "preemption": {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",
                 "reclaimWithinCohort": "Any",

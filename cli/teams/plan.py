@@ -14,7 +14,6 @@ from typing import Final
 from cli.pod_security import ENFORCE, OWN_LEVEL, labels_for
 from cli.teams.manifests import (
     TeamSettings,
-    cohort_key,
     queue_name,
     quota_value,
     resource_group,
@@ -23,7 +22,7 @@ from cli.teams.manifests import (
 from cli.teams.quotas import CapacityRow
 from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
-from shared.waits.quota import quota_entries
+from shared.waits.quota import cohort_of, quota_entries
 
 ObjectKey = tuple[str, str]  # Kind and name, unique within a team
 Live = Mapping[ObjectKey, JsonObject]
@@ -95,12 +94,10 @@ class TeamPlan:
         return any(each.action is not Action.KEEP for each in self.objects)
 
 
-def object_plans(
-    settings: TeamSettings, asked: Asked, kueue: str, live: Live
-) -> tuple[ObjectPlan, ...]:
+def object_plans(settings: TeamSettings, asked: Asked, live: Live) -> tuple[ObjectPlan, ...]:
     """Plan each object of the team, in the order of the writes."""
     plans: list[ObjectPlan] = []
-    for wanted in team_objects(settings, kueue):
+    for wanted in team_objects(settings):
         kind = wanted["kind"]
         if kind == "ClusterRoleBinding":
             # All users of the team may see its quota, also users whom an admin added by hand.
@@ -162,7 +159,7 @@ def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str
     elsewhere = {
         resource
         for each in others
-        if _cohort(each) == _cohort(queue)
+        if cohort_of(each) == cohort_of(queue)
         for (_, resource), _ in quota_entries(each)
         if resource != "pods"
     }
@@ -173,12 +170,6 @@ def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str
             " never admits a workload that asks for it. Give"
             f" {' '.join(f'--quota {each}=AMOUNT' for each in missing)}, with 0 to borrow only"
         )
-
-
-def _cohort(queue: JsonObject) -> JsonValue:
-    """Return the cohort by either name of the field: items of a list may have no apiVersion."""
-    spec = queue["spec"]
-    return spec.get(cohort_key("v1beta2"), spec.get(cohort_key("v1beta1")))
 
 
 def _is_team(namespace: JsonObject, settings: TeamSettings) -> bool:
@@ -239,10 +230,9 @@ def _namespace(
 def _cluster_queue(
     wanted: JsonObject, found: JsonObject, settings: TeamSettings, asked: Asked
 ) -> _Outcome:
-    version = wanted["apiVersion"].rpartition("/")[2]
     left = [
         each
-        for field in ("namespaceSelector", cohort_key(version), "preemption")
+        for field in ("namespaceSelector", "cohortName", "preemption")
         for each in _leaf_differences(
             found["spec"].get(field), wanted["spec"][field], f"spec.{field}"
         )

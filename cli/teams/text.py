@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cli.teams.inspect import TeamList
     from cli.teams.removal import Removal
-    from cli.teams.standing import QuotaUse, TeamStanding
+    from cli.teams.team_report import QuotaUse, TeamReport
 
 _UNKNOWN: Final = "?"  # it could not be read
 _DONE: Final = {Action.CREATE: "created", Action.CHANGE: "changed", Action.KEEP: "unchanged"}
@@ -50,7 +50,7 @@ def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
     )
 
 
-def print_team(found: "TeamStanding", console: "Console") -> None:
+def print_team(found: "TeamReport", console: "Console") -> None:
     """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
@@ -205,13 +205,13 @@ def _by_resource(quotas: Iterable["QuotaUse"]) -> Iterator["QuotaUse"]:
     yield from found.values()
 
 
-def _users(found: "TeamStanding") -> str:
+def _users(found: "TeamReport") -> str:
     if found.users is None:
         return _UNKNOWN
     return ", ".join(dict.fromkeys(each.subject for each in found.users)) or "none"
 
 
-def _facts(found: "TeamStanding") -> Table:
+def _facts(found: "TeamReport") -> Table:
     table = Table.grid(padding=(0, 2))
     labelled = {True: "labelled as a team's", False: "without the label of teams", None: _UNKNOWN}
     facts = [
@@ -226,7 +226,7 @@ def _facts(found: "TeamStanding") -> Table:
     return table
 
 
-def _counts(found: "TeamStanding") -> str:
+def _counts(found: "TeamReport") -> str:
     if found.app_wrappers is None:
         return _UNKNOWN
     return ", ".join(f"{count} {phase}" for phase, count in found.app_wrappers.items()) or "none"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.manifests.manifest import Manifest
 from cli.validation.report import ManifestFinding, ValidatedObject, Validity, findings_in
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata

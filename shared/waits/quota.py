@@ -16,6 +16,10 @@ from shared.waits.workload import PodSetAsk
 CLUSTER_QUEUES: Final = Resource(
     "kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False
 )
+LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
+RESOURCE_FLAVORS: Final = Resource(
+    "kueue.x-k8s.io", "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False
+)
 COHORTS: Final = Resource("kueue.x-k8s.io", "v1beta2", "cohorts", "Cohort", namespaced=False)
 
 FlavorResource = tuple[str, str]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli import main as program
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.terminal import Terminal
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
@@ -60,12 +60,12 @@ def checked(
     """Returns exit code, output and errors of `appwrapper check ARGV`."""
 
     @asynccontextmanager
-    async def reached(arguments: Any) -> AsyncIterator[Cluster]:
+    async def connected(arguments: Any) -> AsyncIterator[Cluster]:
         yield Cluster(
             client, Discovery(client, FakeClock()), _Clock(rounds), arguments.namespace or namespace
         )
 
-    monkeypatch.setattr("cli.cluster.reached", reached)
+    monkeypatch.setattr("cli.cluster.connection.connected", connected)
     out, err = io.StringIO(), io.StringIO()
     code = program.main(["check", *argv], Terminal(io.StringIO(), out, err, environment))
     return code, out.getvalue(), err.getvalue()

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from cli.cluster.unread import objects
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.coming import retries_spent, what_comes
 from cli.explaining.answers.kueues_words import queue_commands
 from cli.explaining.report import CommandHint, Next, Situation
-from cli.explaining.seen import objects
 from controller.phases.phase import Phase
 from controller.phases.retries import without_progress
 from controller.phases.snapshot import Presence

@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Final
 
+from cli.cluster.unread import Unread, objects
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.kueues_words import evictions, kueue_says, kueues_words
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
-from cli.explaining.seen import Unread, objects
 from controller.phases.phase import Phase
 from shared.api.conditions import condition
 from shared.waits.kueue_settings import NAME, refuses, unmanaged_because

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from cli.cluster.unread import Unread
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.kueues_words import evictions, kueues_words, queue_commands
 from cli.explaining.report import Next, Situation
-from cli.explaining.seen import Unread
 from shared.api.amounts import amount_text, resource_text
 from shared.waits.quota import Demand
 from shared.waits.words import counted, joined, ordinal

@@ -10,7 +10,8 @@ import yaml
 from cli.checks.installation import installation_report
 from cli.checks.installed import shipped_definition
 from cli.checks.items import Item, Verdict
-from cli.checks.setup_facts import Activity, FoundConfiguration, Installed
+from cli.checks.setup_facts import Activity, Installed
+from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import LEASE_NAME
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time
@@ -99,7 +100,7 @@ def held(
 TEAMS_LABEL = {"mlbatch-team-namespace": "true"}
 TEAM = namespace("team1", **TEAMS_LABEL, **{"pod-security.kubernetes.io/enforce": "baseline"})
 SOUND = Installed(
-    configuration=FoundConfiguration(CONFIG, "appwrapper-system"),
+    configuration=OperatorConfiguration(CONFIG, "appwrapper-system"),
     kubernetes="v1.37.0",
     shipped_definition=shipped_definition(),
     definition=shipped_definition(),

@@ -28,11 +28,11 @@ class ClusterObjects(KubeClient):
         objects: Iterable[JsonObject],
         *,
         forbidden: Iterable[tuple[str, str]] = (),
-        kueue: str = "v1beta2",
+        has_kueue: bool = True,
     ) -> None:
         self.objects: dict[Place, JsonObject] = {}
         self.forbidden = {*forbidden}
-        self.kueue = kueue
+        self._has_kueue = has_kueue
         self.writes: list[str] = []
         self.on_delete: Callable[[JsonObject], None] = lambda item: None
         self.before_apply: Callable[[], None] = lambda: None
@@ -53,9 +53,6 @@ class ClusterObjects(KubeClient):
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         path, _, _ = request.target.partition("?")
         body = json.loads(request.body) if request.body else {}
-        if path == "/apis/kueue.x-k8s.io":
-            versions = [{"version": each} for each in dict.fromkeys((self.kueue, "v1beta1"))]
-            return {"versions": versions, "preferredVersion": {"version": self.kueue}}
         if path.endswith("/selfsubjectaccessreviews"):
             asked = body["spec"]["resourceAttributes"]
             allowed = (asked["verb"], asked["resource"]) not in self.forbidden
@@ -84,6 +81,8 @@ class ClusterObjects(KubeClient):
         metadata_only: bool = False,
         page_size: int = 500,
     ) -> AsyncGenerator[ListPage, None]:
+        if resource.group == "kueue.x-k8s.io" and not self._has_kueue:
+            raise NotFound(404, "NotFound", "404 page not found")
         self._permit("list", resource.path(namespace))
         found = [
             copy.deepcopy(item)

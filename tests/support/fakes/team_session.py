@@ -3,7 +3,7 @@
 import io
 from dataclasses import dataclass
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
 from cli.commands.team import run_on
 from cli.main import build_parser

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cli.explaining.seen import OperatorSettings, Seen, World
+from cli.cluster.operator_configuration import OperatorConfiguration
+from cli.explaining.seen import Seen, World
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, format_time
-from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.annotations import prefixed
 
 NOW = datetime(2026, 3, 2, 14, 3, 10, tzinfo=UTC)
@@ -372,8 +372,8 @@ def event(
 
 
 NAMESPACE = {"metadata": {"name": "team1", "labels": {"mlbatch-team-namespace": "true"}}}
-SETTINGS = OperatorSettings(AppWrapperConfig())
-ASSUMED = OperatorSettings(AppWrapperConfig(), "you may not read the operator's configuration")
+SETTINGS = OperatorConfiguration()
+ASSUMED = OperatorConfiguration(problem="you may not read the operator's configuration")
 
 
 def world(*workloads: JsonObject, **changes: Any) -> World:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.explaining.seen import Seen, Unread
+from cli.cluster.unread import Unread
+from cli.explaining.seen import Seen
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.objects import (
     ASSUMED,

@@ -8,7 +8,8 @@ import pytest
 
 from cli.checks.installation import installation_report, installation_text
 from cli.checks.items import Item, Verdict
-from cli.checks.setup_facts import Activity, FoundConfiguration
+from cli.checks.setup_facts import Activity
+from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.config.configuration import Configuration
 from shared.config.loading import load_config, parse_config
 from tests.support.builders.installations import (
@@ -66,7 +67,7 @@ def test_the_objects_that_ship_are_what_it_asks_for() -> None:
     hooks = documents(folder / "webhook-configurations.yaml")
     seen = replace(
         SOUND,
-        configuration=FoundConfiguration(config, "appwrapper-system"),
+        configuration=OperatorConfiguration(config, "appwrapper-system"),
         policies=tuple(e for e in stored if e["kind"] == "ValidatingAdmissionPolicy"),
         bindings=tuple(e for e in stored if e["kind"] != "ValidatingAdmissionPolicy"),
         mutating=(with_bundle(hooks[0], port=9443), KUEUES_WEBHOOKS),
@@ -123,7 +124,7 @@ def test_with_mlbatchs_configuration_kueue_in_mlbatch_system_is_no_finding() -> 
     config = load_config(MANIFESTS / "overlays" / "mlbatch" / "config.yaml").config
     seen = replace(
         SOUND,
-        configuration=FoundConfiguration(config, "appwrapper-system"),
+        configuration=OperatorConfiguration(config, "appwrapper-system"),
         kueue_namespace="mlbatch-system",
     )
     items = {each.title: each for each in installation_report(seen, NOW).items}
@@ -185,7 +186,9 @@ def test_unreadable_parts_are_unknown() -> None:
 
 
 def test_a_configuration_that_cannot_be_used() -> None:
-    found = FoundConfiguration(Configuration(), "appwrapper-system", "config.yaml:3: no such key")
+    found = OperatorConfiguration(
+        Configuration(), "appwrapper-system", "config.yaml:3: no such key"
+    )
     assert wrong(replace(SOUND, configuration=found), Verdict.UNKNOWN) == [
         ("configuration", "config.yaml:3: no such key")
     ]

@@ -11,7 +11,8 @@ import yaml
 
 from cli.checks.installation import installation_report
 from cli.checks.items import Verdict
-from cli.checks.setup_facts import Activity, FoundConfiguration
+from cli.checks.setup_facts import Activity
+from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.objects import JsonObject
 from shared.config.loading import parse_config
@@ -40,9 +41,9 @@ def changed(item: JsonObject, change: Callable[[JsonObject], Any]) -> JsonObject
     return copied
 
 
-def with_config(**changes: Any) -> FoundConfiguration:
+def with_config(**changes: Any) -> OperatorConfiguration:
     config = parse_config(yaml.safe_dump({"appwrapper": changes})).config
-    return FoundConfiguration(config, "appwrapper-system")
+    return OperatorConfiguration(config, "appwrapper-system")
 
 
 NO_HOLDER = "no replica of the controller holds the Lease appwrapper-controller: no controller acts"
@@ -203,7 +204,7 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "there is no Lease": ({"leases": ()}, [("lease", NO_HOLDER)]),
     "two replicas without a Lease": (
         {
-            "configuration": FoundConfiguration(WITHOUT_LEASE, "appwrapper-system"),
+            "configuration": OperatorConfiguration(WITHOUT_LEASE, "appwrapper-system"),
             "controller": deployment(2, replicas=2),
             "leases": (),
         },

@@ -99,10 +99,11 @@ async def test_without_kueue_its_namespace_is_that_of_the_first_manager() -> Non
 async def test_unreadable_parts_are_distinguished_from_missing_ones() -> None:
     client = cluster(forbidden=("customresourcedefinitions", "deployments", "leases"))
     seen = await gather_installation(client, Discovery(client, FakeClock()))
-    no = "you have no right to read this"
-    assert seen.refused == dict.fromkeys(
-        ("definition", "webhook", "controller", "leases", "kueue", "workload_definition"), no
-    )
+    single = ("definition", "webhook", "controller", "kueue", "workload_definition")
+    assert seen.refused == {
+        **dict.fromkeys(single, "no right to get it"),
+        "leases": "no right to list them",
+    }
     assert (seen.leases, seen.secret) == (None, None)
     assert seen.configuration.problem == (
         "there is no ConfigMap appwrapper-operator-config in appwrapper-system, mlbatch-system"

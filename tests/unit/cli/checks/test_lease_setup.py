@@ -8,7 +8,7 @@ import pytest
 
 from cli.checks.items import Item, Verdict
 from cli.checks.lease_setup import lease
-from cli.checks.setup_facts import FoundConfiguration
+from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.config.loading import parse_config
 from tests.support.builders.installations import NOW, SOUND, deployment, held
@@ -55,7 +55,7 @@ def test_a_lease_without_times_is_not_renewed() -> None:
 
 @pytest.mark.parametrize("controller", [None, deployment(1)])
 def test_one_replica_needs_no_lease_if_the_configuration_has_it_off(controller: Any) -> None:
-    found = FoundConfiguration(WITHOUT_LEASE, "appwrapper-system")
+    found = OperatorConfiguration(WITHOUT_LEASE, "appwrapper-system")
     seen = replace(SOUND, configuration=found, controller=controller, leases=())
     text = "controllerManager.leaderElection is false: one replica runs without a Lease"
     assert lease(seen, NOW) == Item("lease", Verdict.OK, text)

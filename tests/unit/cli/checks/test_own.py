@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from cli.checks.own import OwnReport, own_report
-from cli.checks.queues import cluster_queue_of, local_queue_of
 from cli.checks.report import Observed
+from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.queues import GPU, cluster_queue, local_queue

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cli.checks.nodes import node_of
-from cli.checks.queues import cluster_queue_of, local_queue_of
 from cli.checks.report import ClusterReport, Observed, cluster_report
 from cli.checks.workloads import holding_pods, workload_of
+from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.queues import (

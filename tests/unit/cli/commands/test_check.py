@@ -120,12 +120,12 @@ Total GPU quota:                 = 24
 GPU usage by admitted workloads:   20
 Borrowed GPU count:                 8
 
-UNKNOWN: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are assumed): you \
-have no right to read this
-UNKNOWN: LocalQueues: you have no right to read this
-UNKNOWN: Nodes: you have no right to read this
-UNKNOWN: Workloads: you have no right to read this
-UNKNOWN: Pods: you have no right to read this
+UNKNOWN: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are assumed): no \
+right to get it
+UNKNOWN: LocalQueues: no right to list them
+UNKNOWN: Nodes: no right to list them
+UNKNOWN: Workloads: no right to list them
+UNKNOWN: Pods: no right to list them
 
 This is the admins' view. A team sees its own part with: appwrapper check --mine
 """

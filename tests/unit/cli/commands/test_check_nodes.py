@@ -79,7 +79,7 @@ def test_a_node_that_several_users_suspect_is_a_warning(
     [
         (
             {"forbidden": ("appwrappers",)},
-            "UNKNOWN: AppWrappers (suspect nodes): you have no right to read this\n",
+            "UNKNOWN: AppWrappers (suspect nodes): no right to list them\n",
         ),
         ({"missing": ("appwrappers",)}, ""),
     ],

@@ -45,8 +45,7 @@ async def test_list_reports_unreadable_parts() -> None:
 TEAM    CLUSTERQUEUE          nvidia.com/gpu USED/QUOTA   ADMITTED   PENDING   USERS
 team1   team1-cluster-queue                        0/64          0         0   ?
 
-WARNING: not shown: rolebindings is forbidden: User "alice" cannot list rolebindings at the\
- cluster scope.
+WARNING: not shown: rolebindings of the cluster: no right to list them.
 """
     )
 

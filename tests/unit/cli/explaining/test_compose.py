@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from cli.cluster.unread import Unread, objects
 from cli.explaining.compose import explain
 from cli.explaining.report import (
     AttemptReport,
@@ -16,7 +17,7 @@ from cli.explaining.report import (
     Report,
     Situation,
 )
-from cli.explaining.seen import Seen, Unread, objects
+from cli.explaining.seen import Seen
 from cli.reports import as_json
 from controller.phases.phase import Phase
 from tests.support.builders.annotations import prefixed

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.explaining.forecast import Change, Step
 from cli.explaining.moment import moment_of
-from cli.explaining.seen import OperatorSettings, Seen
-from shared.config.configuration import AppWrapperConfig
+from cli.explaining.seen import Seen
+from shared.config.configuration import AppWrapperConfig, Configuration
 from tests.support.builders.explained import deployed, ending
 from tests.support.builders.explained.objects import NOW
 
@@ -71,14 +72,14 @@ def test_an_annotation_moves_the_deadline() -> None:
 def test_the_configuration_changes_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"faultTolerance": {"failureGracePeriod": "5m"}})
-    world = replace(seen.world, settings=OperatorSettings(behaviour))
+    world = replace(seen.world, settings=OperatorConfiguration(Configuration(appwrapper=behaviour)))
     assert steps(replace(seen, world=world)) == [(280, Change.PHASE, "Resetting")]
 
 
 def test_a_pause_of_resets_is_in_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"pauseResets": True})
-    world = replace(seen.world, settings=OperatorSettings(behaviour))
+    world = replace(seen.world, settings=OperatorConfiguration(Configuration(appwrapper=behaviour)))
     assert steps(replace(seen, world=world)) == [(40, Change.UNHEALTHY, "ResetsPaused")]
 
 

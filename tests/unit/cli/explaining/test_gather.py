@@ -5,11 +5,12 @@ from collections.abc import Collection
 
 import pytest
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
+from cli.cluster.unread import Unread, objects
 from cli.command import CommandError
 from cli.explaining.compose import explain
 from cli.explaining.gather import Gatherer
-from cli.explaining.seen import Seen, Unread, objects
+from cli.explaining.seen import Seen
 from shared.api.objects import JsonObject
 from shared.kube.discovery import Discovery
 from tests.support.builders.explained import deployed, waiting
@@ -77,7 +78,9 @@ def test_one_that_waits_is_seen_with_its_queue() -> None:
     assert seen.world.cluster_queues == expected.world.cluster_queues
     assert len(objects(seen.world.nodes)) == 8
     assert seen.unread == ()
-    assert seen.world.settings.assumed == "there is no ConfigMap appwrapper-operator-config"
+    assert seen.world.settings.problem == (
+        "there is no ConfigMap appwrapper-operator-config in appwrapper-system, mlbatch-system"
+    )
 
 
 MLBATCH = """\
@@ -151,9 +154,11 @@ def test_unreadable_parts_are_named_and_the_rest_is_read() -> None:
 
 def test_a_component_that_may_not_be_read_is_one_of_them() -> None:
     seen = gathered(served(deployed.runs(), forbidden=["jobs", "pods", "configmaps"]))
-    assert seen.components == (Unread("Job train", "jobs is forbidden"),)
+    assert seen.components == (Unread("Job train", "no right to get it", forbidden=True),)
     assert isinstance(seen.pods, Unread)
-    assert seen.world.settings.assumed == "you may not read the operator's configuration"
+    assert seen.world.settings.problem == (
+        "the operator's configuration cannot be read: no right to get it"
+    )
 
 
 def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
@@ -165,9 +170,9 @@ def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
     }
     client_of(gatherer).objects["configmaps"] = [item]
     settings = gathered(gatherer).world.settings
-    assert (settings.pause_resets, settings.assumed) == (True, "")
+    assert (settings.pause_resets, settings.problem) == (True, "")
     item["data"] = {"config.yaml": "appwrapper:\n  pauseRests: true\n"}
-    assert gathered(gatherer).world.settings.assumed == (
+    assert gathered(gatherer).world.settings.problem == (
         "the operator's configuration has mistakes"
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as program
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.explaining import running, watching
 from cli.explaining.gather import Gatherer
 from cli.terminal import Terminal
@@ -35,10 +35,10 @@ def client(monkeypatch: pytest.MonkeyPatch) -> ServedObjects:
     client = client_with(ending.succeeded().appwrapper)
 
     @asynccontextmanager
-    async def reached(_arguments: object) -> AsyncIterator[Cluster]:
+    async def connected(_arguments: object) -> AsyncIterator[Cluster]:
         yield Cluster(client, Discovery(client, FakeClock()), ImpatientClock(NOW), "team1")
 
-    monkeypatch.setattr(running, "reached", reached)
+    monkeypatch.setattr(running, "connected", connected)
     return client
 
 

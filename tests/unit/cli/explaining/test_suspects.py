@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.explaining.compose import explain
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
-from cli.explaining.seen import OperatorSettings
-from shared.config.configuration import AppWrapperConfig
+from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.injection.avoided_hosts import GATE_TOPOLOGY
 from tests.support.builders.explained.ending import retry_pause
 from tests.support.builders.explained.objects import ASSUMED, NOW
@@ -18,7 +18,7 @@ UNTIL = NOW - timedelta(seconds=40) + timedelta(hours=24)
 LINE = SuspectNodeLine(node="gpu-2", pod="train-1-x7k2p", attempt=1, until=UNTIL)
 
 
-def explained(settings: OperatorSettings, **changes: Any) -> SuspectNodes | None:
+def explained(settings: OperatorConfiguration, **changes: Any) -> SuspectNodes | None:
     """Of one that was reset 40 seconds ago; `changes` are of its status."""
     seen = retry_pause()
     topology = changes.pop("topology", False)
@@ -29,8 +29,10 @@ def explained(settings: OperatorSettings, **changes: Any) -> SuspectNodes | None
     return explain(replace(seen, world=replace(seen.world, settings=settings))).suspect_nodes
 
 
-def configured(mode: str) -> OperatorSettings:
-    return OperatorSettings(AppWrapperConfig.model_validate({"suspectNodes": mode}))
+def configured(mode: str) -> OperatorConfiguration:
+    return OperatorConfiguration(
+        Configuration(appwrapper=AppWrapperConfig.model_validate({"suspectNodes": mode}))
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def configured(mode: str) -> OperatorSettings:
     ],
 )
 def test_consequences_of_suspects_for_the_next_pods(
-    settings: OperatorSettings, changes: dict[str, Any], effect: str
+    settings: OperatorConfiguration, changes: dict[str, Any], effect: str
 ) -> None:
     mode = settings.behaviour.suspect_nodes
     expected = SuspectNodes(setting=mode, effect=effect, nodes=(LINE,))

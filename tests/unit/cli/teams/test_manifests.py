@@ -39,7 +39,7 @@ def in_meaning(item: JsonObject) -> JsonObject:
 
 
 def test_they_equal_the_team_of_deploy() -> None:
-    ours = [in_meaning(each) for each in team_objects(TEAM1, "v1beta2")]
+    ours = [in_meaning(each) for each in team_objects(TEAM1)]
     assert ours == [in_meaning(each) for each in documents(TEAM / "team1.yaml")]
 
 
@@ -47,19 +47,9 @@ def test_the_default_role_and_the_viewers_are_in_deploy() -> None:
     roles = {
         each["metadata"]["name"] for each in objects_under(TEAM) if each["kind"] == "ClusterRole"
     }
-    bound = {
-        each["roleRef"]["name"] for each in team_objects(TEAM1, "v1beta2") if "roleRef" in each
-    }
+    bound = {each["roleRef"]["name"] for each in team_objects(TEAM1) if "roleRef" in each}
     assert bound == roles
     assert DEFAULT_ROLE in roles
-
-
-def test_the_older_api_of_kueue_calls_the_cohort_otherwise() -> None:
-    _, newer, *_ = team_objects(TEAM1, "v1beta2")
-    _, older, queue, *_ = team_objects(TEAM1, "v1beta1")
-    assert older["apiVersion"] == queue["apiVersion"] == "kueue.x-k8s.io/v1beta1"
-    assert newer["spec"].pop("cohortName") == older["spec"].pop("cohort") == "default-cohort"
-    assert newer["spec"] == older["spec"]
 
 
 def requirement(operator: str, *values: str) -> LabelSelectorRequirement:

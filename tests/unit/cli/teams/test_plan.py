@@ -40,7 +40,7 @@ def plans(
     settings: TeamSettings = SETTINGS, asked: Asked | None = None, **changed: JsonObject
 ) -> dict[str, ObjectPlan]:
     objects = live(*{**existing(), **changed}.values())
-    found = object_plans(settings, asked or Asked(), "v1beta2", objects)
+    found = object_plans(settings, asked or Asked(), objects)
     return {each.kind: each for each in found}
 
 
@@ -66,7 +66,7 @@ def test_a_team_that_is_there_stays_as_it_is() -> None:
 
 
 def test_the_users_rights_come_last() -> None:
-    found = object_plans(SETTINGS, Asked(), "v1beta2", {})
+    found = object_plans(SETTINGS, Asked(), {})
     assert [(each.kind, each.action) for each in found] == [
         ("Namespace", Action.CREATE),
         ("ClusterQueue", Action.CREATE),
@@ -165,7 +165,7 @@ def test_users_who_were_added_by_hand_see_the_quota_too() -> None:
     binding["subjects"] = [account]
     objects = live(*(each for each in {**existing(), "RoleBinding": binding}.values()
                      if each["kind"] != "ClusterRoleBinding"))  # fmt: skip
-    *_, kept, viewers = object_plans(SETTINGS, Asked(), "v1beta2", objects)
+    *_, kept, viewers = object_plans(SETTINGS, Asked(), objects)
     assert (kept.action, kept.manifest["subjects"]) == (Action.KEEP, [account])
     assert (viewers.action, viewers.manifest["subjects"]) == (Action.CREATE, [account])
 
@@ -217,7 +217,7 @@ def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
         " restricts what users create. Add --adopt to make it a team's"
     ]
     assert list(refusals(SETTINGS, Asked(adopt=True), objects, RESERVED)) == []
-    namespace, *_ = object_plans(SETTINGS, Asked(adopt=True), "v1beta2", objects)
+    namespace, *_ = object_plans(SETTINGS, Asked(adopt=True), objects)
     label = "metadata.labels[mlbatch-team-namespace]"
     assert namespace.changes == (Difference(label, "none", "true"),)
     assert namespace.manifest == {
@@ -249,7 +249,7 @@ def test_an_object_that_is_being_deleted_is_awaited() -> None:
 
 def test_resources_that_are_not_covered_are_named() -> None:
     full = existing()["ClusterQueue"]
-    plan = object_plans(with_quotas(gpu="8"), Asked(), "v1beta2", {})
+    plan = object_plans(with_quotas(gpu="8"), Asked(), {})
     queue = plan[1].manifest
     assert list(not_covered(queue, [full])) == [
         "ClusterQueue team1-cluster-queue does not cover cpu, memory, nvidia.com/roce_gdr: Kueue"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from cli.manifests.manifest import manifests_of
 from cli.validation.server import ServerJudge
 from shared.api.objects import APPWRAPPERS, GroupVersionKind, JsonObject, Resource

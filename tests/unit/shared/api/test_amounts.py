@@ -53,7 +53,7 @@ def test_an_amount_names_its_resource() -> None:
     assert resources_text(amounts) == "8 nvidia.com/gpu, 1Gi memory"
 
 
-def test_what_is_no_quantity_counts_as_nothing() -> None:
+def test_a_value_that_is_no_quantity_counts_as_nothing() -> None:
     assert [read_amount(each) for each in (None, "many", "500m", 8)] == [0, 0, Decimal("0.5"), 8]
     assert read_amounts({"cpu": "1", "memory": "much"}) == {"cpu": 1, "memory": 0}
     assert read_amounts(None) == {}

@@ -34,7 +34,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def reached(
+async def connected(
     arguments: argparse.Namespace, on_warning: Callable[[str], None] | None = None
 ) -> AsyncIterator[Cluster]:
     """Connect by the options of `options.add_connection`. Raises CannotConnect, CommandError.

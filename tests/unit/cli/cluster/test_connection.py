@@ -1,10 +1,10 @@
-"""What the clock of whoever looks has to do with what is said: nothing."""
+"""Reports use the API server's time, whatever the clock of the user's machine shows."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.cluster import Cluster
+from cli.cluster.connection import Cluster
 from shared.kube.discovery import Discovery
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.read_only_cluster import ReadOnlyCluster

@@ -1,4 +1,4 @@
-"""How a team stands, and each thing that may be wrong with it, in words."""
+"""The report about a team, and each problem that it names."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -8,28 +8,29 @@ from typing import Any
 
 import pytest
 
-from cli.teams.standing import Member, QueueStanding, QuotaUse, Seen, team_standing, teams_of
+from cli.cluster.unread import Unread, objects
+from cli.teams.team_report import Member, QuotaUse, TeamObjects, TeamQueue, team_report, teams_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.fault_tolerance import SlackQueue
 from tests.support.builders.teams import GPU, team
 
 CONFIG = Configuration()
+UNREAD = Unread("objects of the cluster", "no right to list them")
 
 
-def seen(**changes: Any) -> Seen:
+def seen(**changes: Any) -> TeamObjects:
     by_kind = {each["kind"]: each for each in team("team1")}
-    whole = Seen(
+    whole = TeamObjects(
         team="team1",
-        kueue="v1beta2",
         config=CONFIG,
         namespace=by_kind["Namespace"],
-        queues=[by_kind["ClusterQueue"], *(one for one in team("team2") if _is_queue(one))],
-        local_queues=[by_kind["LocalQueue"]],
-        bindings=[by_kind["RoleBinding"]],
+        queues=(by_kind["ClusterQueue"], *(one for one in team("team2") if _is_queue(one))),
+        local_queues=(by_kind["LocalQueue"],),
+        bindings=(by_kind["RoleBinding"],),
         viewer_binding=by_kind["ClusterRoleBinding"],
-        appwrappers=[],
-        resource_quotas=[],
+        appwrappers=(),
+        resource_quotas=(),
     )
     return replace(whole, **changes)
 
@@ -40,17 +41,15 @@ def _is_queue(item: JsonObject) -> bool:
 
 def test_a_team_in_order() -> None:
     whole = seen()
-    assert whole.queues is not None
-    assert whole.local_queues is not None
-    queue, (local,) = whole.queues[0], whole.local_queues
+    queue, (local,) = objects(whole.queues)[0], objects(whole.local_queues)
     quota = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     quota[2] |= {"borrowingLimit": 8, "lendingLimit": 0}
     usage = {"name": GPU, "total": "72", "borrowed": "8"}
     queue["status"] = {"flavorsUsage": [{"name": "default-flavor", "resources": [usage]}]}
     local["status"] = {"admittedWorkloads": 3, "pendingWorkloads": 2}
     phases = ["Running", "Succeeded", "Running", None]
-    appwrappers = [{"status": {"phase": each} if each else {}} for each in phases]
-    found = team_standing(replace(whole, appwrappers=appwrappers))
+    appwrappers = tuple({"status": {"phase": each} if each else {}} for each in phases)
+    found = team_report(replace(whole, appwrappers=appwrappers))
     assert (found.labelled, found.cluster_queue, found.cohort) == (
         True,
         "team1-cluster-queue",
@@ -60,31 +59,28 @@ def test_a_team_in_order() -> None:
     assert found.quotas[2] == QuotaUse(
         "default-flavor", GPU, Decimal(64), Decimal(72), Decimal(8), Decimal(8), Decimal(0)
     )
-    assert found.local_queues == (
-        QueueStanding("default-queue", "team1-cluster-queue", "None", 3, 2),
-    )
+    assert found.local_queues == (TeamQueue("default-queue", "team1-cluster-queue", "None", 3, 2),)
     assert found.users == (Member("group team1-edit-group", "mlbatch-edit", "team1-edit"),)
     assert found.app_wrappers == {"New": 1, "Running": 2, "Succeeded": 1}
     assert found.warnings == ()
 
 
 def test_unreadable_parts_are_neither_missing_nor_wrong() -> None:
-    blind = Seen(
+    blind = TeamObjects(
         team="team1",
-        kueue="v1beta2",
         config=CONFIG,
-        namespace=None,
-        queues=None,
-        local_queues=None,
-        bindings=None,
-        unread=('namespaces "team1" is forbidden', "clusterrolebindings is forbidden"),
+        namespace=UNREAD,
+        queues=UNREAD,
+        local_queues=UNREAD,
+        bindings=UNREAD,
+        viewer_binding=UNREAD,
     )
-    found = team_standing(blind)
+    found = team_report(blind)
     assert (found.quotas, found.local_queues, found.users, found.app_wrappers) == (None,) * 4
     assert (found.labelled, found.stop_policy, found.warnings) == (None, None, ())
 
 
-def changed(kind: str, change: Callable[[JsonObject], None]) -> Seen:
+def changed(kind: str, change: Callable[[JsonObject], None]) -> TeamObjects:
     """With another object of that Kind."""
     whole = seen()
     field = {
@@ -94,21 +90,21 @@ def changed(kind: str, change: Callable[[JsonObject], None]) -> Seen:
         "RoleBinding": "bindings",
     }[kind]
     value = deepcopy(getattr(whole, field))
-    change(value[0] if isinstance(value, list) else value)
+    change(value[0] if isinstance(value, tuple) else value)
     return replace(whole, **{field: value})
 
 
-def _other_feeder() -> Seen:
+def _other_feeder() -> TeamObjects:
     whole = seen()
-    assert whole.local_queues is not None
-    other = deepcopy(whole.local_queues[0])
+    [own] = objects(whole.local_queues)
+    other = deepcopy(own)
     other["metadata"] |= {"namespace": "team2"}
-    return replace(whole, local_queues=[*whole.local_queues, other])
+    return replace(whole, local_queues=(own, other))
 
 
-WRONG: dict[str, tuple[Seen, list[str]]] = {
+WRONG: dict[str, tuple[TeamObjects, list[str]]] = {
     "no namespace": (
-        seen(namespace=None, local_queues=[], bindings=[], viewer_binding=None),
+        seen(namespace=None, local_queues=(), bindings=(), viewer_binding=None),
         [
             "namespace team1 does not exist: finish its deletion with `appwrapper team delete"
             " team1`, or make it with `appwrapper team create team1`"
@@ -126,7 +122,7 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
         ],
     ),
     "no LocalQueue": (
-        seen(local_queues=[]),
+        seen(local_queues=()),
         [
             "the namespace has no LocalQueue: workloads that name no queue are never admitted."
             " `appwrapper team create team1` makes it"
@@ -174,7 +170,7 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
         ],
     ),
     "no users": (
-        seen(bindings=[]),
+        seen(bindings=()),
         [
             "no role is bound in the namespace: only cluster admins can use it."
             " `appwrapper team create team1 --user NAME` adds a user"
@@ -195,7 +191,7 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
         ],
     ),
     "a ResourceQuota": (
-        seen(resource_quotas=[{"metadata": {"name": "limits"}}]),
+        seen(resource_quotas=({"metadata": {"name": "limits"}},)),
         [
             "ResourceQuota limits limits the namespace: a workload that Kueue has admitted may fail"
             " to create its pods. Delete the ResourceQuota: Kueue limits the team"
@@ -207,12 +203,12 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_problem_is_reported_with_the_next_step(case: str) -> None:
     observed, said = WRONG[case]
-    assert list(team_standing(observed).warnings) == said
+    assert list(team_report(observed).warnings) == said
 
 
 def test_a_queue_without_an_active_condition_is_no_problem() -> None:
     whole = changed("ClusterQueue", lambda it: it.update(status={"conditions": []}))
-    assert team_standing(whole).warnings == ()
+    assert team_report(whole).warnings == ()
 
 
 def test_teams_are_labelled_namespaces_and_what_was_left_of_some() -> None:

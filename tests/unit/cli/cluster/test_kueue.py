@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from cli.checks.queues import Quota, cluster_queue_of, local_queue_of
+from cli.cluster.kueue import Quota, cluster_queue_of, local_queue_of
 from tests.support.builders.queues import GPU, cluster_queue, local_queue
 
 

@@ -1,4 +1,4 @@
-"""Read ClusterQueues and LocalQueues, in v1beta1 or v1beta2. Pure."""
+"""Read ClusterQueues and LocalQueues of Kueue: quota, usage and state. Pure."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -30,7 +30,10 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue:
-    """A ClusterQueue. `inactive`: Kueue's message if the queue admits nothing, else ""."""
+    """A ClusterQueue. `inactive`: Kueue's message if the queue admits nothing, else "".
+
+    `stop_policy`: "None" if no admin stopped it.
+    """
 
     name: str
     cohort: str
@@ -38,6 +41,7 @@ class ClusterQueue:
     admitted: int
     pending: int
     inactive: str = ""
+    stop_policy: str = "None"
 
     def nominal(self, resource: str) -> Decimal:
         """Add the nominal quota of all flavors."""
@@ -75,6 +79,7 @@ class LocalQueue:
     inactive: str = ""
     admitted: int = 0
     pending: int = 0
+    stop_policy: str = "None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +111,8 @@ class _Flavors:
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
-    """Read a ClusterQueue. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
-    status = item.get("status") or {}
+    """Read a ClusterQueue."""
+    spec, status = item.get("spec") or {}, item.get("status") or {}
     usage = _Flavors.of(status.get("flavorsUsage"))
     reservation = _Flavors.of(status.get("flavorsReservation"))
     quotas = tuple(
@@ -120,18 +125,20 @@ def cluster_queue_of(item: JsonObject) -> ClusterQueue:
         admitted=status.get("admittedWorkloads") or 0,
         pending=status.get("pendingWorkloads") or 0,
         inactive=_inactive(status),
+        stop_policy=spec.get("stopPolicy") or "None",
     )
 
 
 def local_queue_of(item: JsonObject) -> LocalQueue:
-    metadata, status = item["metadata"], item.get("status") or {}
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     return LocalQueue(
         metadata["namespace"],
         metadata["name"],
-        (item.get("spec") or {}).get("clusterQueue") or "",
+        spec.get("clusterQueue") or "",
         _inactive(status),
         status.get("admittedWorkloads") or 0,
         status.get("pendingWorkloads") or 0,
+        spec.get("stopPolicy") or "None",
     )
 
 

@@ -1,0 +1,1 @@
+"""Read the cluster for check, explain and team: one reader, and views of what it reads."""

@@ -1,0 +1,141 @@
+"""Read objects under the user's rights. I/O only.
+
+An object or list that the API server refuses becomes `Unread`, so that a report never confuses an
+unreadable object with a missing one. Long lists are read page by page.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from cli.cluster.operator_configuration import (
+    CONFIG_KEY,
+    CONFIG_NAME,
+    OPERATOR_NAMESPACES,
+    OperatorConfiguration,
+    parsed,
+)
+from cli.cluster.unread import Many, One, Unread
+from cli.command import CommandError
+from shared.api.objects import CONFIGMAPS, JsonObject, Resource
+from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
+
+T = TypeVar("T")
+
+_PAGE_SIZE: Final = 500
+
+
+def needed(found: T | Unread, command: str) -> T:
+    """Return what was read. Raises CommandError for Unread: `command` cannot do without it."""
+    if not isinstance(found, Unread):
+        return found
+    if found.forbidden:
+        raise CommandError(
+            f"you lack a right that {command} needs, to read {found.what}. Ask a cluster admin"
+        )
+    raise CommandError(f"{command} needs to read {found.what}, which failed: {found.why}")
+
+
+def as_they_are(page: list[JsonObject]) -> list[JsonObject]:
+    """Keep whole objects."""
+    return page
+
+
+@dataclass(slots=True)
+class Reader:
+    """`unread`: the failed reads, each once.
+
+    Raises Unauthorized, and KubeError if the API server does not answer.
+    """
+
+    client: KubeClient
+    unread: list[Unread] = field(default_factory=list)
+
+    async def one(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        what: str = "",
+        metadata_only: bool = False,
+    ) -> One:
+        """Return the object, None if it does not exist. `what`: for people, default Kind name."""
+        try:
+            return await self.client.get(resource, namespace, name, metadata_only=metadata_only)
+        except NotFound:
+            return None
+        except ApiError as error:
+            return self.note(what or f"{resource.kind} {name}", error, "no right to get it")
+
+    async def many(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        what: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Many | None:
+        """Return all objects, None if the API server does not serve the resource."""
+        return await self.projected(
+            resource,
+            as_they_are,
+            namespace,
+            what=what,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+
+    async def projected(
+        self,
+        resource: Resource,
+        project: Callable[[list[JsonObject]], Iterable[T]],
+        namespace: str | None = None,
+        *,
+        what: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = _PAGE_SIZE,
+    ) -> tuple[T, ...] | Unread | None:
+        """Like `many`, but keep only the projections of each page."""
+        found: list[T] = []
+        pages = self.client.pages(
+            resource,
+            namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+        )
+        try:
+            async for page in pages:
+                found.extend(project(list(page.items)))
+        except NotFound:
+            return None
+        except ApiError as error:
+            scope = f"namespace {namespace}" if namespace else "the cluster"
+            what = what or f"{resource.plural} of {scope}"
+            return self.note(what, error, "no right to list them")
+        return tuple(found)
+
+    async def operator_configuration(self) -> OperatorConfiguration:
+        """Read the first ConfigMap of the operator that exists, else return the defaults."""
+        for namespace in OPERATOR_NAMESPACES:
+            what = f"ConfigMap {namespace}/{CONFIG_NAME} (defaults are assumed)"
+            found = await self.one(CONFIGMAPS, namespace, CONFIG_NAME, what=what)
+            if isinstance(found, Unread):
+                problem = f"the operator's configuration cannot be read: {found.why}"
+                return OperatorConfiguration(problem=problem)
+            if found is not None:
+                return parsed((found.get("data") or {}).get(CONFIG_KEY), namespace)
+        places = ", ".join(OPERATOR_NAMESPACES)
+        return OperatorConfiguration(problem=f"there is no ConfigMap {CONFIG_NAME} in {places}")
+
+    def note(self, what: str, error: ApiError, no_right: str) -> Unread:
+        """Note that `what` could not be read. Raises `error` if the user has no identity."""
+        if isinstance(error, Unauthorized):
+            raise error
+        forbidden = isinstance(error, Forbidden)
+        found = Unread(what, no_right if forbidden else error.message, forbidden)
+        self.unread.append(found)
+        return found
