@@ -11,6 +11,7 @@ from cli.checks.lease_setup import lease
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed
 from cli.cluster.operator_configuration import CONFIG_NAME
+from cli.durations import span
 from shared.api.objects import JsonObject
 from shared.api.times import format_time
 from webhook.policies import policies
@@ -300,8 +301,7 @@ def controller(seen: Installed, now: datetime) -> Item:
         return ok(title, f"{deployment}; it wrote a status at {format_time(last)}, so it runs")
     return unknown(
         title,
-        f"{deployment}; no AppWrapper was written in the last {int(_QUIET.total_seconds() // 60)}"
-        " min",
+        f"{deployment}; no AppWrapper was written in the last {span(_QUIET)}",
         "Submit an AppWrapper and check again",
     )
 

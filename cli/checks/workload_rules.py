@@ -12,6 +12,7 @@ from typing import Final
 from cli.checks.findings import Finding, Severity
 from cli.checks.nodes import Shape
 from cli.checks.workloads import PodSetFacts, WorkloadFacts
+from cli.durations import span
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.kinds.uncounted import is_extended
 
@@ -69,10 +70,9 @@ def _priority(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding
 def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
     since = workload.unready_since
     if since is not None and around.now - since > around.warmup:
-        minutes = int((around.now - since).total_seconds() // 60)
         yield _warning(
             workload,
-            f"Kueue admitted it, and its pods have not been ready for {minutes} min",
+            f"Kueue admitted it, and its pods have not been ready for {span(around.now - since)}",
             f"See why: appwrapper explain -n {workload.namespace} {_name(workload)}",
         )
 

@@ -124,7 +124,9 @@ class Reader:
             what = f"ConfigMap {namespace}/{CONFIG_NAME} (defaults are assumed)"
             found = await self.one(CONFIGMAPS, namespace, CONFIG_NAME, what=what)
             if isinstance(found, Unread):
-                problem = f"the operator's configuration cannot be read: {found.why}"
+                problem = "you may not read the operator's configuration"
+                if not found.forbidden:
+                    problem = f"the operator's configuration cannot be read: {found.why}"
                 return OperatorConfiguration(problem=problem)
             if found is not None:
                 return parsed((found.get("data") or {}).get(CONFIG_KEY), namespace)

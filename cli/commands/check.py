@@ -107,11 +107,11 @@ async def _everything(cluster: "Cluster", *, wide: bool) -> _Answer:
 
 async def _mine(cluster: "Cluster") -> _Answer:
     from cli.checks import gather
-    from cli.checks.own import own_report, own_text
+    from cli.checks.team_namespace import namespace_report, namespace_text
 
     seen = await gather.one_namespace(cluster.client, cluster.namespace)
-    report = own_report(seen, cluster.namespace, cluster.now())
-    return _Answer(report, own_text(report), report.findings, report.unread)
+    report = namespace_report(seen, cluster.namespace, cluster.now())
+    return _Answer(report, namespace_text(report), report.findings, report.unread)
 
 
 async def _install(cluster: "Cluster") -> _Answer:

@@ -93,7 +93,7 @@ def _productive(moment: Moment, ended: datetime) -> tuple[timedelta, tuple[str, 
     if moment.phase not in (Phase.RUNNING, Phase.SUCCEEDED):
         return timedelta(0), ()
     if CONDITION_PODS_READY not in moment.snapshot.conditions:
-        ran = moment.told(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
+        ran = moment.reported(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
         return timedelta(0), ("how long all of its pods ran is not recorded",) if ran else ()
     since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
     if since is None:

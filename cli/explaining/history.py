@@ -59,7 +59,7 @@ _BEGINS: Final = frozenset({Reason.RESUMING.value, Reason.RETRY_PAUSE_OVER.value
 _RESET: Final = "unhealthy; deleting its components before another attempt"
 _FAILED: Final = "failed"
 _SHORT: Final = {_RESET: "reset", _FAILED: "failed", "unhealthy: ": "unhealthy"}
-_TOLD: Final = {
+_EVENT_TEXTS: Final = {
     Reason.RESUMING.value: "admitted: its components are created",
     Reason.RETRY_PAUSE_OVER.value: "the next attempt began",
     Reason.SUSPENDING.value: "suspended: its components are deleted",
@@ -139,7 +139,7 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     # `attempts` reports the root causes.
     events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
-        Happened(_last(each), _event_words(each), each.get("type") == "Warning") for each in events
+        Happened(_last(each), _described(each), each.get("type") == "Warning") for each in events
     ]
     if not events:
         entries += _from_conditions(moment)
@@ -165,12 +165,12 @@ def _from_conditions(moment: Moment) -> Iterable[Happened]:
 
 def _from_pods_ready(moment: Moment, events: Iterable[JsonObject]) -> Iterable[Happened]:
     at = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
-    told = any(each.get("reason") == Reason.SUFFICIENT_PODS_READY for each in events)
-    if CONDITION_PODS_READY in moment.snapshot.conditions and at is not None and not told:
+    reported = any(each.get("reason") == Reason.SUFFICIENT_PODS_READY for each in events)
+    if CONDITION_PODS_READY in moment.snapshot.conditions and at is not None and not reported:
         yield Happened(at, "all of its pods run")
 
 
-def _event_words(event: JsonObject) -> str:
+def _described(event: JsonObject) -> str:
     """Shorten events about the end of an attempt: `attempts` reports the cause."""
     count, reason = int(event.get("count") or 1), event.get("reason")
     often = f" ({count} times)" if count > 1 else ""
@@ -178,8 +178,8 @@ def _event_words(event: JsonObject) -> str:
     for opening, word in _SHORT.items():
         if message.startswith(opening):
             return f"{word} ({reason}){often}"
-    if reason in _TOLD:
-        return f"{_TOLD[reason]}{often}"
+    if reason in _EVENT_TEXTS:
+        return f"{_EVENT_TEXTS[reason]}{often}"
     return f"{reason}: {message}{often}"
 
 

@@ -76,7 +76,7 @@ class Moment:
         """The phase that the controller acts on."""
         return self.snapshot.phase
 
-    def told(self, kind: str) -> ConditionText:
+    def reported(self, kind: str) -> ConditionText:
         """Return the reason and message of a condition; both are empty if there is none."""
         return self.snapshot.told.get(kind, ConditionText(""))
 
@@ -97,7 +97,7 @@ def moment_of(seen: Seen) -> Moment:
         now=seen.now,
         appwrapper=appwrapper,
         config=config,
-        snapshot=_as_it_is_told(observed, seen, sees_all=not unread),
+        snapshot=_as_reported(observed, seen, sees_all=not unread),
         located=located,
         pods=tuple(pod for pod in pods if pod.uid in current),
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
@@ -118,7 +118,7 @@ def _steps(moment: Moment) -> tuple[Step, ...]:
     return forecast(moment.snapshot, moment.now, moment.config)
 
 
-def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
+def _as_reported(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
     """Add facts that only the controller knows, if its conditions report them."""
     unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
     deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))

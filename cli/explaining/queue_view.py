@@ -7,6 +7,8 @@ from cli.cluster.unread import Many, One, Unread, named, objects
 from cli.explaining.seen import Seen
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
+from shared.waits import queueing
+from shared.waits.queueing import QueueTrouble
 from shared.waits.quota import (
     Cohort,
     Demand,
@@ -36,10 +38,11 @@ class QueueView:
     """`position`: from 1. `holders_are_all`: the workloads of all namespaces could be read.
 
     `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node could be read.
+    `trouble`: why the queue admits nothing.
     """
 
     workload: JsonObject | None
-    words: Words | None
+    pending_reason: Words | None
     local_queue: One
     cluster_queue: One
     cohort: Cohort
@@ -50,6 +53,7 @@ class QueueView:
     position: int | None
     pending: int | None
     too_large_for_nodes: str
+    trouble: QueueTrouble | None = None
 
     @property
     def cluster_queue_name(self) -> str:
@@ -80,9 +84,14 @@ class QueueView:
     @property
     def kueue_proves(self) -> bool:
         """True if Kueue reports that the request exceeds the maximum (0.19: with an own reason)."""
-        if (words := self.words) is None:
+        if (pending := self.pending_reason) is None:
             return False
-        return words.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in words.message
+        return pending.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in pending.message
+
+    @property
+    def pending_message(self) -> str:
+        """Kueue's message about the pending Workload, "" without one."""
+        return self.pending_reason.message if self.pending_reason else ""
 
 
 def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
@@ -102,7 +111,7 @@ def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
     queues = [each["metadata"]["name"] for each in cohort.members] or [name]
     return QueueView(
         workload=workload,
-        words=why_pending(workload) if workload else None,
+        pending_reason=why_pending(workload) if workload else None,
         local_queue=local_queue,
         cluster_queue=cluster_queue,
         cohort=cohort,
@@ -113,7 +122,21 @@ def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
         position=_position(seen.pending, workload),
         pending=_pending(cluster_queue),
         too_large_for_nodes=_too_large(world.nodes, asks),
+        trouble=_trouble(appwrapper, local_queue, cluster_queue),
     )
+
+
+def _trouble(appwrapper: AppWrapper, local: One, cluster: One) -> QueueTrouble | None:
+    """Return why the queue admits nothing; None if it does, or if it could not be read."""
+    if not appwrapper.queue_name or isinstance(local, Unread):
+        return None
+    found = queueing.local_queue(local) if local else None
+    feeds: queueing.Queue | None
+    if isinstance(cluster, Unread):
+        feeds = queueing.Queue("ClusterQueue", found.cluster_queue if found else "")
+    else:
+        feeds = queueing.cluster_queue(cluster) if cluster else None
+    return queueing.queue_trouble(appwrapper.namespace, appwrapper.queue_name, found, feeds)
 
 
 def _too_large(nodes: Many, asks: tuple[PodSetAsk, ...]) -> str:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cli.explaining.clock_words import clock, when
+from cli.durations import clock, when
 from cli.explaining.report import (
     Amount,
     GpuHours,
@@ -206,8 +206,8 @@ def _pods_title(pods: PodsReport) -> str:
         (pods.failed, "failed"),
         (pods.deleting, "being deleted"),
     )
-    told = ", ".join(f"{number} {word}" for number, word in counts if number)
-    return f"Its pods: {told} of {pods.expected}" if told else "Its pods"
+    reported = ", ".join(f"{number} {word}" for number, word in counts if number)
+    return f"Its pods: {reported} of {pods.expected}" if reported else "Its pods"
 
 
 def _pods(pods: PodsReport) -> Table:
@@ -225,15 +225,15 @@ def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]"
     lines = [line for line in cause.message.splitlines() if line.strip()]
     more = len(lines) - _MOST_LINES
     shown = lines[-_MOST_LINES:] if cause.source == Source.LOG else lines[:_MOST_LINES]
-    told: list[RenderableType] = [
+    reported: list[RenderableType] = [
         Text(f"{cause.outline}{at}."),
         *(Text(each, style="red") for each in shown),
     ]
     if more > 0:
-        told.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
+        reported.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
     if not lines and cause.code:
-        told.append(Text(cause.code, style="red"))
-    return [*told, *(Text(each) for each in _judgement(cause))]
+        reported.append(Text(cause.code, style="red"))
+    return [*reported, *(Text(each) for each in _judgement(cause))]
 
 
 def _judgement(cause: RootCauseReport) -> Iterator[str]:

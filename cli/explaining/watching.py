@@ -10,7 +10,7 @@ from rich.live import Live
 
 from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
-from cli.explaining.clock_words import clock
+from cli.durations import clock
 from cli.explaining.compose import explain
 from cli.explaining.gather import Gatherer
 from cli.explaining.report import Report
@@ -52,10 +52,10 @@ class _Printer:
 
     def show(self, report: Report) -> None:
         """Print a line of text, or a JSON or YAML document."""
-        said = (report.situation, report.phase, report.attempt, report.details)
-        if said == self._shown:
+        shown = (report.situation, report.phase, report.attempt, report.details)
+        if shown == self._shown:
             return
-        self._shown = said
+        self._shown = shown
         if self._output == "text":
             at = clock(report.seen_at, report.seen_at)
             self._terminal.write(f"{at}  {harmless(report.answer)}\n")

@@ -163,13 +163,14 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
         owner_kind=intern(owner.kind if owner else "Workload"),
         owner_name=owner.name if owner else metadata["name"],
         created=metadata.get("creationTimestamp") or "",
-        pending=intern(one_line(_pending(item), _LONGEST)) if is_wrapped else "",
+        pending=intern(one_line(pending_text(item), _LONGEST)) if is_wrapped else "",
         evicted=intern(evicted),
         considered=condition(conditions, QUOTA_RESERVED) is not None,
     )
 
 
-def _pending(item: JsonObject) -> str:
+def pending_text(item: JsonObject) -> str:
+    """Return why a Workload waits, as the end of a sentence; "" if Kueue gives no reason."""
     name = item["metadata"]["name"]
     if is_finished(item):
         found = condition((item.get("status") or {}).get("conditions") or (), FINISHED) or {}

@@ -1,10 +1,10 @@
 """The input and the result of each answer function. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 
-from cli.explaining.clock_words import clock, span, when
+from cli.durations import clock, when
 from cli.explaining.moment import Moment, moment_of
 from cli.explaining.queue_view import QueueView, queue_view
 from cli.explaining.report import CommandHint, Next, Situation
@@ -64,10 +64,6 @@ class Case:
     def clock(self, moment: datetime) -> str:
         """Return `14:03:10 UTC`."""
         return clock(moment, self.now)
-
-    def span(self, duration: timedelta) -> str:
-        """Return `42 s`."""
-        return span(duration)
 
     def kubectl(self, rest: str, why: str) -> CommandHint:
         """Return a command of kubectl in the AppWrapper's namespace."""

@@ -4,8 +4,8 @@ from typing import Final
 
 from cli.cluster.unread import objects
 from cli.explaining.answers.case import Answer, Case
-from cli.explaining.answers.coming import retries_spent, what_comes
-from cli.explaining.answers.kueues_words import queue_commands
+from cli.explaining.answers.kueue_messages import queue_commands
+from cli.explaining.answers.next_steps import next_steps, retries_spent
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
 from controller.phases.retries import without_progress
@@ -39,17 +39,17 @@ def retry_pause(case: Case) -> Answer | None:
     began = moment.snapshot.timers.retry_pause
     if case.phase is not Phase.RESETTING or began is None or _is_being_deleted(case):
         return None
-    told = moment.told(CONDITION_UNHEALTHY)
-    if told.reason == Reason.REASSIGNMENT:
-        return _waits_for_other_nodes(case, told.message)
+    reported = moment.reported(CONDITION_UNHEALTHY)
+    if reported.reason == Reason.REASSIGNMENT:
+        return _waits_for_other_nodes(case, reported.message)
     at = began + moment.config.retry_pause
     return Answer(
         situation=Situation.RETRY_PAUSE,
-        sentence=f"{case.name} was reset ({told.reason}), and its next attempt begins at"
+        sentence=f"{case.name} was reset ({reported.reason}), and its next attempt begins at"
         f" {case.when(at)}.",
         details=(
             f"Attempt {moment.appwrapper.attempt} ended:"
-            f" {without_progress(told.message) or told.reason}.",
+            f" {without_progress(reported.message) or reported.reason}.",
             *retries_spent(case),
             "It keeps its quota meanwhile.",
         ),
@@ -57,12 +57,12 @@ def retry_pause(case: Case) -> Answer | None:
     )
 
 
-def _waits_for_other_nodes(case: Case, words: str) -> Answer:
+def _waits_for_other_nodes(case: Case, why: str) -> Answer:
     """Answer for a reset under a topology. Kueue usually assigns the nodes within a moment."""
     return Answer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
-        details=(f"Its next attempt waits: {words}.", *retries_spent(case)),
+        details=(f"Its next attempt waits: {why}.", *retries_spent(case)),
         next=(Next("Kueue suspends it. It keeps its place in the queue."),),
         commands=queue_commands(case),
     )
@@ -72,25 +72,26 @@ def deleting(case: Case) -> Answer | None:
     """Apply during a deletion. Name the objects that block it."""
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
-    told = case.moment.told(CONDITION_DELETING_RESOURCES)
+    reported = case.moment.reported(CONDITION_DELETING_RESOURCES)
     in_the_way = _in_the_way(case)
     doing, then = _doing(case)
-    if told.reason == Reason.DELETION_BLOCKED or _held(case):
-        said = "; ".join(in_the_way)
-        if told.reason == Reason.DELETION_BLOCKED:
-            said = _still(case, told.message)
+    if reported.reason == Reason.DELETION_BLOCKED or _held(case):
+        blocked_by = "; ".join(in_the_way)
+        if reported.reason == Reason.DELETION_BLOCKED:
+            blocked_by = reported.message
         return Answer(
             situation=Situation.DELETION_BLOCKED,
-            sentence=f"{case.name} {doing}, and its deletion is blocked: {said}.",
+            sentence=f"{case.name} {doing}, and its deletion is blocked: {blocked_by}.",
             details=(
-                *(each for each in in_the_way if each not in said),
+                *(each for each in in_the_way if each not in blocked_by),
                 *_whose_finalizers(case),
-                *_why_suspended(said),
+                *_why_suspended(blocked_by),
                 _when_gone(case, then),
             ),
-            next=_to_come(case, said) or (Next("Nothing happens until the cause is removed."),),
+            next=_to_come(case, blocked_by)
+            or (Next("Nothing happens until the cause is removed."),),
             commands=(
-                *_without_cleanup(case, said),
+                *_without_cleanup(case, blocked_by),
                 case.kubectl(f"describe appwrapper {case.name}", "what blocks the deletion"),
             ),
         )
@@ -106,18 +107,18 @@ def deleting(case: Case) -> Answer | None:
         situation=Situation.DELETING,
         sentence=f"{case.name} {doing}: its pods and other components are being deleted; {then}.",
         details=in_the_way,
-        next=what_comes(case),
+        next=next_steps(case),
     )
 
 
-def _to_come(case: Case, said: str) -> tuple[Next, ...]:
+def _to_come(case: Case, blocked_by: str) -> tuple[Next, ...]:
     """Return the forced deletions, unless a suspended Job must end first.
 
     Steps in the past were forced deletions. Their repetition changes nothing.
     """
-    if suspended_jobs(said):
+    if suspended_jobs(blocked_by):
         return ()
-    return tuple(each for each in what_comes(case) if each.at and each.at > case.now)
+    return tuple(each for each in next_steps(case) if each.at and each.at > case.now)
 
 
 def _when_gone(case: Case, then: str) -> str:
@@ -130,14 +131,6 @@ def _when_gone(case: Case, then: str) -> str:
     return f"Its quota is held until all of it is gone; {then}."
 
 
-def _still(case: Case, said: str) -> str:
-    """Return the blockers in the controller's message, without objects that are gone since."""
-    components, pods = _left(case)
-    left = {each.name for each in components} | {each.name for each in pods}
-    parts = [each for each in said.split("; ") if left & {*each.replace(",", "").split()}]
-    return "; ".join(parts) if parts and case.moment.sees_all else said
-
-
 def _is_being_deleted(case: Case) -> bool:
     return case.moment.appwrapper.deletion_requested
 
@@ -145,9 +138,9 @@ def _is_being_deleted(case: Case) -> bool:
 def _doing(case: Case) -> tuple[str, str]:
     if _is_being_deleted(case):
         return "is being deleted", _AFTER[Phase.TERMINATING]
-    told = case.moment.told(CONDITION_UNHEALTHY)
+    reported = case.moment.reported(CONDITION_UNHEALTHY)
     if case.phase is Phase.RESETTING:
-        return f"is being reset ({told.reason})", _AFTER[Phase.RESETTING]
+        return f"is being reset ({reported.reason})", _AFTER[Phase.RESETTING]
     return "was suspended", _AFTER[Phase.SUSPENDING]
 
 
@@ -175,8 +168,8 @@ def _whose_finalizers(case: Case) -> tuple[str, ...]:
 _REDIS_CLEANUP: Final = "ray.io/gcs-ft-redis-cleanup-finalizer"
 
 
-def _why_suspended(said: str) -> tuple[str, ...]:
-    names = suspended_jobs(said)
+def _why_suspended(blocked_by: str) -> tuple[str, ...]:
+    names = suspended_jobs(blocked_by)
     if not names:
         return ()
     return (
@@ -186,9 +179,9 @@ def _why_suspended(said: str) -> tuple[str, ...]:
     )
 
 
-def _without_cleanup(case: Case, said: str) -> tuple[CommandHint, ...]:
+def _without_cleanup(case: Case, blocked_by: str) -> tuple[CommandHint, ...]:
     """Return KubeRay's documented command for each RayCluster that waits for a suspended Job."""
-    if not suspended_jobs(said):
+    if not suspended_jobs(blocked_by):
         return ()
     components, _ = _left(case)
     return tuple(

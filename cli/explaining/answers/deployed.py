@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli.explaining.answers.case import Answer, Case
-from cli.explaining.answers.coming import describe, phase_step, retries_spent, what_comes
+from cli.explaining.answers.next_steps import describe, next_steps, phase_step, retries_spent
 from cli.explaining.answers.pods import all_troubles, pod_commands
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
@@ -36,14 +36,14 @@ def namespace_ends(case: Case) -> Answer | None:
 
 def cannot_create(case: Case) -> Answer | None:
     """Apply if the API server rejects a component."""
-    told = case.moment.told(CONDITION_RESOURCES_DEPLOYED)
-    if case.phase is not Phase.RESUMING or told.reason != Reason.CREATE_FAILED:
+    reported = case.moment.reported(CONDITION_RESOURCES_DEPLOYED)
+    if case.phase is not Phase.RESUMING or reported.reason != Reason.CREATE_FAILED:
         return None
     return Answer(
         situation=Situation.CANNOT_CREATE,
-        sentence=f"{case.name} waits because a component cannot be created: {told.message}.",
+        sentence=f"{case.name} waits because a component cannot be created: {reported.message}.",
         details=retries_spent(case),
-        next=(Next("The controller tries again every few seconds."), *what_comes(case)),
+        next=(Next("The controller tries again every few seconds."), *next_steps(case)),
         commands=(describe(case),),
     )
 
@@ -55,39 +55,35 @@ def creating(case: Case) -> Answer | None:
     return Answer(
         situation=Situation.CREATING,
         sentence=f"{case.name} has its quota, and its components are being created.",
-        next=what_comes(case),
+        next=next_steps(case),
     )
 
 
+# The situation, and the event that ends it.
 _HELD: Final = {
-    Reason.RESETS_PAUSED: Situation.RESETS_PAUSED,
-    Reason.EVACUATION_HELD: Situation.BREAKER_OPEN,
-    Reason.RESET_THROTTLED: Situation.THROTTLED,
+    Reason.RESETS_PAUSED.value: (Situation.RESETS_PAUSED, "an admin ends the pause"),
+    Reason.EVACUATION_HELD.value: (
+        Situation.BREAKER_OPEN,
+        "an admin confirms the evacuations, or the nodes' labels go",
+    ),
+    Reason.RESET_THROTTLED.value: (
+        Situation.THROTTLED,
+        "its turn comes, usually within seconds",
+    ),
 }
 
 
 def reset_is_held(case: Case) -> Answer | None:
     """Apply if the AppWrapper's reset must wait for an admin or for the rate limit."""
-    told = case.moment.told(CONDITION_UNHEALTHY)
-    situation = {each.value: known for each, known in _HELD.items()}.get(told.reason)
-    if situation is None or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
+    reported = case.moment.reported(CONDITION_UNHEALTHY)
+    if reported.reason not in _HELD or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
         return None
-    match situation:
-        case Situation.RESETS_PAUSED:
-            waits, then = "an admin paused all resets (pauseResets)", "an admin ends the pause"
-        case Situation.BREAKER_OPEN:
-            waits = (
-                "so many nodes turned bad at once that an admin must confirm (evacuation breaker)"
-            )
-            then = "an admin confirms the evacuations, or the nodes' labels go"
-        case _:
-            waits = "resets in this cluster are paced (resetRateLimit)"
-            then = "its turn comes, usually within seconds"
+    situation, end = _HELD[reported.reason]
     return Answer(
         situation=situation,
-        sentence=f"{case.name} is unhealthy and is to be reset, but must wait: {waits}.",
-        details=(f"Condition Unhealthy: {told.message}", *retries_spent(case)),
-        next=(Next(f"Its reset begins when {then}, unless its pods heal before."),),
+        sentence=f"{case.name} is unhealthy, and its reset must wait: {reported.message}.",
+        details=retries_spent(case),
+        next=(Next(f"Its reset begins when {end}, unless its pods heal before."),),
         commands=(describe(case),),
     )
 
@@ -102,14 +98,14 @@ def pods_outlive(case: Case) -> Answer | None:
     return Answer(
         situation=Situation.OUTLIVED,
         sentence=f"{case.name} has done its work{still}: it succeeds when nothing runs any more.",
-        next=what_comes(case),
+        next=next_steps(case),
     )
 
 
 def unhealthy(case: Case) -> Answer | None:
     """Apply if the AppWrapper is unhealthy: a grace period may run."""
     moment = case.moment
-    told = moment.told(CONDITION_UNHEALTHY)
+    reported = moment.reported(CONDITION_UNHEALTHY)
     if CONDITION_UNHEALTHY not in moment.snapshot.conditions:
         return None
     since = transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
@@ -119,12 +115,12 @@ def unhealthy(case: Case) -> Answer | None:
     if step is not None and step.at > case.now:
         verb = "is reset" if step.phase == Phase.RESETTING else "fails"
         then = f" It {verb} at {case.when(step.at)}, unless it heals before."
-    message = told.message or told.reason
+    message = reported.message or reported.reason
     return Answer(
         situation=Situation.UNHEALTHY,
         sentence=f"{case.name} {be} unhealthy{at}: {message}.{then}",
         details=(*all_troubles(case), *retries_spent(case)),
-        next=what_comes(case),
+        next=next_steps(case),
         commands=(*pod_commands(case), describe(case)),
     )
 
@@ -148,5 +144,5 @@ def runs(case: Case) -> Answer:
         situation=Situation.RUNNING,
         sentence=f"{case.name} {runs_since}: {counted(pods.running, 'pod')} of {pods.expected}"
         f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",
-        next=what_comes(case) or (Next("It runs until its components end."),),
+        next=next_steps(case) or (Next("It runs until its components end."),),
     )

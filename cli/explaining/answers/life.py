@@ -1,23 +1,16 @@
 """Answers for the beginning and the end of an AppWrapper. Pure."""
 
-import re
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from cli.durations import span
 from cli.explaining.answers.case import Answer, Case
-from cli.explaining.answers.coming import retries_spent
+from cli.explaining.answers.next_steps import retries_spent
 from cli.explaining.forecast import Change
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
-from cli.explaining.root_cause import recorded_cause
 from cli.pod_security import REMEDIES, refusal_in
-from controller.facts.pods import is_terminal
-from controller.phases.failures import Forbidden, forbidden
 from controller.phases.phase import Phase
-from controller.phases.root_cause import RootCause
-from controller.phases.snapshot import FaultTolerance
-from controller.reports.reason import Reason
 from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
@@ -27,8 +20,6 @@ from shared.api.names import (
 
 # A running controller sets the first phase within a second.
 _CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
-# The exit codes in the controller's message of Unhealthy, which remains when the pods are deleted.
-_EXIT_CODES: Final = re.compile(r"\bexit codes? ([0-9, ]*[0-9])")
 
 
 def managed_by_another(case: Case) -> Answer | None:
@@ -52,12 +43,12 @@ def not_seen_yet(case: Case) -> Answer | None:
     if age < _CONTROLLER_PATIENCE:
         return Answer(
             situation=Situation.NOT_SEEN,
-            sentence=f"{case.name} was created {case.span(age)} ago, and the AppWrapper controller"
+            sentence=f"{case.name} was created {span(age)} ago, and the AppWrapper controller"
             " is about to see it.",
         )
     return Answer(
         situation=Situation.NOT_SEEN,
-        sentence=f"{case.name} was created {case.span(age)} ago, and no AppWrapper controller has"
+        sentence=f"{case.name} was created {span(age)} ago, and no AppWrapper controller has"
         " seen it: the controller does not run, or cannot write.",
         next=(Next("Nothing happens until the controller runs: ask an admin of the cluster."),),
         commands=(
@@ -86,50 +77,27 @@ def failed(case: Case) -> Answer | None:
     """Apply in phase Failed."""
     if case.phase is not Phase.FAILED:
         return None
-    told = case.moment.told(CONDITION_UNHEALTHY)
+    reported = case.moment.reported(CONDITION_UNHEALTHY)
     at = _since(case, CONDITION_UNHEALTHY)
     kept = case.moment.snapshot.timers.deletion_on_failure is not None
-    why = f": {told.message}" if told.message else f" ({told.reason})" if told.reason else ""
+    why = (
+        f": {reported.message}"
+        if reported.message
+        else f" ({reported.reason})"
+        if reported.reason
+        else ""
+    )
     holds = CONDITION_QUOTA_RESERVED in case.moment.snapshot.conditions
-    details = [_why_not_again(case), *(REMEDIES if refusal_in(told.message) else ())]
+    details = [*retries_spent(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
     return Answer(
         situation=Situation.KEPT_AFTER_FAILURE if kept else Situation.FAILED,
         sentence=f"{case.name} failed{_at(case, at)}{why}.",
-        details=tuple(filter(None, details)),
+        details=tuple(details),
         next=_removal(case, "deletion-on-failure grace period"),
         commands=_logs(case),
     )
-
-
-def _why_not_again(case: Case) -> str:
-    moment, told = case.moment, case.moment.told(CONDITION_UNHEALTHY)
-    limit, spent = moment.config.retry_limit, moment.snapshot.retries
-    if told.reason == Reason.MISSING_COMPONENT:
-        return (
-            "The controller never recreates a component that another client deleted: delete the"
-            " AppWrapper and create it again."
-        )
-    if spent >= limit:
-        return retries_spent(case)[0]
-    if told.reason == Reason.CREATE_FAILED:
-        return "The API server refuses it for good, so no retry can help."
-    if (recorded := recorded_cause(case)) and _was_recorded_so(recorded.cause, moment.config):
-        return "The program recorded that no retry can help."
-    codes = [int(code) for each in _EXIT_CODES.findall(told.message) for code in each.split(",")]
-    if moment.snapshot.pods.terminal_exit or is_terminal(codes, moment.config):
-        return (
-            "An exit code of its pods forbids another attempt: see its annotations"
-            " terminalExitCodes and retryableExitCodes."
-        )
-    return "The reason forbids another attempt."
-
-
-def _was_recorded_so(cause: RootCause, config: FaultTolerance) -> bool:
-    codes = () if cause.exit_code is None else (cause.exit_code,)
-    judged = replace(cause, exits_terminally=is_terminal(codes, config))
-    return forbidden(judged, config, terminal_exit=False) is Forbidden.BY_PROGRAM
 
 
 def _removal(case: Case, period: str) -> tuple[Next, ...]:

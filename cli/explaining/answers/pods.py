@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from cli.durations import span
 from cli.explaining.answers.case import Answer, Case
-from cli.explaining.answers.coming import describe, what_comes
+from cli.explaining.answers.next_steps import describe, next_steps
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.readiness import runs_as_wanted
@@ -44,18 +45,18 @@ def pods_wait(case: Case) -> Answer | None:
             sentence=f"{case.name} runs, but {counted(len(crashing), 'pod')} crashed again and"
             f" again until just now: {names}.",
             details=(_stability(case),),
-            next=what_comes(case),
+            next=next_steps(case),
             commands=pod_commands(case),
         )
     worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
     return Answer(
         situation=_SITUATIONS[worst.waits_for],
-        sentence=f"{case.name} has its quota, and {_in_words(worst, case)}.",
+        sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
         details=(
             *(_sentence(each, case) for each in troubles if each is not worst),
             *_too_large(case, worst),
         ),
-        next=what_comes(case) or _first_crash(worst),
+        next=next_steps(case) or _first_crash(worst),
         commands=_shows_more(case, worst),
     )
 
@@ -79,7 +80,7 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
 
 
 def _stability(case: Case) -> str:
-    period = case.span(case.moment.config.stability_period)
+    period = span(case.moment.config.stability_period)
     return f"A pod counts as running again once its container has run for {period}."
 
 
@@ -104,7 +105,7 @@ def refused_by_pod_security(case: Case) -> Answer | None:
         sentence=f"{case.name} has its quota, but Pod Security in namespace {case.namespace}"
         f" refuses its pods: {refusal}.",
         details=REMEDIES,
-        next=what_comes(case),
+        next=next_steps(case),
         commands=(
             CommandHint(
                 f"kubectl get namespace {case.namespace} --show-labels",
@@ -120,7 +121,7 @@ def pods_are_missing(case: Case) -> Answer | None:
     pods = case.moment.snapshot.pods
     if not case.moment.sees_all or pods.existing >= pods.wanted:
         return None
-    said = [
+    messages = [
         f"{each.kind} {each.name} reports: {each.message}"
         for each in case.moment.snapshot.components
         if each.message
@@ -129,8 +130,8 @@ def pods_are_missing(case: Case) -> Answer | None:
         situation=Situation.PODS_MISSING,
         sentence=f"{case.name} has its quota, and {pods.existing} of {counted(pods.wanted, 'pod')}"
         " exist: its components have not made the others.",
-        details=(*said, *_event_texts(case)),
-        next=what_comes(case),
+        details=(*messages, *_event_texts(case)),
+        next=next_steps(case),
         commands=(describe(case),),
     )
 
@@ -163,18 +164,18 @@ def all_troubles(case: Case) -> tuple[str, ...]:
 
 
 def _sentence(trouble: PodTrouble, case: Case) -> str:
-    words = _in_words(trouble, case)
-    return words[0].upper() + words[1:] + "."
+    text = _described(trouble, case)
+    return text[0].upper() + text[1:] + "."
 
 
-def _in_words(trouble: PodTrouble, case: Case) -> str:
+def _described(trouble: PodTrouble, case: Case) -> str:
     number = len(trouble.pods)
     pods = f"pod {trouble.pods[0]}" if number == 1 else f"{number} pods ({few(trouble.pods)})"
     verb = "waits" if number == 1 else "wait"
     what = str(trouble.waits_for)
     if trouble.waits_for is PodWait.SCHEDULER:
-        said = f". The scheduler reports: {trouble.message}" if trouble.message else ""
-        return f"{pods} {verb} for a node{said}".rstrip(".")
+        message = f". The scheduler reports: {trouble.message}" if trouble.message else ""
+        return f"{pods} {verb} for a node{message}".rstrip(".")
     if trouble.waits_for is PodWait.GATED:
         gate = "its scheduling gate" if number == 1 else "their scheduling gate"
         return f"{pods} {verb} for {gate}: {trouble.message}"
@@ -185,8 +186,8 @@ def _in_words(trouble: PodTrouble, case: Case) -> str:
         return f"{pods} cannot start: {trouble.message} cannot be pulled ({trouble.reason})"
     if trouble.waits_for is PodWait.CONFIGURATION:
         return f"{pods} cannot start ({trouble.reason}): {trouble.message}"
-    said = f": {trouble.message}" if trouble.message else ""
-    return f"{pods} {verb} for {what}{said}"
+    message = f": {trouble.message}" if trouble.message else ""
+    return f"{pods} {verb} for {what}{message}"
 
 
 def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:

@@ -4,17 +4,17 @@ from typing import Final
 
 from cli.cluster.unread import Unread
 from cli.explaining.answers.case import Answer, Case
-from cli.explaining.answers.kueues_words import evictions, kueues_words, queue_commands
+from cli.explaining.answers.kueue_messages import evictions, kueue_messages, queue_commands
 from cli.explaining.report import Next, Situation
 from shared.api.amounts import amount_text, resource_text
+from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.quota import Demand
-from shared.waits.words import counted, joined, ordinal
+from shared.waits.words import joined, ordinal
 from shared.waits.workload import (
     fits_no_flavor,
     has_quota,
     last_eviction,
     requeued_at,
-    unready_checks,
 )
 
 _ASK_FOR_LESS: Final = Next(
@@ -28,15 +28,15 @@ _UNTIL_IT_ASKS_FOR_LESS: Final = (
 
 def no_flavor_matches(case: Case) -> Answer | None:
     """Apply if Kueue reports that no flavor matches the pods."""
-    words = case.queue.words
-    if words is None or not fits_no_flavor(words):
+    pending = case.queue.pending_reason
+    if pending is None or not fits_no_flavor(pending):
         return None
     name = case.queue.cluster_queue_name
     return Answer(
         situation=Situation.NO_FLAVOR,
         sentence=f"{case.name} can never start: no flavor of ClusterQueue {name} matches its pods'"
         " node selectors, affinities and tolerations.",
-        details=kueues_words(case),
+        details=kueue_messages(case),
         next=_UNTIL_IT_ASKS_FOR_LESS,
         commands=queue_commands(case),
     )
@@ -61,7 +61,7 @@ def never_fits(case: Case) -> Answer | None:
     return Answer(
         situation=Situation.NEVER_FITS,
         sentence=sentence,
-        details=kueues_words(case),
+        details=kueue_messages(case),
         next=_UNTIL_IT_ASKS_FOR_LESS,
         commands=(
             case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
@@ -89,7 +89,7 @@ def larger_than_any_node(case: Case) -> Answer | None:
     return Answer(
         situation=Situation.NO_SUCH_NODE,
         sentence=f"{case.name} cannot run on any node that the cluster has now: {why}.",
-        details=kueues_words(case),
+        details=kueue_messages(case),
         next=(Next("Nothing happens until a larger node joins the cluster."), _ASK_FOR_LESS),
         commands=(
             case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
@@ -103,29 +103,13 @@ def backs_off(case: Case) -> Answer | None:
     at = requeued_at(workload) if workload else None
     if workload is None or at is None or at <= case.now or has_quota(workload):
         return None
-    words = last_eviction(workload)
-    why = f" ({words.reason})" if words else ""
+    eviction = last_eviction(workload)
+    why = f" ({eviction.reason})" if eviction else ""
     return Answer(
         situation=Situation.BACKS_OFF,
         sentence=f"{case.name} was evicted by Kueue{why}, and is queued again at {case.when(at)}.",
         details=evictions(case),
         next=(Next("Kueue queues it again.", at),),
-    )
-
-
-def admission_checks(case: Case) -> Answer | None:
-    """Apply if the quota is reserved and admission checks are not ready."""
-    workload = case.queue.workload
-    if workload is None or not has_quota(workload) or not (checks := unready_checks(workload)):
-        return None
-    number = counted(len(checks), "admission check")
-    named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
-    says = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
-    return Answer(
-        situation=Situation.ADMISSION_CHECKS,
-        sentence=f"{case.name} has its quota, and waits for {number} of Kueue: {named}.",
-        details=tuple(says),
-        next=(Next("It starts when all admission checks are Ready."),),
     )
 
 
@@ -141,7 +125,7 @@ def waits_for_quota(case: Case) -> Answer | None:
         sentence = f"{case.name} {waits}: it asks for {lacking} in ClusterQueue {queue}"
         lent = f", including what cohort {cohort} can lend" if cohort else ""
         sentence += f"{lent}.{place}"
-    elif case.queue.words is None or case.queue.demands:
+    elif case.queue.pending_reason is None or case.queue.demands:
         return None
     else:
         sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
@@ -149,7 +133,7 @@ def waits_for_quota(case: Case) -> Answer | None:
     return Answer(
         situation=Situation.WAITS_FOR_QUOTA,
         sentence=sentence,
-        details=(*preempted, *kueues_words(case), *_unseen_cohort(case)),
+        details=(*preempted, *kueue_messages(case), *_unseen_cohort(case)),
         next=(
             Next(
                 "It starts when enough quota is free, in the order of priority and age. Kueue does"
@@ -190,27 +174,31 @@ def _place(case: Case) -> str:
 
 
 def cannot_be_seen(case: Case) -> Answer | None:
-    """Apply if the user may not read Workloads, which have the reason."""
+    """Apply if the user may not read Workloads: the AppWrapper's condition has Kueue's reason."""
     if not isinstance(case.seen.world.own_workloads, Unread) or case.queue.short:
         return None
-    queue = case.moment.appwrapper.queue_name
+    message = case.moment.reported(CONDITION_QUOTA_RESERVED).message
+    why = (
+        f": {message.rstrip('.')}"
+        if message
+        else ". Its Workload has the reason, but you may not read Workloads"
+    )
     return Answer(
         situation=Situation.NOT_READABLE,
-        sentence=f"{case.name} waits in LocalQueue {queue}. Its Workload has the reason, but you"
-        " may not read Workloads.",
+        sentence=f"{case.name} waits in LocalQueue {case.moment.appwrapper.queue_name}{why}.",
         next=(Next("It starts when Kueue admits it."),),
     )
 
 
 def waits_for_its_turn(case: Case) -> Answer:
     """Answer if quota is free: other workloads come first, or this one has just been queued."""
-    words, queue = case.queue.words, case.moment.appwrapper.queue_name
-    said = f" (Kueue reports {words.reason})" if words and words.reason else ""
+    pending, queue = case.queue.pending_reason, case.moment.appwrapper.queue_name
+    reason = f" (Kueue reports {pending.reason})" if pending and pending.reason else ""
     place = f" {_place(case)}" if _place(case) else ""
     return Answer(
         situation=Situation.WAITS_FOR_TURN,
-        sentence=f"{case.name} waits for its turn in LocalQueue {queue}{said}.{place}",
-        details=kueues_words(case),
+        sentence=f"{case.name} waits for its turn in LocalQueue {queue}{reason}.{place}",
+        details=kueue_messages(case),
         next=(Next("It starts when Kueue admits it."),),
         commands=queue_commands(case),
     )

@@ -108,12 +108,13 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
             "that Kueue gave it up",
         )
         report = (await explain(cluster, NAMESPACE, "given-up", "--output", "json")).report
+        name = (await lives.workload(life))["metadata"]["name"]
         assert (report["situation"], report["answer"]) == (
             "Deactivated",
-            "given-up is out of the queue for good: Kueue deactivated its Workload.",
+            f"given-up waits: Kueue took its Workload {name} out of the queue for good."
+            f" {NEW_WORKLOAD}.",
         )
         [offered] = report["commands"]
-        name = (await lives.workload(life))["metadata"]["name"]
         assert f"delete workload {name} --wait=false" in offered["command"]
         await typed(cluster, offered["command"])
         await life.until(

@@ -181,11 +181,10 @@ async def test_the_breaker_closes_when_the_labels_are_removed_and_no_pod_was_eva
 
 async def test_an_open_breaker_holds_evacuations_and_nothing_else(breaker: GpuNodes) -> None:
     _, second = await two_bad_nodes(breaker, "breaker-else")
-    await second.until(says("EvacuationBreakerOpen"), "that its evacuation waits")
+    held = await second.until(says("EvacuationBreakerOpen"), "that its evacuation waits")
     assert await answer(breaker.cluster, NAMESPACE, "breaker-else-2") == (
         "EvacuationBreakerOpen",
-        "breaker-else-2 is unhealthy and is to be reset, but must wait: so many nodes turned bad at"
-        " once that an admin must confirm (evacuation breaker).",
+        f"breaker-else-2 is unhealthy, and its reset must wait: {unhealthy(held)[2]}.",
     )
     failing = await breaker.begin(
         appwrapper("breaker-fails", job("breaker-fails", 1, fail_attempts="1"), annotations=AT_ONCE)
@@ -233,8 +232,7 @@ async def test_a_pause_stops_resets_and_evacuations_but_no_suspension_and_no_del
         name = held["metadata"]["name"]
         assert await answer(nodes.cluster, NAMESPACE, name) == (
             "ResetsPausedByAdmin",
-            f"{name} is unhealthy and is to be reset, but must wait: an admin paused all resets"
-            " (pauseResets).",
+            f"{name} is unhealthy, and its reset must wait: {unhealthy(held)[2]}.",
         )
     await nodes.shows(WAITING, 2, reason="paused")
     uid = suspended.events[0].object["metadata"]["uid"]

@@ -268,8 +268,8 @@ async def test_a_reader_of_appwrappers_alone_sees_their_conditions(acted: Acted)
     second, runs = found.report
     assert (second["situation"], second["answer"]) == (
         "WaitsUnreadable",
-        "second waits in LocalQueue tight. Its Workload has the reason, but you may not read"
-        " Workloads.",
+        "second waits in LocalQueue tight: Kueue reports: couldn't assign flavors to pod set"
+        f" second-0: {IN_FLAVOR}, 60 more needed.",
     )
     assert (runs["situation"], runs["answer"]) == (
         "Running",
@@ -324,7 +324,8 @@ async def test_all_of_a_namespace(acted: Acted) -> None:
     [line] = [each for each in lines if each.startswith("held ")]
     assert line.strip().split(maxsplit=2)[1:] == [
         "Suspended",
-        "Waits because an admin stopped LocalQueue held (stopPolicy: Hold).",
+        "Waits: an admin stopped LocalQueue held (stopPolicy: Hold). Kueue admits from it again"
+        " when stopPolicy is None.",
     ]
 
 

@@ -10,6 +10,7 @@ UNTIL_CHANGED = (
     "Nothing happens until an admin changes the queue.",
     "To request less, delete the AppWrapper, change the file, and create it again.",
 )
+UNTIL_REPAIRED = ("Nothing happens until that changes.",)
 WHEN_FREE = (
     "It starts when enough quota is free, in the order of priority and age. Kueue does not"
     " predict when.",
@@ -103,34 +104,31 @@ EXPECTED: dict[str, Expected] = {
     ),
     "astray": Expected(
         "LocalQueueMissing",
-        f"astray waits for LocalQueue nowhere, which does not exist in namespace {TEAM}.",
-        (
-            f"Namespace {TEAM} has broken, checked, closed and 6 more.",
-            "Kueue reports (Inadmissible): LocalQueue nowhere doesn't exist",
-        ),
-        (
-            "It is queued when the LocalQueue exists, or when the label"
-            " kueue.x-k8s.io/queue-name names another one.",
-        ),
+        f"astray waits: LocalQueue nowhere does not exist in namespace {TEAM}. Create it, or set"
+        " the label kueue.x-k8s.io/queue-name to another queue (kubectl get localqueues).",
+        ("Kueue reports (Inadmissible): LocalQueue nowhere doesn't exist",),
+        UNTIL_REPAIRED,
     ),
     "held": Expected(
         "QueueStopped",
-        "held waits because an admin stopped LocalQueue held (stopPolicy: Hold).",
+        "held waits: an admin stopped LocalQueue held (stopPolicy: Hold). Kueue admits from it"
+        " again when stopPolicy is None.",
         ("Kueue reports (Inadmissible): LocalQueue held is inactive",),
-        ("It is queued again when an admin sets stopPolicy of held to None.",),
+        UNTIL_REPAIRED,
     ),
     "closed": Expected(
         "QueueStopped",
-        f"closed waits because an admin stopped ClusterQueue {TEAM}-closed (stopPolicy: Hold).",
+        f"closed waits: an admin stopped ClusterQueue {TEAM}-closed (stopPolicy: Hold). Kueue"
+        " admits from it again when stopPolicy is None.",
         (f"Kueue reports (Inadmissible): ClusterQueue {TEAM}-closed is inactive",),
-        (f"It is queued again when an admin sets stopPolicy of {TEAM}-closed to None.",),
+        UNTIL_REPAIRED,
     ),
     "broken": Expected(
         "ClusterQueueInactive",
-        f"broken waits because ClusterQueue {TEAM}-broken is inactive (FlavorNotFound): Can't admit"
+        f"broken waits: ClusterQueue {TEAM}-broken is inactive (FlavorNotFound): Can't admit"
         f" new workloads: references missing ResourceFlavor(s): {NOT_HERE}.",
         (f"Kueue reports (Inadmissible): ClusterQueue {TEAM}-broken is inactive",),
-        (f"Nothing happens until an admin repairs ClusterQueue {TEAM}-broken.",),
+        UNTIL_REPAIRED,
     ),
     "private": Expected(
         "NamespaceNotInClusterQueue",
@@ -141,15 +139,17 @@ EXPECTED: dict[str, Expected] = {
     ),
     "checked": Expected(
         "WaitsForAdmissionChecks",
-        f"checked has its quota, and waits for 1 admission check of Kueue: {CHECK} (Pending).",
+        "checked waits: its quota is reserved. Admission checks that are not ready:"
+        f" {CHECK} (Pending).",
         (),
         ("It starts when all admission checks are Ready.",),
     ),
     "deactivated": Expected(
         "Deactivated",
-        "deactivated was taken out of the queue: spec.active of its Workload is false.",
+        "deactivated waits: its Workload <workload> is out of the queue, because its spec.active is"
+        " false. Kueue queues it again once that is true.",
         ("Kueue took its quota back at <ago> (Deactivated): The workload is deactivated",),
-        ("Kueue does not admit it until its Workload's spec.active is true.",),
+        ("Nothing happens until then.",),
     ),
     "of-another": Expected(
         "ManagedByAnother",
@@ -252,7 +252,7 @@ EXPECTED: dict[str, Expected] = {
         " forbidden: ValidatingAdmissionPolicy 'appwrapper-baseline-ipc-lock' with binding"
         " 'appwrapper-baseline-ipc-lock' denied request: the pod must not set hostNetwork, hostPID"
         " or hostIPC.",
-        ("The API server refuses it for good, so no retry can help.", *REMEDIES),
+        ("0 of 3 retries are spent.", *REMEDIES),
         GONE,
     ),
     "no-room": Expected(
@@ -302,10 +302,7 @@ EXPECTED: dict[str, Expected] = {
         "Failed",
         "terminal failed at <ago>: no retry: exit code 42 of terminal is in terminalExitCodes;"
         " 1 failed pod: terminal on <node> (exit code 42).",
-        (
-            "An exit code of its pods forbids another attempt: see its annotations"
-            " terminalExitCodes and retryableExitCodes.",
-        ),
+        ("0 of 3 retries are spent.",),
         GONE,
     ),
     "kept": Expected(
@@ -323,10 +320,7 @@ EXPECTED: dict[str, Expected] = {
     "robbed": Expected(
         "Failed",
         "robbed failed at <ago>: deleted by another client: Job robbed.",
-        (
-            "The controller never recreates a component that another client deleted: delete the"
-            " AppWrapper and create it again.",
-        ),
+        ("0 of 3 retries are spent.",),
         GONE,
     ),
     "done": Expected(

@@ -21,6 +21,7 @@ _WORDS: Final = {
     "<node>": r"gpu-node-\d+",
     "<id>": r"[0-9a-f-]{36}",
     "<suffix>": "[a-z0-9]{5}",
+    "<workload>": r"appwrapper-[a-z0-9-]+",
     "<scheduler>": r"0/\d+ nodes are available: .+\.",
 }
 

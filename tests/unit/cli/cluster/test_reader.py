@@ -70,7 +70,9 @@ def test_a_user_without_identity_ends_the_command() -> None:
         (Unread("Pod a", "timeout"), "team create needs to read Pod a, which failed: timeout"),
     ],
 )
-def test_an_unreadable_object_that_a_command_needs_ends_the_command(unread: Unread, text: str) -> None:
+def test_an_unreadable_object_that_a_command_needs_ends_the_command(
+    unread: Unread, text: str
+) -> None:
     assert needed(POD, "team create") == POD
     with pytest.raises(CommandError) as error:
         needed(unread, "team create")

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cli.cluster.unread import Unread, objects
+from cli.cluster.unread import objects
 from cli.explaining.compose import explain
 from cli.explaining.report import (
     AttemptReport,
@@ -210,31 +210,33 @@ def test_that_no_flavor_fits_is_seen_without_a_reason_of_its_own() -> None:
     assert found.situation is Situation.NO_FLAVOR
 
 
-@pytest.mark.parametrize(
-    ("codes", "annotations", "expected"),
-    [
-        ("exit code 42", {"terminalExitCodes": "3, 42"}, True),
-        ("exit codes 1, 42, OOMKilled", {"terminalExitCodes": "42"}, True),
-        ("exit code 42", {"retryableExitCodes": "1"}, True),
-        ("exit code 1", {"retryableExitCodes": "1"}, False),
-        ("exit code 1", {"terminalExitCodes": "42"}, False),
-    ],
-)
-def test_a_terminal_exit_code_is_named_when_the_pods_are_gone(
-    codes: str, annotations: dict[str, str], expected: bool
-) -> None:
-    seen = ending.failed()
+def reporting(seen: AppWrapperObjects, kind: str, **changes: str) -> AppWrapperObjects:
+    """Returns the same with a changed condition."""
     item = copy.deepcopy(seen.appwrapper)
-    item["status"]["resettingCount"] = 0
-    item["metadata"]["annotations"] = prefixed(**annotations)
-    [unhealthy] = [each for each in item["status"]["conditions"] if each["type"] == "Unhealthy"]
-    unhealthy["message"] = f"1 failed pod: train-1-x7k2p on gpu-2 ({codes})"
-    assert report(replace(seen, appwrapper=item)).details == (
-        "An exit code of its pods forbids another attempt: see its annotations terminalExitCodes"
-        " and retryableExitCodes."
-        if expected
-        else "The reason forbids another attempt.",
-    )
+    [found] = [each for each in item["status"]["conditions"] if each["type"] == kind]
+    found |= changes
+    return replace(seen, appwrapper=item)
+
+
+def test_the_condition_of_a_failed_appwrapper_is_the_answer() -> None:
+    message = "no retry: exit code 42 of train-1 is in terminalExitCodes; 1 failed pod"
+    found = report(reporting(ending.failed(), "Unhealthy", message=message))
+    assert found.answer == f"train failed at 14:02:30 UTC, 40 s ago: {message}."
+    assert found.details == ("3 of 3 retries are spent.",)
+
+
+def test_the_condition_has_the_reason_for_a_user_who_may_not_read_workloads() -> None:
+    message = "Kueue reports: insufficient unused quota for cpu."
+    found = report(reporting(waiting.not_readable(), "QuotaReserved", message=message))
+    assert found.situation is Situation.NOT_READABLE
+    assert found.answer == f"train waits in LocalQueue default-queue: {message}"
+
+
+def test_the_condition_has_the_reason_why_there_is_no_workload() -> None:
+    changed = {"reason": "NoWorkload", "message": "Kueue makes no Workload for it"}
+    found = report(reporting(waiting.no_workload(), "QuotaReserved", **changed))
+    assert found.situation is Situation.NOT_MANAGED
+    assert found.answer == "train waits: Kueue makes no Workload for it."
 
 
 def test_force_that_was_used_is_announced_no_more() -> None:
@@ -305,23 +307,6 @@ def test_a_cleanup_job_that_kueue_suspended_comes_with_the_command_that_ends_the
     ]
 
 
-def test_an_obstacle_that_is_gone_is_not_named() -> None:
-    seen = ending.terminating()
-    item = copy.deepcopy(seen.appwrapper)
-    [told] = [each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"]
-    held = "Job train has the finalizer audit.example.com/keep"
-    told["reason"] = "DeletionBlocked"
-    told["message"] = f"{held}; Pod train-9-gone is not being deleted yet"
-    answer = f"train is being deleted, and its deletion is blocked: {held}."
-    assert report(replace(seen, appwrapper=item)).answer == answer
-    # Who may not read the pods is told what the controller said.
-    hidden = Unread("pods of namespace team1: what its pods do", "no right to list them")
-    found = report(replace(seen, appwrapper=item, pods=hidden))
-    assert (
-        found.answer == f"train is being deleted, and its deletion is blocked: {told['message']}."
-    )
-
-
 REMEDIES = (
     "Remove these settings from the pod template, delete the AppWrapper and create it again.",
     "If the pods need them, ask an admin for another level of the namespace"
@@ -353,6 +338,6 @@ def test_an_appwrapper_that_failed_by_pod_security_shows_what_to_do() -> None:
     found = report(ending.pod_refused_by_policy())
     assert found.situation is Situation.FAILED
     assert found.details == (
-        "The API server refuses it for good, so no retry can help.",
+        "0 of 3 retries are spent.",
         *REMEDIES,
     )

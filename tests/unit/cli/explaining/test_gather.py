@@ -156,9 +156,7 @@ def test_a_component_that_may_not_be_read_is_one_of_them() -> None:
     seen = gathered(served(deployed.runs(), forbidden=["jobs", "pods", "configmaps"]))
     assert seen.components == (Unread("Job train", "no right to get it", forbidden=True),)
     assert isinstance(seen.pods, Unread)
-    assert seen.world.settings.problem == (
-        "the operator's configuration cannot be read: no right to get it"
-    )
+    assert seen.world.settings.problem == ("you may not read the operator's configuration")
 
 
 def test_the_operators_configuration_counts_where_it_may_be_read() -> None:

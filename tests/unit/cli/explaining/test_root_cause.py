@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from cli.explaining.compose import explain
@@ -91,27 +90,6 @@ def test_the_failure_of_an_earlier_attempt_is_shown_with_that_attempt() -> None:
     report = after(failed(), attempt=2)
     assert report.root_cause is None
     assert report.attempts[1].root_cause == ("train-1 r3: ValueError: bad shard (non-recoverable)")
-
-
-@pytest.mark.parametrize(
-    ("cause", "annotations", "why"),
-    [
-        (CAUSE, {}, "The program recorded that no retry can help."),
-        (CAUSE, {"terminalExitCodes": "1"}, "An exit code of its pods forbids another attempt"),
-        (CAUSE, {"errorAggregation": "default"}, "The reason forbids another attempt."),
-    ],
-)
-def test_why_it_is_not_tried_again(cause: RootCause, annotations: Any, why: str) -> None:
-    seen = failed()
-    seen.appwrapper["status"]["resettingCount"] = 0
-    (told,) = (
-        each for each in seen.appwrapper["status"]["conditions"] if each["type"] == "Unhealthy"
-    )
-    told["message"] = "train-1 on gpu-2 failed first (rank 3, exit code 1): ValueError"
-    prefix = "workload.codeflare.dev.appwrapper/"
-    given = seen.appwrapper["metadata"].setdefault("annotations", {})
-    given |= {f"{prefix}{key}": value for key, value in annotations.items()}
-    assert after(seen, cause).details[0].startswith(why)
 
 
 def test_the_end_of_a_log_is_shown_and_what_was_left_out() -> None:

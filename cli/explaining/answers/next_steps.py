@@ -1,5 +1,6 @@
 """Describe the controller's next steps in sentences. Pure."""
 
+from cli.durations import span
 from cli.explaining.answers.case import Case
 from cli.explaining.forecast import Change, Step
 from cli.explaining.report import CommandHint, Next
@@ -7,12 +8,12 @@ from controller.phases.phase import Phase
 from shared.waits.words import counted
 
 
-def what_comes(case: Case) -> tuple[Next, ...]:
+def next_steps(case: Case) -> tuple[Next, ...]:
     """Return the forecast steps as sentences."""
-    return tuple(_step_words(each, case) for each in case.moment.steps)
+    return tuple(_described(each, case) for each in case.moment.steps)
 
 
-def _step_words(step: Step, case: Case) -> Next:
+def _described(step: Step, case: Case) -> Next:
     moment = case.moment
     at = step.at
     match step.change:
@@ -25,7 +26,7 @@ def _step_words(step: Step, case: Case) -> Next:
                 if step.spends_retry
                 else "this spends no retry"
             )
-            pause = case.span(moment.config.retry_pause)
+            pause = span(moment.config.retry_pause)
             return Next(
                 f"It is reset ({spent}): all of it is deleted, and {pause} after that the next"
                 " attempt begins, with the same quota.",

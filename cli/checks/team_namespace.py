@@ -54,7 +54,7 @@ class WorkloadLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnReport:
+class NamespaceReport:
     namespace: str
     queues: tuple[LocalQueue, ...]
     quotas: tuple[QuotaLine, ...]
@@ -63,13 +63,13 @@ class OwnReport:
     unread: tuple[str, ...]
 
 
-def own_report(seen: Observed, namespace: str, now: datetime) -> OwnReport:
+def namespace_report(seen: Observed, namespace: str, now: datetime) -> NamespaceReport:
     """Build the report. `seen`: the objects of the namespace, and the ClusterQueues."""
     queues = seen.local_queues or ()
     fed = dict.fromkeys(each.cluster_queue for each in queues)
     by_name = {each.name: each for each in seen.cluster_queues or ()}
     unfinished = [each for each in seen.workloads or () if not each.finished]
-    return OwnReport(
+    return NamespaceReport(
         namespace=namespace,
         queues=queues,
         quotas=tuple(
@@ -166,7 +166,7 @@ def _findings(
         yield from workload_findings(workload, around)
 
 
-def own_text(report: OwnReport) -> str:
+def namespace_text(report: NamespaceReport) -> str:
     """Format three tables: queues and quotas if there are any, and workloads."""
     parts = [f"Namespace {report.namespace}\n"]
     if report.queues:

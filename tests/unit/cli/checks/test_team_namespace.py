@@ -1,12 +1,12 @@
-"""How much of the cohort a team may still borrow, and what is said of its queues."""
+"""The report about a team: the quota that it may still borrow, and its queues."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
-from cli.checks.own import OwnReport, own_report
 from cli.checks.report import Observed
+from cli.checks.team_namespace import NamespaceReport, namespace_report
 from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
@@ -15,8 +15,8 @@ from tests.support.builders.queues import GPU, cluster_queue, local_queue
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def report(*queues: JsonObject) -> OwnReport:
-    """Of team1, whose queue feeds the first one."""
+def report(*queues: JsonObject) -> NamespaceReport:
+    """The report about team1, whose LocalQueue feeds the first queue."""
     seen = Observed(
         config=AppWrapperConfig(),
         nodes=None,
@@ -28,7 +28,7 @@ def report(*queues: JsonObject) -> OwnReport:
         tolerations={},
         gpu=GPU,
     )
-    return own_report(seen, "team1", NOW)
+    return namespace_report(seen, "team1", NOW)
 
 
 @pytest.mark.parametrize(

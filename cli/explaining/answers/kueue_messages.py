@@ -1,0 +1,35 @@
+"""Kueue's own messages as details of an answer. Pure."""
+
+from cli.explaining.answers.case import Case
+from cli.explaining.report import CommandHint
+from controller.reports.reason import Reason
+from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.waits.queueing import without_kueues_reason
+from shared.waits.workload import last_eviction
+
+
+def evictions(case: Case) -> tuple[str, ...]:
+    """Return Kueue's reason for the last eviction, and the controller's message about it."""
+    reported = case.moment.reported(CONDITION_QUOTA_RESERVED)
+    timed_out = reported.reason == Reason.PODS_READY_TIMEOUT
+    own = (without_kueues_reason(reported.message),) if timed_out else ()
+    eviction = last_eviction(case.queue.workload) if case.queue.workload else None
+    if eviction is None:
+        return own
+    at = f" at {case.when(eviction.since)}" if eviction.since else ""
+    return (f"Kueue took its quota back{at} ({eviction.reason}): {eviction.message}", *own)
+
+
+def queue_commands(case: Case) -> tuple[CommandHint, ...]:
+    if not (workload := case.queue.workload):
+        return ()
+    name = workload["metadata"]["name"]
+    return (case.kubectl(f"describe workload {name}", "what Kueue decided, and when"),)
+
+
+def kueue_messages(case: Case) -> tuple[str, ...]:
+    """Return why the Workload is pending."""
+    pending = case.queue.pending_reason
+    if pending is None or not pending.message:
+        return ()
+    return (f"Kueue reports ({pending.reason}): {pending.message}",)
