@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     """How bad a finding is. A note does not change the exit code."""
 
     NOTE = "note"
@@ -12,13 +12,13 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckFinding:
     """One finding.
 
     `about`: the object (`node gpu-1`, `workload team1/x`). `advice`: the next step for the reader.
     """
 
-    severity: Severity = Severity.WARNING
+    severity: FindingSeverity = FindingSeverity.WARNING
     about: str
     message: str
     advice: str = ""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from cli.checks.findings import Finding
-from cli.checks.items import Item, Verdict
+from cli.checks.findings import CheckFinding
+from cli.checks.items import Item, ItemResult
 from cli.checks.kueue_setup import kueue_items
 from cli.checks.layout import columns
 from cli.checks.product_setup import product_items
@@ -19,12 +19,12 @@ class InstallationReport:
     items: tuple[Item, ...]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[CheckFinding, ...]:
         """The items with a warning."""
         return tuple(
-            Finding(about=each.title, message=each.found, advice=each.advice)
+            CheckFinding(about=each.title, message=each.found, advice=each.advice)
             for each in self.items
-            if each.verdict is Verdict.WARNING
+            if each.verdict is ItemResult.WARNING
         )
 
     @property
@@ -33,7 +33,7 @@ class InstallationReport:
         return tuple(
             f"{each.title}: {each.found}" + (f". {each.advice}" if each.advice else "")
             for each in self.items
-            if each.verdict is Verdict.UNKNOWN
+            if each.verdict is ItemResult.UNKNOWN
         )
 
 
@@ -51,4 +51,4 @@ def installation_text(report: InstallationReport) -> str:
 
 def _short(item: Item) -> str:
     """Refer to the findings below the table, which have the whole text."""
-    return item.found if item.verdict is Verdict.OK else "see below"
+    return item.found if item.verdict is ItemResult.OK else "see below"

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Verdict(StrEnum):
+class ItemResult(StrEnum):
     """The result of one item, as people and programs read it."""
 
     OK = "ok"
@@ -19,23 +19,23 @@ class Item:
     """One requirement. `found`: the cluster's state. `advice`: the next step, if there is one."""
 
     title: str
-    verdict: Verdict
+    verdict: ItemResult
     found: str
     advice: str = ""
 
 
 def ok(title: str, found: str) -> Item:
-    return Item(title, Verdict.OK, found)
+    return Item(title, ItemResult.OK, found)
 
 
 def warning(title: str, found: str, advice: str) -> Item:
     """Return an item that is wrong now or will be soon."""
-    return Item(title, Verdict.WARNING, found, advice)
+    return Item(title, ItemResult.WARNING, found, advice)
 
 
 def unknown(title: str, found: str, advice: str = "") -> Item:
     """Return an item without a result."""
-    return Item(title, Verdict.UNKNOWN, found, advice)
+    return Item(title, ItemResult.UNKNOWN, found, advice)
 
 
 def refused(title: str, names: Mapping[str, str], *needed: str) -> Item | None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from cli.checks.findings import Finding, Severity
+from cli.checks.findings import CheckFinding, FindingSeverity
 from controller.facts.latches import Recorded, tags_now
 from controller.facts.nodes import (
     Node,
@@ -44,7 +44,7 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NodeShape:
     """The allocatable resources of one kind of node, and the number of such nodes."""
 
     allocatable: tuple[tuple[str, Decimal], ...]
@@ -124,19 +124,19 @@ def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
     return added_up(each.unschedulable for each in nodes)
 
 
-def shapes(nodes: Iterable[NodeState]) -> tuple[Shape, ...]:
+def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
     """Group nodes by their allocatable resources, the commonest shape first."""
     found: dict[tuple[tuple[str, Decimal], ...], int] = {}
     for each in nodes:
         key = tuple(sorted(each.allocatable.items()))
         found[key] = found.get(key, 0) + 1
     ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-    return tuple(Shape(key, count) for key, count in ordered)
+    return tuple(NodeShape(key, count) for key, count in ordered)
 
 
 def node_findings(
     nodes: Sequence[NodeState], resource: str, tolerated: Mapping[str, Sequence[JsonObject]]
-) -> list[Finding]:
+) -> list[CheckFinding]:
     """Return the findings about nodes with the resource.
 
     `tolerated`: the tolerations of the ResourceFlavors. Kueue adds them to the pods that it starts.
@@ -151,22 +151,22 @@ def node_findings(
     ]
 
 
-def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[Finding]:
+def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
     for each in nodes:
         if lost := each.unschedulable.get(resource):
-            yield Finding(
+            yield CheckFinding(
                 about=f"node {each.name}",
                 message=f"{resource_text(lost, resource)} cannot be scheduled"
                 f" ({'; '.join(each.flags)})",
             )
 
 
-def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Finding]:
+def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
     for each in nodes:
         has = each.capacity.get(resource, Decimal(0))
         offers = each.allocatable.get(resource, Decimal(0))
         if offers < has:
-            yield Finding(
+            yield CheckFinding(
                 about=f"node {each.name}",
                 message=f"the kubelet offers {amount_text(offers, resource)} of its"
                 f" {resource_text(has, resource)}",
@@ -176,7 +176,7 @@ def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Findi
 
 def _taints(
     nodes: Iterable[NodeState], resource: str, tolerations: Sequence[JsonObject]
-) -> Iterable[Finding]:
+) -> Iterable[CheckFinding]:
     """Yield one note a taint, not one a node: admins dedicate many nodes by the same taint."""
     found: dict[tuple[str, str, str], list[NodeState]] = {}
     for node in nodes:
@@ -185,8 +185,8 @@ def _taints(
                 found.setdefault(taint, []).append(node)
     for (key, value, effect), tainted in found.items():
         count = capacity(tainted).get(resource, Decimal(0))
-        yield Finding(
-            severity=Severity.NOTE,
+        yield CheckFinding(
+            severity=FindingSeverity.NOTE,
             about=f"taint {key}{f'={value}' if value else ''}:{effect}",
             message=f"{len(tainted)} node(s) with {resource_text(count, resource)} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",

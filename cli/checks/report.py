@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from cli.checks.findings import Finding
-from cli.checks.nodes import NodeState, Shape, capacity, node_findings, shapes, withheld
+from cli.checks.findings import CheckFinding
+from cli.checks.nodes import NodeShape, NodeState, capacity, node_findings, shapes, withheld
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import HoldingPod, WorkloadFacts
 from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
@@ -77,8 +77,8 @@ class ClusterReport:
     gpus: Totals
     resources: tuple[Totals, ...]
     flavors: tuple[FlavorLine, ...]
-    node_shapes: tuple[Shape, ...]
-    findings: tuple[Finding, ...]
+    node_shapes: tuple[NodeShape, ...]
+    findings: tuple[CheckFinding, ...]
     unread: tuple[str, ...]
 
 
@@ -139,33 +139,33 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
     )
 
 
-def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[Finding]:
+def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[CheckFinding]:
     if seen.nodes is not None:
         yield from node_findings(seen.nodes, seen.gpu, seen.tolerations)
     yield from _suspect_nodes(seen, now)
     yield from _quota_sums(seen, totals)
     for queue in seen.cluster_queues or ():
         if queue.inactive:
-            yield Finding(
+            yield CheckFinding(
                 about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
             )
     yield from _of_workloads(seen, now)
     yield from _uncounted_pods(seen)
 
 
-def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[Finding]:
+def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[CheckFinding]:
     """Report the same nodes as the controller, without nodes that no longer exist."""
     if seen.config.suspect_nodes == "Off":
         return
     there = None if seen.nodes is None else {each.name for each in seen.nodes}
     for node, blames in reported_nodes(seen.blames or (), now).items():
         if there is None or node in there:
-            yield Finding(
+            yield CheckFinding(
                 about=f"node {node}", message=f"{words_of_blame(blames)}: check its hardware"
             )
 
 
-def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[Finding]:
+def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[CheckFinding]:
     """Compare quota with capacity, for every resource that nodes have except `pods`."""
     slack = next(
         (each for each in seen.cluster_queues or () if each.name == seen.config.slack_queue.name),
@@ -176,14 +176,14 @@ def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[Finding]:
             yield from _quota_sum(each, slack)
 
 
-def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
+def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[CheckFinding]:
     name = each.resource
     total, schedulable = each.total or ZERO, each.schedulable or ZERO
     nominal, available = each.nominal_quota or ZERO, each.total_quota or ZERO
     most = nominal + (slack.nominal(name) if slack else ZERO)
 
     if nominal > schedulable:
-        yield Finding(
+        yield CheckFinding(
             about=f"quota of {name}",
             message=f"the teams' ClusterQueues promise {resource_text(nominal, name)}, and only"
             f" {resource_text(schedulable, name)} can be scheduled",
@@ -194,7 +194,7 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
         # With several flavors the controller sets a limit for each; their sum is not this one.
         wanted = min(max(schedulable - nominal, ZERO), slack.nominal(name))
         if slack.lendable(name) != wanted:
-            yield Finding(
+            yield CheckFinding(
                 about=f"quota of {name}",
                 message=f"{resource_text(available, name)} can be lent or used, and"
                 f" {resource_text(schedulable, name)} can be scheduled",
@@ -203,14 +203,14 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
                 " there",
             )
     if most < total:
-        yield Finding(
+        yield CheckFinding(
             about=f"quota of {name}",
             message=f"no ClusterQueue has quota for {resource_text(total - most, name)} of the"
             f" nodes' {amount_text(total, name)}",
             advice="Give it to a team" + (f" or to {slack.name}" if slack else ""),
         )
     elif most > total and slack is not None:
-        yield Finding(
+        yield CheckFinding(
             about=f"quota of {name}",
             message=f"the nominal quotas, {slack.name} included, are {resource_text(most, name)},"
             f" and the nodes have {resource_text(total, name)}",
@@ -218,14 +218,14 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
         )
 
 
-def _of_workloads(seen: Observed, now: datetime) -> Iterator[Finding]:
+def _of_workloads(seen: Observed, now: datetime) -> Iterator[CheckFinding]:
     if seen.workloads is None or seen.local_queues is None:
         return
     by_namespace: dict[str, set[str]] = {}
     for queue in seen.local_queues:
         by_namespace.setdefault(queue.namespace, set()).add(queue.name)
         if queue.inactive:
-            yield Finding(
+            yield CheckFinding(
                 about=f"LocalQueue {queue.namespace}/{queue.name}",
                 message=f"its workloads wait: {queue.inactive}",
             )
@@ -249,7 +249,7 @@ def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surro
     )
 
 
-def _uncounted_pods(seen: Observed) -> Iterator[Finding]:
+def _uncounted_pods(seen: Observed) -> Iterator[CheckFinding]:
     """Report pods with GPUs in namespaces whose pods Kueue does not count."""
     if seen.pods is None or seen.local_queues is None:
         return
@@ -259,7 +259,7 @@ def _uncounted_pods(seen: Observed) -> Iterator[Finding]:
         if pod.namespace in counted or pod.namespace.startswith("openshift-"):
             continue
         where = "; ".join((pod.node, *flags.get(pod.node, ())))
-        yield Finding(
+        yield CheckFinding(
             about=f"pod {pod.namespace}/{pod.name}",
             message=f"it holds {resource_text(pod.amounts[seen.gpu], seen.gpu)} on its node"
             f" ({where}) without quota: its namespace has no LocalQueue",

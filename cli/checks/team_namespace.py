@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from cli.checks.findings import Finding
+from cli.checks.findings import CheckFinding
 from cli.checks.layout import columns
 from cli.checks.report import Observed, surroundings
 from cli.checks.workload_rules import workload_findings
@@ -15,7 +15,7 @@ from cli.cluster.kueue import ClusterQueue, LocalQueue
 from shared.api.amounts import ZERO, amount_text, resources_text
 
 
-class State(StrEnum):
+class WorkloadState(StrEnum):
     """The state of a workload in Kueue."""
 
     PENDING = "pending"
@@ -46,7 +46,7 @@ class WorkloadLine:
 
     name: str
     queue: str
-    state: State
+    state: WorkloadState
     priority: int | None
     resources: dict[str, Decimal]
     created: str
@@ -59,7 +59,7 @@ class NamespaceReport:
     queues: tuple[LocalQueue, ...]
     quotas: tuple[QuotaLine, ...]
     workloads: tuple[WorkloadLine, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     unread: tuple[str, ...]
 
 
@@ -131,7 +131,7 @@ def _line(workload: WorkloadFacts) -> WorkloadLine:
     return WorkloadLine(
         name=workload.owner or workload.name,
         queue=workload.queue,
-        state=State.ADMITTED if workload.admitted else State.PENDING,
+        state=WorkloadState.ADMITTED if workload.admitted else WorkloadState.PENDING,
         priority=workload.priority,
         resources={name: value for name, value in workload.amounts.items() if value},
         created=workload.created,
@@ -141,9 +141,9 @@ def _line(workload: WorkloadFacts) -> WorkloadLine:
 
 def _findings(
     seen: Observed, namespace: str, by_name: dict[str, ClusterQueue], now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen.local_queues == ():
-        yield Finding(
+        yield CheckFinding(
             about=f"namespace {namespace}",
             message="it has no LocalQueue, so Kueue admits nothing here",
             advice="Ask an admin to set up the team (appwrapper team create), or name another"
@@ -151,12 +151,12 @@ def _findings(
         )
     for queue in seen.local_queues or ():
         if queue.inactive:
-            yield Finding(
+            yield CheckFinding(
                 about=f"LocalQueue {queue.name}", message=f"its workloads wait: {queue.inactive}"
             )
         fed = by_name.get(queue.cluster_queue)
         if fed is not None and fed.inactive:
-            yield Finding(
+            yield CheckFinding(
                 about=f"ClusterQueue {fed.name}", message=f"it admits nothing: {fed.inactive}"
             )
     if seen.local_queues is None:

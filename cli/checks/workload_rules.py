@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from cli.checks.findings import Finding, Severity
-from cli.checks.nodes import Shape
+from cli.checks.findings import CheckFinding, FindingSeverity
+from cli.checks.nodes import NodeShape
 from cli.checks.workloads import PodSetFacts, WorkloadFacts
 from cli.durations import span
 from shared.api.amounts import ZERO, amount_text, resource_text
@@ -25,21 +25,21 @@ class Surroundings:
 
     queues: frozenset[str]  # of its namespace
     default_priority: int | None
-    shapes: tuple[Shape, ...]
+    shapes: tuple[NodeShape, ...]
     gpu: str
     scheduler: str  # the configured scheduler; "": any
     warmup: timedelta
     now: datetime
 
 
-def workload_findings(workload: WorkloadFacts, around: Surroundings) -> list[Finding]:
+def workload_findings(workload: WorkloadFacts, around: Surroundings) -> list[CheckFinding]:
     """Return the findings of all rules, none for a finished workload."""
     if workload.finished:
         return []
     return [found for rule in RULES for found in rule(workload, around)]
 
 
-def _queue(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _queue(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     there = ", ".join(sorted(around.queues))
     if not workload.queue:
         yield _warning(
@@ -55,11 +55,11 @@ def _queue(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
         )
 
 
-def _priority(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _priority(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     usual = around.default_priority
     if usual is not None and workload.priority is not None and workload.priority > usual:
-        yield Finding(
-            severity=Severity.NOTE,
+        yield CheckFinding(
+            severity=FindingSeverity.NOTE,
             about=workload.about,
             message=f"its priority is {workload.priority}"
             + (f" ({workload.priority_class})" if workload.priority_class else "")
@@ -67,7 +67,7 @@ def _priority(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding
         )
 
 
-def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     since = workload.unready_since
     if since is not None and around.now - since > around.warmup:
         yield _warning(
@@ -77,12 +77,12 @@ def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]
         )
 
 
-def _evicted(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+def _evicted(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:
     if workload.evicted:
         yield _warning(workload, f"Kueue evicted it ({workload.evicted})")
 
 
-def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:
     if workload.gave_up:
         yield _warning(
             workload,
@@ -99,7 +99,7 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
         )
 
 
-def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report pods that fit on no node, not even on an empty one: no quota starts them."""
     for each in workload.pod_sets:
         if not around.shapes or any(_fits(each, shape) for shape in around.shapes):
@@ -111,7 +111,7 @@ def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Findin
         )
 
 
-def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report more of a resource for each GPU than nodes have: some of their GPUs then lie idle."""
     for each in workload.pod_sets:
         wanted = each.amounts.get(around.gpu, ZERO)
@@ -138,7 +138,7 @@ def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
             )
 
 
-def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:
     """Report GPUDirect RDMA in a workload of one pod: it connects several pods."""
     names = {name for each in workload.pod_sets for name in each.amounts if each.amounts[name]}
     for name in sorted(name for name in names if name.endswith("roce_gdr")):
@@ -150,7 +150,7 @@ def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[Findin
             )
 
 
-def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report GPU pods with the default scheduler if the operator is configured for another one."""
     if around.scheduler in ("", _DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
         return  # the controller sets the configured scheduler in components that it creates
@@ -164,7 +164,7 @@ def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[Findin
             )
 
 
-Rule = Callable[[WorkloadFacts, Surroundings], Iterator[Finding]]
+Rule = Callable[[WorkloadFacts, Surroundings], Iterator[CheckFinding]]
 RULES: Final[tuple[Rule, ...]] = (
     _queue,
     _priority,
@@ -178,20 +178,20 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> Finding:
-    return Finding(about=workload.about, message=message, advice=advice)
+def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> CheckFinding:
+    return CheckFinding(about=workload.about, message=message, advice=advice)
 
 
 def _name(workload: WorkloadFacts) -> str:
     return workload.owner.partition(" ")[2] or workload.name
 
 
-def _fits(pod_set: PodSetFacts, shape: Shape) -> bool:
+def _fits(pod_set: PodSetFacts, shape: NodeShape) -> bool:
     offered = shape.amounts
     return all(value <= offered.get(name, ZERO) for name, value in pod_set.amounts.items())
 
 
-def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[Shape]) -> Iterator[str]:
+def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[NodeShape]) -> Iterator[str]:
     offers = [shape.amounts for shape in shapes]
     for name, value in pod_set.amounts.items():
         most = max((each.get(name, ZERO) for each in offers), default=ZERO)

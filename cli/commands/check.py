@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cli.checks.findings import Finding, Severity
+from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.terminal import Terminal, harmless
@@ -33,7 +33,7 @@ class _Answer:
 
     report: Any
     text: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     unread: tuple[str, ...]
     hint: str = ""
 
@@ -78,7 +78,7 @@ async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 def _exit_code(answer: _Answer) -> ExitCode:
     if answer.unread:
         return ExitCode.UNABLE
-    if any(each.severity is Severity.WARNING for each in answer.findings):
+    if any(each.severity is FindingSeverity.WARNING for each in answer.findings):
         return ExitCode.WANTING
     return ExitCode.FINE
 
@@ -143,9 +143,9 @@ def _print(answer: _Answer, output: str, terminal: Terminal) -> None:
         terminal.write(f"\n{answer.hint}\n")
 
 
-def _lines(findings: Iterable[Finding]) -> Iterable[tuple[str, str]]:
+def _lines(findings: Iterable[CheckFinding]) -> Iterable[tuple[str, str]]:
     """Yield warnings first: there may be many notes."""
-    styles = {Severity.WARNING: "yellow", Severity.NOTE: "dim"}
+    styles = {FindingSeverity.WARNING: "yellow", FindingSeverity.NOTE: "dim"}
     for severity, style in styles.items():
         for each in findings:
             if each.severity is severity:

@@ -8,20 +8,20 @@ from cli.cluster.unread import Unread
 from cli.explaining.answers.case import Case
 from cli.explaining.answers.chain import answer
 from cli.explaining.answers.queue import is_waiting
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.gpu_hours import gpu_hours
 from cli.explaining.history import attempts, phase_since, timeline
 from cli.explaining.report import (
-    Amount,
+    ExplainReport,
     Periods,
     PodLine,
     PodsReport,
     QueueReport,
+    QuotaAmount,
     QuotaHolder,
-    Report,
     Situation,
 )
 from cli.explaining.root_cause import root_cause
-from cli.explaining.seen import Seen
 from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
 from shared.api.objects import JsonObject
@@ -41,11 +41,11 @@ _FOR_QUOTA: Final = frozenset(
 )
 
 
-def explain(seen: Seen) -> Report:
+def explain(seen: AppWrapperObjects) -> ExplainReport:
     """Compose the report about one AppWrapper."""
     case = Case(seen)
     moment, found = case.moment, answer(case)
-    return Report(
+    return ExplainReport(
         namespace=case.namespace,
         name=case.name,
         seen_at=case.now,
@@ -116,10 +116,10 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     )
 
 
-def _amounts(demand: Demand, short: set[str]) -> Iterable[Amount]:
+def _amounts(demand: Demand, short: set[str]) -> Iterable[QuotaAmount]:
     zero = Decimal(0)
     if not demand.flavors:
-        yield Amount(
+        yield QuotaAmount(
             resource=demand.resource,
             flavor="",
             asked=demand.asked,
@@ -130,7 +130,7 @@ def _amounts(demand: Demand, short: set[str]) -> Iterable[Amount]:
             is_short=demand.resource in short,
         )
     for each in demand.flavors:
-        yield Amount(
+        yield QuotaAmount(
             resource=demand.resource,
             flavor=each.flavor,
             asked=demand.asked,

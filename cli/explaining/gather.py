@@ -10,7 +10,7 @@ from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader
 from cli.cluster.unread import Many, One, Unread, objects
 from cli.command import CommandError
-from cli.explaining.seen import Seen, World
+from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -49,20 +49,22 @@ _UNKNOWN_WITHOUT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Gatherer:
+class AppWrapperReader:
     """Reads under the user's rights. `namespace`: of the AppWrappers."""
 
     cluster: Cluster
     namespace: str
 
-    async def world(self, appwrappers: Iterable[JsonObject]) -> World:
+    async def world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
         settings, own = await asyncio.gather(
             self._reader.operator_configuration(), self._workloads(self.namespace)
         )
         if not waiting:
-            return World(settings=settings, own_workloads=_known(own), has_kueue=own is not None)
+            return NamespaceObjects(
+                settings=settings, own_workloads=_known(own), has_kueue=own is not None
+            )
         lists = asyncio.gather(
             self._workloads(None),
             self._many(LOCAL_QUEUES, self.namespace),
@@ -75,7 +77,7 @@ class Gatherer:
             self._kueue_settings(settings.kueue_namespaces),
         )
         everywhere, queues, cluster_queues, cohorts, nodes = await lists
-        return World(
+        return NamespaceObjects(
             settings=settings,
             namespace=namespace,
             has_kueue=own is not None,
@@ -106,7 +108,7 @@ class Gatherer:
         found = [each async for page in pages for each in page.items]
         return sorted(found, key=lambda each: str(each["metadata"]["name"]))
 
-    async def seen(self, raw: JsonObject, world: World) -> Seen:
+    async def seen(self, raw: JsonObject, world: NamespaceObjects) -> AppWrapperObjects:
         """Read the objects that belong to one AppWrapper."""
         appwrapper = AppWrapper(raw)
         selector = f"{LABEL_APPWRAPPER}={appwrapper.name}"
@@ -117,7 +119,7 @@ class Gatherer:
             self._pending(appwrapper),
             self._components(appwrapper),
         )
-        found = Seen(
+        found = AppWrapperObjects(
             now=self.cluster.now(),
             appwrapper=raw,
             world=world,
@@ -128,7 +130,9 @@ class Gatherer:
         )
         return await self._with_reasons(found)
 
-    async def all_seen(self, raws: Sequence[JsonObject], world: World) -> tuple[Seen, ...]:
+    async def all_seen(
+        self, raws: Sequence[JsonObject], world: NamespaceObjects
+    ) -> tuple[AppWrapperObjects, ...]:
         """Read for many AppWrappers, with one list of pods and one of events for all."""
         queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
         pods, events, *pending = await asyncio.gather(
@@ -139,11 +143,11 @@ class Gatherer:
         waiting = dict(zip(queues, pending, strict=True))
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(raw: JsonObject) -> Seen:
+        async def one(raw: JsonObject) -> AppWrapperObjects:
             appwrapper = AppWrapper(raw)
             async with slots:
                 components = await self._components(appwrapper)
-            return Seen(
+            return AppWrapperObjects(
                 now=self.cluster.now(),
                 appwrapper=raw,
                 world=world,
@@ -155,7 +159,7 @@ class Gatherer:
 
         return tuple(await asyncio.gather(*map(one, raws)))
 
-    async def _with_reasons(self, seen: Seen) -> Seen:
+    async def _with_reasons(self, seen: AppWrapperObjects) -> AppWrapperObjects:
         """Read nodes for unscheduled pods, and components' events if pods are missing."""
         pods = objects(seen.pods)
         if any(_is_unscheduled(each) for each in pods) and not seen.world.nodes:

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.cluster.unread import One, Unread, objects
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
-from cli.explaining.seen import Seen
 from controller.facts.components import Located, project_component, with_sound_record
 from controller.facts.observe import (
     GatherContext,
@@ -81,7 +81,7 @@ class Moment:
         return self.snapshot.told.get(kind, ConditionText(""))
 
 
-def moment_of(seen: Seen) -> Moment:
+def moment_of(seen: AppWrapperObjects) -> Moment:
     """Build the view of one AppWrapper."""
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
@@ -106,7 +106,7 @@ def moment_of(seen: Seen) -> Moment:
     return replace(found, steps=_steps(found))
 
 
-def _all(seen: Seen) -> tuple[One, ...]:
+def _all(seen: AppWrapperObjects) -> tuple[One, ...]:
     return seen.components
 
 
@@ -118,7 +118,7 @@ def _steps(moment: Moment) -> tuple[Step, ...]:
     return forecast(moment.snapshot, moment.now, moment.config)
 
 
-def _as_reported(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
+def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:
     """Add facts that only the controller knows, if its conditions report them."""
     unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
     deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
@@ -145,7 +145,7 @@ def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
     return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
 
 
-def _located(appwrapper: AppWrapper, seen: Seen) -> tuple[Located, ...]:
+def _located(appwrapper: AppWrapper, seen: AppWrapperObjects) -> tuple[Located, ...]:
     recorded = appwrapper.component_statuses
     found: tuple[One, ...] = seen.components
     padded = (*found, *([None] * (len(recorded) - len(found))))

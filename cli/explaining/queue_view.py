@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cli.cluster.unread import Many, One, Unread, named, objects
-from cli.explaining.seen import Seen
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from shared.waits import queueing
@@ -94,7 +94,7 @@ class QueueView:
         return self.pending_reason.message if self.pending_reason else ""
 
 
-def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
+def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     """Build the view of the queue that the AppWrapper's label names."""
     world = seen.world
     workload = workload_of(objects(world.own_workloads), appwrapper.uid)

@@ -70,7 +70,7 @@ class CommandHint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class QuotaAmount:
     """One resource in one flavor. Amounts are numbers in the resource's own unit."""
 
     resource: str
@@ -111,7 +111,7 @@ class QueueReport:
     kueue_message: str | None = None
     position: int | None = None
     pending: int | None = None
-    amounts: tuple[Amount, ...] = ()
+    amounts: tuple[QuotaAmount, ...] = ()
     holders: tuple[QuotaHolder, ...] = ()
     holders_are_all: bool = True
 
@@ -236,7 +236,7 @@ class Periods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ExplainReport:
     """The report about one AppWrapper. `answer`: one sentence; all other fields support it."""
 
     namespace: str

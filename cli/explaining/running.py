@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from cli.cluster.connection import connected
 from cli.command import CommandError, ExitCode
 from cli.explaining.compose import explain
-from cli.explaining.gather import Gatherer
-from cli.explaining.report import Report
+from cli.explaining.gather import AppWrapperReader
+from cli.explaining.report import ExplainReport
 from cli.explaining.text import render, render_line
 from cli.explaining.watching import follow
 from cli.reports import as_json, to_text
@@ -23,7 +23,7 @@ async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> Exi
         reports = []
         for namespace, name in wanted:
             with terminal.progress(f"Reading {name}"):
-                gatherer = Gatherer(cluster, namespace or cluster.namespace)
+                gatherer = AppWrapperReader(cluster, namespace or cluster.namespace)
                 raw = await gatherer.appwrapper(name)
                 reports.append(explain(await gatherer.seen(raw, await gatherer.world([raw]))))
     _print(reports, arguments.output, terminal)
@@ -33,7 +33,7 @@ async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> Exi
 async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Print a line for each AppWrapper of the namespace, or whole reports with -o json and yaml."""
     async with connected(arguments) as cluster:
-        gatherer = Gatherer(cluster, cluster.namespace)
+        gatherer = AppWrapperReader(cluster, cluster.namespace)
         with terminal.progress(f"Reading namespace {cluster.namespace}"):
             found = await gatherer.all()
             world = await gatherer.world(found)
@@ -90,7 +90,7 @@ def _items(document: object) -> list[JsonObject]:
     return [each for each in items or () if isinstance(each, dict)]
 
 
-def _print(reports: Sequence[Report], output: str, terminal: Terminal) -> None:
+def _print(reports: Sequence[ExplainReport], output: str, terminal: Terminal) -> None:
     if output != "text":
         found = as_json(reports[0] if len(reports) == 1 else list(reports))
         terminal.write(to_text(found, output))

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from cli.durations import clock, when
 from cli.explaining.report import (
-    Amount,
+    ExplainReport,
     GpuHours,
     Happened,
     PodsReport,
     QueueReport,
+    QuotaAmount,
     QuotaHolder,
-    Report,
     RootCauseReport,
     Situation,
     SuspectNodes,
@@ -51,7 +51,7 @@ _MOST_LINES: Final = 12  # of an error
 _INDENT: Final = (0, 0, 0, 2)
 
 
-def render(report: Report) -> "RenderableType":
+def render(report: ExplainReport) -> "RenderableType":
     """Render one report as one screen."""
     parts: list[RenderableType] = [_answer(report), *_details(report)]
     for title, body in _sections(report):
@@ -63,7 +63,7 @@ def render(report: Report) -> "RenderableType":
     return Group(*parts)
 
 
-def render_line(reports: Sequence[Report]) -> "RenderableType":
+def render_line(reports: Sequence[ExplainReport]) -> "RenderableType":
     """Render several reports: one row each, with the answer."""
     table = _table("NAME", "STATUS", "WHY")
     for each in reports:
@@ -73,13 +73,13 @@ def render_line(reports: Sequence[Report]) -> "RenderableType":
     return table
 
 
-def _shortened(report: Report) -> str:
+def _shortened(report: ExplainReport) -> str:
     """Remove the name, which the row already contains, from the answer."""
     rest = report.answer.removeprefix(f"{report.name} ")
     return rest[0].upper() + rest[1:]
 
 
-def _answer(report: Report) -> Text:
+def _answer(report: ExplainReport) -> Text:
     return Text(report.answer, style=f"bold {_style(report.situation)}".strip())
 
 
@@ -89,12 +89,12 @@ def _style(situation: Situation) -> str:
     return "red" if situation in _BAD else "yellow"
 
 
-def _details(report: Report) -> "Iterator[RenderableType]":
+def _details(report: ExplainReport) -> "Iterator[RenderableType]":
     for each in report.details:
         yield Padding(Text(each), _INDENT, expand=False)
 
 
-def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
+def _sections(report: ExplainReport) -> "Iterator[tuple[str, list[RenderableType]]]":
     if report.next:
         yield "What happens next", [_next(report)]
     if report.queue is not None:
@@ -112,7 +112,7 @@ def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
         yield "Not readable for you", [Text(each) for each in report.not_readable]
 
 
-def _next(report: Report) -> Table:
+def _next(report: ExplainReport) -> Table:
     table = _grid()
     for each in report.next:
         if each.at is not None:
@@ -161,7 +161,7 @@ def _queue_line(queue: QueueReport) -> str:
     return ", ".join(parts)
 
 
-def _amounts(amounts: Iterable[Amount]) -> Table:
+def _amounts(amounts: Iterable[QuotaAmount]) -> Table:
     table = _table("RESOURCE", "FLAVOR", ">ASKED", ">QUOTA", ">USED", ">FREE", ">AT MOST")
     for each in amounts:
         numbers = (each.asked, each.nominal, each.used, each.free, each.most)
@@ -255,14 +255,14 @@ def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":
     return [table, Text(suspects.effect)]
 
 
-def _life(report: Report) -> Text:
+def _life(report: ExplainReport) -> Text:
     since = f" since {when(report.since, report.seen_at)}" if report.since else ""
     retries = f"{report.retries} of {report.retry_limit} retries spent"
     attempt = f"attempt {report.attempt}, " if report.attempt else ""
     return Text(f"{report.phase or 'no phase yet'}{since}; {attempt}{retries}")
 
 
-def _timeline(report: Report) -> "Iterator[RenderableType]":
+def _timeline(report: ExplainReport) -> "Iterator[RenderableType]":
     hours = report.gpu_hours
     if hours is not None:
         yield Text(_gpu_hours(hours))
@@ -304,7 +304,7 @@ def _gpu_hours(hours: GpuHours) -> str:
     return f"GPU-hours ({gpus}): {', '.join(parts) or 'not known'}{notes}"
 
 
-def _commands(report: Report) -> Table:
+def _commands(report: ExplainReport) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     for each in report.commands:

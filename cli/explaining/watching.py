@@ -12,8 +12,8 @@ from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
 from cli.durations import clock
 from cli.explaining.compose import explain
-from cli.explaining.gather import Gatherer
-from cli.explaining.report import Report
+from cli.explaining.gather import AppWrapperReader
+from cli.explaining.report import ExplainReport
 from cli.explaining.text import render
 from cli.reports import as_json, to_text
 from cli.terminal import Terminal, harmless
@@ -31,7 +31,7 @@ _ENDS: Final = {
 
 async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -> ExitCode:
     """Update one screen in place on a terminal; write each change to a pipe."""
-    gatherer = Gatherer(cluster, cluster.namespace)
+    gatherer = AppWrapperReader(cluster, cluster.namespace)
     raw = await gatherer.appwrapper(name)
     if output == "text" and terminal.stdout.isatty():
         console = terminal.console()
@@ -50,7 +50,7 @@ class _Printer:
         self._terminal = terminal
         self._shown: tuple[object, ...] = ()
 
-    def show(self, report: Report) -> None:
+    def show(self, report: ExplainReport) -> None:
         """Print a line of text, or a JSON or YAML document."""
         shown = (report.situation, report.phase, report.attempt, report.details)
         if shown == self._shown:
@@ -64,7 +64,9 @@ class _Printer:
         self._terminal.stdout.flush()
 
 
-async def _follow(gatherer: Gatherer, raw: JsonObject, show: Callable[[Report], None]) -> ExitCode:
+async def _follow(
+    gatherer: AppWrapperReader, raw: JsonObject, show: Callable[[ExplainReport], None]
+) -> ExitCode:
     name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
     while True:
         report = explain(await gatherer.seen(raw, await gatherer.world([raw])))
@@ -80,7 +82,7 @@ async def _follow(gatherer: Gatherer, raw: JsonObject, show: Callable[[Report], 
             raise CommandError(f"{name} was deleted before it ended", ExitCode.WANTING)
 
 
-async def _changed(gatherer: Gatherer, raw: JsonObject) -> None:
+async def _changed(gatherer: AppWrapperReader, raw: JsonObject) -> None:
     """Wait for a change of the AppWrapper, at most EVERY. Wait that long if the watch fails."""
     metadata, client = raw["metadata"], gatherer.cluster.client
     watch = client.watch(

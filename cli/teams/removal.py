@@ -32,7 +32,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DeletionTarget:
     """One object to delete. Its deletion includes, for a namespace, everything in it."""
 
     kind: str
@@ -59,7 +59,7 @@ class Removal:
     team: str
     dry_run: bool
     blockers: tuple[str, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[DeletionTarget, ...]
     claims: tuple[Claim, ...]
     ended_app_wrappers: int
     pods: int
@@ -113,7 +113,7 @@ def blockers(held: Held) -> Iterator[str]:
             yield f"Pod {each['metadata']['name']} (uses {', '.join(devices)})"
 
 
-def _targets(held: Held) -> Iterator[Target]:
+def _targets(held: Held) -> Iterator[DeletionTarget]:
     """Yield the objects in the order of their deletion."""
     binding, queue = held.viewer_binding, held.queue
     if binding is not None and binding["roleRef"]["name"] == VIEWER_ROLE:
@@ -146,8 +146,8 @@ def _feeding(held: Held) -> list[str]:
     ]
 
 
-def _target(kind: str, item: JsonObject) -> Target:
-    return Target(kind, item["metadata"]["name"], item["metadata"]["uid"])
+def _target(kind: str, item: JsonObject) -> DeletionTarget:
+    return DeletionTarget(kind, item["metadata"]["name"], item["metadata"]["uid"])
 
 
 def _claim(item: JsonObject) -> Claim:

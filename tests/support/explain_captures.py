@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
-from cli.explaining.seen import Seen
 from cli.explaining.text import render, render_line
 from cli.reports import as_json, to_text
 from cli.terminal import Terminal
@@ -20,7 +20,7 @@ from tests.support.builders.explained import deployed, ending, waiting
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "users" / "explain.md"
 FOLDER = PAGE.parent / "captures"
-SITUATIONS: dict[str, Callable[[], Seen]] = {
+SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     **waiting.SITUATIONS,
     **deployed.SITUATIONS,
     **ending.SITUATIONS,

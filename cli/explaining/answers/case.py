@@ -5,15 +5,15 @@ from datetime import datetime
 from functools import cached_property
 
 from cli.durations import clock, when
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.moment import Moment, moment_of
 from cli.explaining.queue_view import QueueView, queue_view
 from cli.explaining.report import CommandHint, Next, Situation
-from cli.explaining.seen import Seen
 from controller.phases.phase import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SituationAnswer:
     """An answer. `sentence` begins with the AppWrapper's name. `details`: whole sentences."""
 
     situation: Situation
@@ -27,7 +27,7 @@ class Answer:
 class Case:
     """The facts about one AppWrapper at one moment."""
 
-    seen: Seen
+    seen: AppWrapperObjects
 
     @cached_property
     def moment(self) -> Moment:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from cli.explaining.answers import deletion, deployed, life, pods, queue, quota
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 
-Rule = Callable[[Case], Answer | None]
+Rule = Callable[[Case], SituationAnswer | None]
 
 # The last rule of each list always applies.
 WAITING: Final[tuple[Rule, ...]] = (
@@ -47,7 +47,7 @@ OTHERS: Final[tuple[Rule, ...]] = (
 )
 
 
-def answer(case: Case) -> Answer:
+def answer(case: Case) -> SituationAnswer:
     """Return the first answer that applies."""
     rules = OTHERS
     if case.moment.appwrapper.is_ours and queue.is_waiting(case):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli.cluster.unread import objects
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import queue_commands
 from cli.explaining.answers.next_steps import next_steps, retries_spent
 from cli.explaining.report import CommandHint, Next, Situation
@@ -33,7 +33,7 @@ _AFTER: Final = {
 }
 
 
-def retry_pause(case: Case) -> Answer | None:
+def retry_pause(case: Case) -> SituationAnswer | None:
     """Apply in the pause between a finished reset and the next attempt."""
     moment = case.moment
     began = moment.snapshot.timers.retry_pause
@@ -43,7 +43,7 @@ def retry_pause(case: Case) -> Answer | None:
     if reported.reason == Reason.REASSIGNMENT:
         return _waits_for_other_nodes(case, reported.message)
     at = began + moment.config.retry_pause
-    return Answer(
+    return SituationAnswer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset ({reported.reason}), and its next attempt begins at"
         f" {case.when(at)}.",
@@ -57,9 +57,9 @@ def retry_pause(case: Case) -> Answer | None:
     )
 
 
-def _waits_for_other_nodes(case: Case, why: str) -> Answer:
+def _waits_for_other_nodes(case: Case, why: str) -> SituationAnswer:
     """Answer for a reset under a topology. Kueue usually assigns the nodes within a moment."""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
         details=(f"Its next attempt waits: {why}.", *retries_spent(case)),
@@ -68,7 +68,7 @@ def _waits_for_other_nodes(case: Case, why: str) -> Answer:
     )
 
 
-def deleting(case: Case) -> Answer | None:
+def deleting(case: Case) -> SituationAnswer | None:
     """Apply during a deletion. Name the objects that block it."""
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
@@ -79,7 +79,7 @@ def deleting(case: Case) -> Answer | None:
         blocked_by = "; ".join(in_the_way)
         if reported.reason == Reason.DELETION_BLOCKED:
             blocked_by = reported.message
-        return Answer(
+        return SituationAnswer(
             situation=Situation.DELETION_BLOCKED,
             sentence=f"{case.name} {doing}, and its deletion is blocked: {blocked_by}.",
             details=(
@@ -97,13 +97,13 @@ def deleting(case: Case) -> Answer | None:
         )
     if _is_being_deleted(case) and not case.moment.appwrapper.has_our_finalizer:
         others = [each for each in case.moment.appwrapper.finalizers if each != FINALIZER]
-        return Answer(
+        return SituationAnswer(
             situation=Situation.DELETION_BLOCKED,
             sentence=f"{case.name} is being deleted, and finalizers of other programs keep it:"
             f" {', '.join(others)}.",
             next=(Next("It is removed when those programs have removed their finalizers."),),
         )
-    return Answer(
+    return SituationAnswer(
         situation=Situation.DELETING,
         sentence=f"{case.name} {doing}: its pods and other components are being deleted; {then}.",
         details=in_the_way,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import describe, next_steps, phase_step, retries_spent
 from cli.explaining.answers.pods import all_troubles, pod_commands
 from cli.explaining.report import Next, Situation
@@ -24,22 +24,22 @@ def is_deployed(case: Case) -> bool:
     return deploying and not case.moment.appwrapper.deletion_requested
 
 
-def namespace_ends(case: Case) -> Answer | None:
+def namespace_ends(case: Case) -> SituationAnswer | None:
     """Apply if the namespace is being deleted: the API server creates nothing there."""
     if not case.moment.snapshot.namespace_ending:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NAMESPACE_ENDS,
         sentence=f"{case.name} ends with its namespace {case.namespace}, which is being deleted.",
     )
 
 
-def cannot_create(case: Case) -> Answer | None:
+def cannot_create(case: Case) -> SituationAnswer | None:
     """Apply if the API server rejects a component."""
     reported = case.moment.reported(CONDITION_RESOURCES_DEPLOYED)
     if case.phase is not Phase.RESUMING or reported.reason != Reason.CREATE_FAILED:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.CANNOT_CREATE,
         sentence=f"{case.name} waits because a component cannot be created: {reported.message}.",
         details=retries_spent(case),
@@ -48,11 +48,11 @@ def cannot_create(case: Case) -> Answer | None:
     )
 
 
-def creating(case: Case) -> Answer | None:
+def creating(case: Case) -> SituationAnswer | None:
     """Apply in phase Resuming."""
     if case.phase is not Phase.RESUMING:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.CREATING,
         sentence=f"{case.name} has its quota, and its components are being created.",
         next=next_steps(case),
@@ -73,13 +73,13 @@ _HELD: Final = {
 }
 
 
-def reset_is_held(case: Case) -> Answer | None:
+def reset_is_held(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper's reset must wait for an admin or for the rate limit."""
     reported = case.moment.reported(CONDITION_UNHEALTHY)
     if reported.reason not in _HELD or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
         return None
     situation, end = _HELD[reported.reason]
-    return Answer(
+    return SituationAnswer(
         situation=situation,
         sentence=f"{case.name} is unhealthy, and its reset must wait: {reported.message}.",
         details=retries_spent(case),
@@ -88,21 +88,21 @@ def reset_is_held(case: Case) -> Answer | None:
     )
 
 
-def pods_outlive(case: Case) -> Answer | None:
+def pods_outlive(case: Case) -> SituationAnswer | None:
     """Apply if the work is done. Pods that still run hold the quota."""
     moment = case.moment
     if not (moment.sees_all and has_ended_well(moment.snapshot)):
         return None
     left = moment.snapshot.pods.under_way
     still = f", and {counted(left, 'pod')} still {'runs' if left == 1 else 'run'}" if left else ""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.OUTLIVED,
         sentence=f"{case.name} has done its work{still}: it succeeds when nothing runs any more.",
         next=next_steps(case),
     )
 
 
-def unhealthy(case: Case) -> Answer | None:
+def unhealthy(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper is unhealthy: a grace period may run."""
     moment = case.moment
     reported = moment.reported(CONDITION_UNHEALTHY)
@@ -116,7 +116,7 @@ def unhealthy(case: Case) -> Answer | None:
         verb = "is reset" if step.phase == Phase.RESETTING else "fails"
         then = f" It {verb} at {case.when(step.at)}, unless it heals before."
     message = reported.message or reported.reason
-    return Answer(
+    return SituationAnswer(
         situation=Situation.UNHEALTHY,
         sentence=f"{case.name} {be} unhealthy{at}: {message}.{then}",
         details=(*all_troubles(case), *retries_spent(case)),
@@ -125,11 +125,11 @@ def unhealthy(case: Case) -> Answer | None:
     )
 
 
-def runs(case: Case) -> Answer:
+def runs(case: Case) -> SituationAnswer:
     """Answer if no problem is known."""
     pods, moment = case.moment.snapshot.pods, case.moment
     if not moment.sees_all:
-        return Answer(
+        return SituationAnswer(
             situation=Situation.RUNNING,
             sentence=f"{case.name} runs according to its status. Not all of its pods and components"
             " can be read, so their state is not known here.",
@@ -140,7 +140,7 @@ def runs(case: Case) -> Answer:
     runs_since = f"has run since {case.when(since)}" if ready and since else "runs"
     deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
     ended = f", {pods.succeeded} ended well" if pods.succeeded else ""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.RUNNING,
         sentence=f"{case.name} {runs_since}: {counted(pods.running, 'pod')} of {pods.expected}"
         f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",

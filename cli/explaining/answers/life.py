@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.durations import span
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import retries_spent
 from cli.explaining.forecast import Change
 from cli.explaining.moment import created_at
@@ -22,31 +22,31 @@ from shared.api.names import (
 _CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
 
 
-def managed_by_another(case: Case) -> Answer | None:
+def managed_by_another(case: Case) -> SituationAnswer | None:
     """Apply if spec.managedBy names another controller: the AppWrapper controller ignores it."""
     if case.moment.appwrapper.is_ours:
         return None
     manager = case.moment.appwrapper.spec.get("managedBy")
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NOT_OURS,
         sentence=f"{case.name} is managed by {manager} (spec.managedBy), so the AppWrapper"
         " controller of this cluster ignores it.",
     )
 
 
-def not_seen_yet(case: Case) -> Answer | None:
+def not_seen_yet(case: Case) -> SituationAnswer | None:
     """Apply to an AppWrapper without a phase."""
     if case.phase is not Phase.EMPTY or case.moment.appwrapper.deletion_requested:
         return None
     created = created_at(case.moment.appwrapper)
     age = case.now - created
     if age < _CONTROLLER_PATIENCE:
-        return Answer(
+        return SituationAnswer(
             situation=Situation.NOT_SEEN,
             sentence=f"{case.name} was created {span(age)} ago, and the AppWrapper controller"
             " is about to see it.",
         )
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NOT_SEEN,
         sentence=f"{case.name} was created {span(age)} ago, and no AppWrapper controller has"
         " seen it: the controller does not run, or cannot write.",
@@ -60,12 +60,12 @@ def not_seen_yet(case: Case) -> Answer | None:
     )
 
 
-def succeeded(case: Case) -> Answer | None:
+def succeeded(case: Case) -> SituationAnswer | None:
     """Apply in phase Succeeded."""
     if case.phase is not Phase.SUCCEEDED:
         return None
     at = _since(case, CONDITION_QUOTA_RESERVED)
-    return Answer(
+    return SituationAnswer(
         situation=Situation.SUCCEEDED,
         sentence=f"{case.name} succeeded{_at(case, at)}.",
         next=_removal(case, "success TTL"),
@@ -73,7 +73,7 @@ def succeeded(case: Case) -> Answer | None:
     )
 
 
-def failed(case: Case) -> Answer | None:
+def failed(case: Case) -> SituationAnswer | None:
     """Apply in phase Failed."""
     if case.phase is not Phase.FAILED:
         return None
@@ -91,7 +91,7 @@ def failed(case: Case) -> Answer | None:
     details = [*retries_spent(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
-    return Answer(
+    return SituationAnswer(
         situation=Situation.KEPT_AFTER_FAILURE if kept else Situation.FAILED,
         sentence=f"{case.name} failed{_at(case, at)}{why}.",
         details=tuple(details),

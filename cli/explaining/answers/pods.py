@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli.durations import span
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import describe, next_steps
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
@@ -32,7 +32,7 @@ _GRAVEST: Final = (
 )
 
 
-def pods_wait(case: Case) -> Answer | None:
+def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
     troubles = _troubles(case)
     crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
@@ -40,7 +40,7 @@ def pods_wait(case: Case) -> Answer | None:
         return None
     if not troubles:
         names = few(crashing)
-        return Answer(
+        return SituationAnswer(
             situation=Situation.CRASHING,
             sentence=f"{case.name} runs, but {counted(len(crashing), 'pod')} crashed again and"
             f" again until just now: {names}.",
@@ -49,7 +49,7 @@ def pods_wait(case: Case) -> Answer | None:
             commands=pod_commands(case),
         )
     worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
-    return Answer(
+    return SituationAnswer(
         situation=_SITUATIONS[worst.waits_for],
         sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
         details=(
@@ -91,7 +91,7 @@ def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
     return (f"No node that the cluster has now can run it: {why}.",)
 
 
-def refused_by_pod_security(case: Case) -> Answer | None:
+def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     """Apply if pods are missing because the namespace's level forbids them."""
     pods, events = case.moment.snapshot.pods, case.seen.component_events
     if not case.moment.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
@@ -100,7 +100,7 @@ def refused_by_pod_security(case: Case) -> Answer | None:
     refusal = next(filter(None, refusals), "")
     if not refusal:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.PODS_MISSING,
         sentence=f"{case.name} has its quota, but Pod Security in namespace {case.namespace}"
         f" refuses its pods: {refusal}.",
@@ -116,7 +116,7 @@ def refused_by_pod_security(case: Case) -> Answer | None:
     )
 
 
-def pods_are_missing(case: Case) -> Answer | None:
+def pods_are_missing(case: Case) -> SituationAnswer | None:
     """Apply if the components have created too few pods."""
     pods = case.moment.snapshot.pods
     if not case.moment.sees_all or pods.existing >= pods.wanted:
@@ -126,7 +126,7 @@ def pods_are_missing(case: Case) -> Answer | None:
         for each in case.moment.snapshot.components
         if each.message
     ]
-    return Answer(
+    return SituationAnswer(
         situation=Situation.PODS_MISSING,
         sentence=f"{case.name} has its quota, and {pods.existing} of {counted(pods.wanted, 'pod')}"
         " exist: its components have not made the others.",

@@ -5,7 +5,7 @@ from typing import Final
 
 from cli.cluster.unread import Unread
 from cli.durations import span
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
@@ -25,13 +25,13 @@ def is_waiting(case: Case) -> bool:
     return case.phase is Phase.SUSPENDED and not case.moment.appwrapper.deletion_requested
 
 
-def suspended_by_its_user(case: Case) -> Answer | None:
+def suspended_by_its_user(case: Case) -> SituationAnswer | None:
     """Apply without queue and Workload: only a user can start the AppWrapper."""
     appwrapper = case.moment.appwrapper
     if appwrapper.queue_name or not appwrapper.suspend or case.queue.workload:
         return None
     patch = '{"spec":{"suspend":false}}'
-    return Answer(
+    return SituationAnswer(
         situation=Situation.SUSPENDED,
         sentence=f"{case.name} is suspended (spec.suspend: true) and in no queue: it starts when"
         " you set spec.suspend to false.",
@@ -42,31 +42,31 @@ def suspended_by_its_user(case: Case) -> Answer | None:
     )
 
 
-def about_to_start(case: Case) -> Answer | None:
+def about_to_start(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper is no longer suspended: the controller creates its components."""
     appwrapper = case.moment.appwrapper
     if appwrapper.suspend or (appwrapper.queue_name and case.queue.workload is None):
         return None
     if appwrapper.queue_name and not any(each.get("podSetInfos") for each in appwrapper.components):
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.STARTING,
         sentence=f"{case.name} is about to start: its components are created next.",
     )
 
 
-def kueue_is_missing(case: Case) -> Answer | None:
+def kueue_is_missing(case: Case) -> SituationAnswer | None:
     """Apply if the API server does not serve Kueue's Workloads."""
     if case.seen.world.has_kueue:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NO_KUEUE,
         sentence=f"{case.name} waits for Kueue, which is not installed in this cluster.",
         next=(Next("Nothing happens until an admin installs Kueue, or spec.suspend is false."),),
     )
 
 
-def queue_has_trouble(case: Case) -> Answer | None:
+def queue_has_trouble(case: Case) -> SituationAnswer | None:
     """Apply if the LocalQueue or its ClusterQueue is missing, stopped or inactive."""
     trouble, name = case.queue.trouble, case.moment.appwrapper.queue_name
     if trouble is None:
@@ -79,7 +79,7 @@ def queue_has_trouble(case: Case) -> Answer | None:
     else:
         stopped = trouble.by_admin and not missing
         situation = Situation.QUEUE_STOPPED if stopped else Situation.QUEUE_INACTIVE
-    return Answer(
+    return SituationAnswer(
         situation=situation,
         sentence=f"{case.name} waits: {trouble.text}.",
         details=kueue_messages(case),
@@ -95,7 +95,7 @@ def _describe_cluster_queue(case: Case) -> tuple[CommandHint, ...]:
     return (CommandHint(f"kubectl describe clusterqueue {name}", "the ClusterQueue's state"),)
 
 
-def no_workload(case: Case) -> Answer | None:
+def no_workload(case: Case) -> SituationAnswer | None:
     """Apply without a Workload: Kueue does not manage the AppWrapper, or has not processed it."""
     if case.queue.workload is not None or isinstance(case.seen.world.own_workloads, Unread):
         return None
@@ -107,7 +107,7 @@ def no_workload(case: Case) -> Answer | None:
     elif reported.reason == Reason.NO_WORKLOAD:
         sentence = f"{case.name} waits: {reported.message}."
     elif age < _KUEUES_PATIENCE:
-        return Answer(
+        return SituationAnswer(
             situation=Situation.NO_WORKLOAD,
             sentence=f"{case.name} was created {span(age)} ago, and Kueue is about to make a"
             " Workload of it.",
@@ -117,7 +117,7 @@ def no_workload(case: Case) -> Answer | None:
             f"{case.name} has no Workload {span(age)} after its creation: Kueue does not seem to"
             " manage it."
         )
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NOT_MANAGED,
         sentence=sentence,
         details=(f"{case.queue.trouble.text}.",) if case.queue.trouble else (),
@@ -142,7 +142,7 @@ def _kueue_namespace(case: Case) -> str:
     return case.seen.world.settings.kueue_namespaces[0]
 
 
-def workload_is_stuck(case: Case) -> Answer | None:
+def workload_is_stuck(case: Case) -> SituationAnswer | None:
     """Apply if the Workload is finished or deactivated, or waits for admission checks."""
     workload = case.queue.workload
     if workload is None:
@@ -165,7 +165,7 @@ def workload_is_stuck(case: Case) -> Answer | None:
         then = "It starts when all admission checks are Ready."
     else:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=situation,
         sentence=f"{case.name} waits: {pending_text(workload)}.",
         details=evictions(case),
@@ -174,14 +174,14 @@ def workload_is_stuck(case: Case) -> Answer | None:
     )
 
 
-def namespace_is_refused(case: Case) -> Answer | None:
+def namespace_is_refused(case: Case) -> SituationAnswer | None:
     """Apply if the ClusterQueue accepts no workloads of this namespace."""
     message, queue = case.queue.pending_message, case.queue.cluster_queue
     reported = "namespace doesn't match" in message
     if not (reported or refuses(queue, case.seen.world.namespace)):
         return None
     name = case.queue.cluster_queue_name
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NAMESPACE_REFUSED,
         sentence=f"{case.name} waits because ClusterQueue {name} accepts no workloads of namespace"
         f" {case.namespace} (its namespaceSelector).",

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli.cluster.unread import Unread
-from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages, queue_commands
 from cli.explaining.report import Next, Situation
 from shared.api.amounts import amount_text, resource_text
@@ -26,13 +26,13 @@ _UNTIL_IT_ASKS_FOR_LESS: Final = (
 )
 
 
-def no_flavor_matches(case: Case) -> Answer | None:
+def no_flavor_matches(case: Case) -> SituationAnswer | None:
     """Apply if Kueue reports that no flavor matches the pods."""
     pending = case.queue.pending_reason
     if pending is None or not fits_no_flavor(pending):
         return None
     name = case.queue.cluster_queue_name
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NO_FLAVOR,
         sentence=f"{case.name} can never start: no flavor of ClusterQueue {name} matches its pods'"
         " node selectors, affinities and tolerations.",
@@ -42,7 +42,7 @@ def no_flavor_matches(case: Case) -> Answer | None:
     )
 
 
-def never_fits(case: Case) -> Answer | None:
+def never_fits(case: Case) -> SituationAnswer | None:
     """Apply if the request exceeds the largest possible quota, or has a resource without quota."""
     impossible = case.queue.impossible
     if not impossible:
@@ -58,7 +58,7 @@ def never_fits(case: Case) -> Answer | None:
         sentence = (
             f"{case.name} can never start: {joined([_beyond(each, name) for each in impossible])}."
         )
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NEVER_FITS,
         sentence=sentence,
         details=kueue_messages(case),
@@ -81,12 +81,12 @@ def _beyond(demand: Demand, queue: str) -> str:
     )
 
 
-def larger_than_any_node(case: Case) -> Answer | None:
+def larger_than_any_node(case: Case) -> SituationAnswer | None:
     """Apply if no node is large enough for a pod. An autoscaler may still add a larger node."""
     why = case.queue.too_large_for_nodes
     if not why:
         return None
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NO_SUCH_NODE,
         sentence=f"{case.name} cannot run on any node that the cluster has now: {why}.",
         details=kueue_messages(case),
@@ -97,7 +97,7 @@ def larger_than_any_node(case: Case) -> Answer | None:
     )
 
 
-def backs_off(case: Case) -> Answer | None:
+def backs_off(case: Case) -> SituationAnswer | None:
     """Apply if Kueue evicted the Workload and waits before it queues it again."""
     workload = case.queue.workload
     at = requeued_at(workload) if workload else None
@@ -105,7 +105,7 @@ def backs_off(case: Case) -> Answer | None:
         return None
     eviction = last_eviction(workload)
     why = f" ({eviction.reason})" if eviction else ""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.BACKS_OFF,
         sentence=f"{case.name} was evicted by Kueue{why}, and is queued again at {case.when(at)}.",
         details=evictions(case),
@@ -113,7 +113,7 @@ def backs_off(case: Case) -> Answer | None:
     )
 
 
-def waits_for_quota(case: Case) -> Answer | None:
+def waits_for_quota(case: Case) -> SituationAnswer | None:
     """Apply if too little quota is free, or if only Kueue's message is known."""
     short, queue = case.queue.short, case.queue.cluster_queue_name
     preempted = evictions(case)
@@ -130,7 +130,7 @@ def waits_for_quota(case: Case) -> Answer | None:
     else:
         sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
         sentence += f" {_place(case)}" if _place(case) else ""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.WAITS_FOR_QUOTA,
         sentence=sentence,
         details=(*preempted, *kueue_messages(case), *_unseen_cohort(case)),
@@ -173,7 +173,7 @@ def _place(case: Case) -> str:
     return f"It is {ordinal(position)}{of} in the queue."
 
 
-def cannot_be_seen(case: Case) -> Answer | None:
+def cannot_be_seen(case: Case) -> SituationAnswer | None:
     """Apply if the user may not read Workloads: the AppWrapper's condition has Kueue's reason."""
     if not isinstance(case.seen.world.own_workloads, Unread) or case.queue.short:
         return None
@@ -183,19 +183,19 @@ def cannot_be_seen(case: Case) -> Answer | None:
         if message
         else ". Its Workload has the reason, but you may not read Workloads"
     )
-    return Answer(
+    return SituationAnswer(
         situation=Situation.NOT_READABLE,
         sentence=f"{case.name} waits in LocalQueue {case.moment.appwrapper.queue_name}{why}.",
         next=(Next("It starts when Kueue admits it."),),
     )
 
 
-def waits_for_its_turn(case: Case) -> Answer:
+def waits_for_its_turn(case: Case) -> SituationAnswer:
     """Answer if quota is free: other workloads come first, or this one has just been queued."""
     pending, queue = case.queue.pending_reason, case.moment.appwrapper.queue_name
     reason = f" (Kueue reports {pending.reason})" if pending and pending.reason else ""
     place = f" {_place(case)}" if _place(case) else ""
-    return Answer(
+    return SituationAnswer(
         situation=Situation.WAITS_FOR_TURN,
         sentence=f"{case.name} waits for its turn in LocalQueue {queue}{reason}.{place}",
         details=kueue_messages(case),

@@ -9,7 +9,7 @@ import yaml
 
 from cli.checks.installation import installation_report
 from cli.checks.installed import shipped_definition
-from cli.checks.items import Item, Verdict
+from cli.checks.items import Item, ItemResult
 from cli.checks.setup_facts import Activity, Installed
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import LEASE_NAME
@@ -124,10 +124,10 @@ SOUND = Installed(
 )
 
 
-def wrong(seen: Installed, verdict: Verdict = Verdict.WARNING) -> list[tuple[str, str]]:
+def wrong(seen: Installed, verdict: ItemResult = ItemResult.WARNING) -> list[tuple[str, str]]:
     """Returns title and text of the items with this verdict. All other items must be ok."""
     found: list[Item] = [
-        each for each in installation_report(seen, NOW).items if each.verdict is not Verdict.OK
+        each for each in installation_report(seen, NOW).items if each.verdict is not ItemResult.OK
     ]
     assert {each.verdict for each in found} <= {verdict}
     return [(each.title, each.found) for each in found]

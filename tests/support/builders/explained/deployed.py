@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cli.cluster.unread import Unread
-from cli.explaining.seen import Seen
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.objects import (
     ASSUMED,
@@ -25,7 +25,7 @@ from tests.support.builders.explained.objects import (
 STARTED = event("Resuming", "admitted; creating its components", 60)
 
 
-def unschedulable() -> Seen:
+def unschedulable() -> AppWrapperObjects:
     """One pod runs; for the other no node has enough GPUs free."""
     message = (
         "0/8 nodes are available: 8 Insufficient nvidia.com/gpu. preemption: 0/8 nodes are"
@@ -43,7 +43,7 @@ def unschedulable() -> Seen:
     )
 
 
-def no_image() -> Seen:
+def no_image() -> AppWrapperObjects:
     """The image of both pods cannot be pulled."""
     waits = container(
         {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "x"'}}
@@ -59,7 +59,7 @@ def no_image() -> Seen:
     )
 
 
-def runs() -> Seen:
+def runs() -> AppWrapperObjects:
     """All is well."""
     return seen(
         appwrapper("Running", *held(3660, ready=True), created=4000, attempt=1, deployed="True"),
@@ -70,7 +70,7 @@ def runs() -> Seen:
     )
 
 
-def gated() -> Seen:
+def gated() -> AppWrapperObjects:
     """Kueue has not assigned a topology yet."""
     gates = {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}
     return _starting(
@@ -78,13 +78,13 @@ def gated() -> Seen:
     )
 
 
-def starting() -> Seen:
+def starting() -> AppWrapperObjects:
     """The kubelet is creating its containers."""
     waits = container({"waiting": {"reason": "ContainerCreating"}})
     return _starting(pod(0, containers=[RUNS]), pod(1, "Pending", containers=[waits]))
 
 
-def no_config_map() -> Seen:
+def no_config_map() -> AppWrapperObjects:
     """A ConfigMap that a container needs does not exist."""
     waits = container(
         {
@@ -97,7 +97,7 @@ def no_config_map() -> Seen:
     return _starting(pod(0, containers=[RUNS]), pod(1, "Pending", containers=[waits]))
 
 
-def crashing() -> Seen:
+def crashing() -> AppWrapperObjects:
     """A container crashes again and again; the other pod runs."""
     ended = {"exitCode": 1, "reason": "Error", "startedAt": ago(30), "finishedAt": ago(25)}
     loops = container(
@@ -109,7 +109,7 @@ def crashing() -> Seen:
     return _starting(pod(0, containers=[RUNS]), pod(1, containers=[loops], spec=always))
 
 
-def pods_missing() -> Seen:
+def pods_missing() -> AppWrapperObjects:
     """A ResourceQuota allows the Job one pod only."""
     message = (
         'Error creating: pods "train-1-" is forbidden: exceeded quota: pods, requested: pods=1,'
@@ -126,7 +126,7 @@ PRIVILEGED = (
 )
 
 
-def refused_by_pod_security() -> Seen:
+def refused_by_pod_security() -> AppWrapperObjects:
     """The Job's pods are privileged, and the namespace enforces the level baseline."""
     said = event(
         "FailedCreate", f'Error creating: pods "train-1-" is forbidden: {PRIVILEGED}', 50, "Warning"
@@ -135,7 +135,7 @@ def refused_by_pod_security() -> Seen:
     return replace(_starting(), component_events=(said,))
 
 
-def _starting(*pods: JsonObject) -> Seen:
+def _starting(*pods: JsonObject) -> AppWrapperObjects:
     """A minute after its components were created."""
     item = appwrapper(
         "Running", *held(), attempt=1, deployed="True", timers={"admission": 60, "warmup": 60}
@@ -153,24 +153,24 @@ FAILED_MESSAGE = "1 failed pod: train-1-x7k2p on gpu-2 (exit code 139)"
 ENDED = container({"terminated": {"exitCode": 139, "reason": "Error", "finishedAt": ago(21)}})
 
 
-def unhealthy() -> Seen:
+def unhealthy() -> AppWrapperObjects:
     """A pod failed 20 s ago; the Job has another 40 s to replace it."""
     return _unhealthy("FoundFailedPods", FAILED_MESSAGE, failure=20)
 
 
-def resets_paused() -> Seen:
+def resets_paused() -> AppWrapperObjects:
     """An admin paused all resets."""
     said = f"{FAILED_MESSAGE}; an admin has paused all resets (pauseResets)"
     return _unhealthy("ResetsPaused", said, failure=300)
 
 
-def reset_throttled() -> Seen:
+def reset_throttled() -> AppWrapperObjects:
     """Very many AppWrappers are reset at the same time."""
     said = f"{FAILED_MESSAGE}; resets in this cluster are paced at 5 a second"
     return _unhealthy("ResetThrottled", said, failure=61)
 
 
-def breaker_open() -> Seen:
+def breaker_open() -> AppWrapperObjects:
     """An implausible number of nodes got a health label at the same time."""
     said = (
         "node gpu-2 (autopilot.ibm.com/gpuhealth=EVICT): pod train-1-x7k2p uses nvidia.com/gpu;"
@@ -180,7 +180,9 @@ def breaker_open() -> Seen:
     return _unhealthy("EvacuationBreakerOpen", said, failed=False)
 
 
-def _unhealthy(reason: str, message: str, *, failure: float = 0, failed: bool = True) -> Seen:
+def _unhealthy(
+    reason: str, message: str, *, failure: float = 0, failed: bool = True
+) -> AppWrapperObjects:
     item = appwrapper(
         "Running",
         *held(900, ready=False)[:2],
@@ -213,7 +215,7 @@ def _unhealthy(reason: str, message: str, *, failure: float = 0, failed: bool = 
     )
 
 
-def cannot_create() -> Seen:
+def cannot_create() -> AppWrapperObjects:
     """A ResourceQuota forbids another Job."""
     said = 'Job train: jobs.batch "train" is forbidden: exceeded quota: jobs, used: jobs=4'
     item = appwrapper(
@@ -227,7 +229,7 @@ def cannot_create() -> Seen:
     return seen(item, world(workload()), components=(None,), events=(STARTED,))
 
 
-def creating() -> Seen:
+def creating() -> AppWrapperObjects:
     """Kueue admitted it a second ago."""
     item = appwrapper(
         "Resuming",
@@ -240,7 +242,7 @@ def creating() -> Seen:
     return seen(item, world(workload()), components=(None,), events=(STARTED,))
 
 
-def namespace_ends() -> Seen:
+def namespace_ends() -> AppWrapperObjects:
     """A user deleted the namespace."""
     message = "its namespace is being deleted, and everything in it"
     item = appwrapper(
@@ -256,7 +258,7 @@ def namespace_ends() -> Seen:
     return seen(item, world(workload()), pods=pods, components=(job(deleting=True),))
 
 
-def outlived() -> Seen:
+def outlived() -> AppWrapperObjects:
     """The Job is Complete, and one of its pods still runs."""
     item = appwrapper(
         "Running",
@@ -275,7 +277,7 @@ def outlived() -> Seen:
     )
 
 
-def pods_not_readable() -> Seen:
+def pods_not_readable() -> AppWrapperObjects:
     """A user with the right to read AppWrappers and nothing else."""
     item = appwrapper("Running", *held(900, ready=True), attempt=1, deployed="True", created=2000)
     return seen(
@@ -287,7 +289,7 @@ def pods_not_readable() -> Seen:
     )
 
 
-SITUATIONS: dict[str, Callable[[], Seen]] = {
+SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "unschedulable": unschedulable,
     "no-image": no_image,
     "gated": gated,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.explaining.seen import Seen
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.deployed import ENDED, FAILED_MESSAGE, STARTED
 from tests.support.builders.explained.objects import (
@@ -39,7 +39,7 @@ def deletes(reason: str = "DeletionInitiated", message: str = "") -> JsonObject:
     return condition("DeletingResources", "True", reason, message, 40)
 
 
-def retry_pause() -> Seen:
+def retry_pause() -> AppWrapperObjects:
     """All components have been gone for half a minute; the pause has another minute."""
     item = appwrapper(
         "Resetting",
@@ -56,7 +56,7 @@ def retry_pause() -> Seen:
     return seen(item, world(workload()), components=(None,), events=(STARTED, RESET))
 
 
-def resetting() -> Seen:
+def resetting() -> AppWrapperObjects:
     """Its pods are terminating."""
     pods = (
         pod(0, containers=[RUNS], metadata=GOES),
@@ -65,20 +65,20 @@ def resetting() -> Seen:
     return _deleting("Resetting", pods, job(deleting=True, finalizers=["foregroundDeletion"]))
 
 
-def reset_blocked() -> Seen:
+def reset_blocked() -> AppWrapperObjects:
     """A finalizer keeps the Job, so the AppWrapper keeps its quota."""
     held = job(deleting=True, finalizers=["foregroundDeletion", "audit.example.com/keep"])
     said = "Job train has the finalizer audit.example.com/keep"
     return _deleting("Resetting", (), held, deletes("DeletionBlocked", said))
 
 
-def suspending() -> Seen:
+def suspending() -> AppWrapperObjects:
     """Kueue preempted it."""
     pods = (pod(0, containers=[RUNS], metadata=GOES),)
     return _deleting("Suspending", pods, job(deleting=True))
 
 
-def pod_on_a_dead_node() -> Seen:
+def pod_on_a_dead_node() -> AppWrapperObjects:
     """A pod's grace period ended two minutes ago; its node is unreachable."""
     late = {"deletionTimestamp": ago(120), "deletionGracePeriodSeconds": 30}
     said = "Pod train-0-x7k2p on node gpu-1, which is unreachable"
@@ -87,7 +87,7 @@ def pod_on_a_dead_node() -> Seen:
     return _deleting("Suspending", pods, job(deleting=True), held)
 
 
-def terminating() -> Seen:
+def terminating() -> AppWrapperObjects:
     """Its user deleted it, and another program's finalizer keeps the Job."""
     held = job(deleting=True, finalizers=["audit.example.com/keep"])
     metadata = {"deletionTimestamp": ago(200), "finalizers": ["workload.codeflare.dev/finalizer"]}
@@ -100,7 +100,7 @@ def _deleting(
     component: JsonObject,
     condition_now: JsonObject | None = None,
     **changes: Any,
-) -> Seen:
+) -> AppWrapperObjects:
     item = appwrapper(
         phase,
         condition("QuotaReserved", "True", "Resuming", seconds=900),
@@ -117,7 +117,7 @@ def _deleting(
     return seen(item, world(workload()), pods=pods, components=(component,), events=(STARTED,))
 
 
-def failed() -> Seen:
+def failed() -> AppWrapperObjects:
     """All retries are spent, and all components are deleted."""
     item = appwrapper(
         "Failed",
@@ -143,7 +143,7 @@ def failed() -> Seen:
     return seen(item, world(workload()), components=(None,), events=events)
 
 
-def pod_refused_by_policy() -> Seen:
+def pod_refused_by_policy() -> AppWrapperObjects:
     """A wrapped Pod is privileged, and a policy allows the namespace only IPC_LOCK."""
     refused = (
         'spec.components[0]: 422 Invalid: pods "train" is forbidden: ValidatingAdmissionPolicy'
@@ -161,7 +161,7 @@ def pod_refused_by_policy() -> Seen:
     return seen(item, world(workload()), components=(None,))
 
 
-def failed_and_kept() -> Seen:
+def failed_and_kept() -> AppWrapperObjects:
     """Its user keeps the failed components for half an hour, to debug them."""
     item = appwrapper(
         "Failed",
@@ -183,7 +183,7 @@ def failed_and_kept() -> Seen:
     )
 
 
-def succeeded() -> Seen:
+def succeeded() -> AppWrapperObjects:
     """It succeeded; its pods are kept for a week."""
     item = appwrapper(
         "Succeeded",
@@ -205,17 +205,17 @@ def succeeded() -> Seen:
     )
 
 
-def not_seen() -> Seen:
+def not_seen() -> AppWrapperObjects:
     """No controller has set its phase for ten minutes."""
     return seen(appwrapper(""))
 
 
-def not_ours() -> Seen:
+def not_ours() -> AppWrapperObjects:
     """Another cluster runs it."""
     return seen(appwrapper("Suspended", spec={"managedBy": "kueue.x-k8s.io/multikueue"}))
 
 
-SITUATIONS: dict[str, Callable[[], Seen]] = {
+SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "retry-pause": retry_pause,
     "resetting": resetting,
     "reset-blocked": reset_blocked,

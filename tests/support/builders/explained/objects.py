@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cli.cluster.operator_configuration import OperatorConfiguration
-from cli.explaining.seen import Seen, World
+from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, format_time
 from tests.support.builders.annotations import prefixed
@@ -376,7 +376,7 @@ SETTINGS = OperatorConfiguration()
 ASSUMED = OperatorConfiguration(problem="you may not read the operator's configuration")
 
 
-def world(*workloads: JsonObject, **changes: Any) -> World:
+def world(*workloads: JsonObject, **changes: Any) -> NamespaceObjects:
     """Builds the objects that all AppWrappers of team1 share: 8 nodes, one queue, these
     Workloads.
     """
@@ -390,9 +390,11 @@ def world(*workloads: JsonObject, **changes: Any) -> World:
         "cluster_queues": (cluster_queue(),),
         "nodes": tuple(node(f"gpu-{index}") for index in range(1, 9)),
     }
-    return World(**{**found, **changes})
+    return NamespaceObjects(**{**found, **changes})
 
 
-def seen(item: JsonObject, shared: World | None = None, **changes: Any) -> Seen:
+def seen(
+    item: JsonObject, shared: NamespaceObjects | None = None, **changes: Any
+) -> AppWrapperObjects:
     """Builds the view of the AppWrapper at NOW."""
-    return Seen(now=NOW, appwrapper=item, world=shared or world(), **changes)
+    return AppWrapperObjects(now=NOW, appwrapper=item, world=shared or world(), **changes)

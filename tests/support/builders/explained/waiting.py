@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cli.cluster.unread import Unread
-from cli.explaining.seen import Seen
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.objects import (
     ASSUMED,
@@ -35,7 +35,7 @@ SHORT = pending(
 )
 
 
-def waits_for_quota() -> Seen:
+def waits_for_quota() -> AppWrapperObjects:
     """Other workloads hold 60 of 64 GPUs; it asks for 16 and is second in the queue."""
     mine = workload(SHORT)
     others = (
@@ -53,7 +53,7 @@ def waits_for_quota() -> Seen:
     )
 
 
-def never_fits() -> Seen:
+def never_fits() -> AppWrapperObjects:
     """It asks for 128 GPUs of a queue that can have 64."""
     says = pending(
         "Pending",
@@ -65,7 +65,7 @@ def never_fits() -> Seen:
     return seen(appwrapper("Suspended", *WAITS, pods=16), world(mine))
 
 
-def waits_in_a_cohort() -> Seen:
+def waits_in_a_cohort() -> AppWrapperObjects:
     """Its own quota is used up, and the cohort lends no more than 4 GPUs."""
     mine = workload(SHORT)
     used = cluster_queue({"nvidia.com/gpu": "72"}, cohort="default-cohort", pending=1)
@@ -80,7 +80,7 @@ def waits_in_a_cohort() -> Seen:
     )
 
 
-def waits_for_its_turn() -> Seen:
+def waits_for_its_turn() -> AppWrapperObjects:
     """There is room, but older workloads are before it in a strict queue."""
     mine = workload(
         pending("Pending", "The workload is pending: it waits for its turn"),
@@ -96,7 +96,7 @@ def waits_for_its_turn() -> Seen:
     )
 
 
-def preempted() -> Seen:
+def preempted() -> AppWrapperObjects:
     """Kueue gave its quota to a workload of higher priority."""
     mine = workload(
         pending(
@@ -131,7 +131,7 @@ def preempted() -> Seen:
     )
 
 
-def backs_off() -> Seen:
+def backs_off() -> AppWrapperObjects:
     """Its pods were not ready in Kueue's time, so Kueue took the quota back and waits a while."""
     words = (
         "Kueue evicted Workload appwrapper-train-4f2d1 (twice so far): its pods were not ready"
@@ -152,12 +152,12 @@ def backs_off() -> Seen:
     return seen(item, world(mine), components=(None,))
 
 
-def deactivated() -> Seen:
+def deactivated() -> AppWrapperObjects:
     """An admin deactivated its Workload."""
     return _evicted("Deactivated", "The workload is deactivated")
 
 
-def evicted_too_often() -> Seen:
+def evicted_too_often() -> AppWrapperObjects:
     """Kueue deactivated its Workload by a limit; activating it would not help."""
     return _evicted(
         "DeactivatedDueToRequeuingLimitExceeded",
@@ -165,7 +165,7 @@ def evicted_too_often() -> Seen:
     )
 
 
-def _evicted(reason: str, message: str) -> Seen:
+def _evicted(reason: str, message: str) -> AppWrapperObjects:
     evicted = condition("Evicted", "True", reason, message, seconds=300)
     waits = pending("Pending", "The workload is deactivated")
     return seen(
@@ -173,14 +173,14 @@ def _evicted(reason: str, message: str) -> Seen:
     )
 
 
-def no_local_queue() -> Seen:
+def no_local_queue() -> AppWrapperObjects:
     """Its label names a queue that does not exist."""
     mine = workload(pending("Inadmissible", "LocalQueue defualt-queue doesn't exist"))
     item = appwrapper("Suspended", *WAITS, metadata={"labels": {QUEUE: "defualt-queue"}})
     return seen(item, world(mine))
 
 
-def local_queue_stopped() -> Seen:
+def local_queue_stopped() -> AppWrapperObjects:
     """An admin holds the LocalQueue."""
     mine = workload(pending("Inadmissible", "LocalQueue default-queue is inactive"))
     return seen(
@@ -189,14 +189,14 @@ def local_queue_stopped() -> Seen:
     )
 
 
-def cluster_queue_stopped() -> Seen:
+def cluster_queue_stopped() -> AppWrapperObjects:
     """An admin drains the ClusterQueue."""
     mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue is inactive"))
     queue = cluster_queue(spec={"stopPolicy": "HoldAndDrain"})
     return seen(appwrapper("Suspended", *WAITS), world(mine, cluster_queues=(queue,)))
 
 
-def cluster_queue_inactive() -> Seen:
+def cluster_queue_inactive() -> AppWrapperObjects:
     """The ClusterQueue names a flavor that does not exist."""
     inactive = condition(
         "Active",
@@ -211,13 +211,13 @@ def cluster_queue_inactive() -> Seen:
     )
 
 
-def cluster_queue_missing() -> Seen:
+def cluster_queue_missing() -> AppWrapperObjects:
     """The LocalQueue names a ClusterQueue that does not exist."""
     mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue doesn't exist"))
     return seen(appwrapper("Suspended", *WAITS), world(mine, cluster_queues=()))
 
 
-def namespace_refused() -> Seen:
+def namespace_refused() -> AppWrapperObjects:
     """The ClusterQueue's namespaceSelector does not select the namespace."""
     mine = workload(
         pending("Inadmissible", "Workload namespace doesn't match ClusterQueue selector")
@@ -230,7 +230,7 @@ def kueue_config(text: str) -> JsonObject:
     return {"metadata": metadata, "data": {"controller_manager_config.yaml": text}}
 
 
-def not_managed() -> Seen:
+def not_managed() -> AppWrapperObjects:
     """Kueue's configuration does not select the namespace, and an admin runs the command."""
     text = "managedJobsNamespaceSelector:\n  matchLabels:\n    mlbatch-team-namespace: 'true'\n"
     settings = kueue_config(text)
@@ -241,19 +241,19 @@ def not_managed() -> Seen:
     )
 
 
-def integration_off() -> Seen:
+def integration_off() -> AppWrapperObjects:
     """Kueue's configuration does not list AppWrappers."""
     text = "integrations:\n  frameworks: [batch/job]\n"
     settings = kueue_config(text)
     return seen(appwrapper("Suspended", *WAITS), world(kueue_settings=settings))
 
 
-def just_created() -> Seen:
+def just_created() -> AppWrapperObjects:
     """It was created three seconds ago, and Kueue has not made its Workload yet."""
     return seen(appwrapper("Suspended", *WAITS, created=3))
 
 
-def admitted() -> Seen:
+def admitted() -> AppWrapperObjects:
     """Kueue admitted it, and the controller has not created its components yet."""
     item = appwrapper("Suspended", *WAITS, spec={"suspend": False})
     item["spec"]["components"][0]["podSetInfos"] = [{}]
@@ -264,12 +264,12 @@ def admitted() -> Seen:
     return seen(item, world(mine))
 
 
-def no_workload() -> Seen:
+def no_workload() -> AppWrapperObjects:
     """It has no Workload, and no object shows why."""
     return seen(appwrapper("Suspended", *WAITS))
 
 
-def uncovered() -> Seen:
+def uncovered() -> AppWrapperObjects:
     """It asks for a resource that the ClusterQueue does not have."""
     says = pending(
         "Pending",
@@ -283,7 +283,7 @@ def uncovered() -> Seen:
     return seen(appwrapper("Suspended", *WAITS), world(workload(says), cluster_queues=(queue,)))
 
 
-def larger_than_any_node() -> Seen:
+def larger_than_any_node() -> AppWrapperObjects:
     """One pod asks for 16 GPUs; nodes have 8."""
     mine = workload(SHORT, pods=1, gpus=16)
     full = cluster_queue({"nvidia.com/gpu": "60"})
@@ -292,7 +292,7 @@ def larger_than_any_node() -> Seen:
     )
 
 
-def no_flavor() -> Seen:
+def no_flavor() -> AppWrapperObjects:
     """Its pods tolerate no taint of the only flavor."""
     says = pending(
         "Pending",
@@ -302,7 +302,7 @@ def no_flavor() -> Seen:
     return seen(appwrapper("Suspended", *WAITS), world(workload(says)))
 
 
-def admission_check() -> Seen:
+def admission_check() -> AppWrapperObjects:
     """Its quota is reserved, and an admission check is not finished."""
     mine = workload(
         condition("QuotaReserved", "True", "QuotaReserved", seconds=50),
@@ -318,18 +318,18 @@ def admission_check() -> Seen:
     return seen(appwrapper("Suspended", *WAITS), world(mine))
 
 
-def suspended_by_user() -> Seen:
+def suspended_by_user() -> AppWrapperObjects:
     """It is in no queue, and its user suspended it."""
     item = appwrapper("Suspended", *WAITS, metadata={"labels": {}})
     return seen(item)
 
 
-def no_kueue() -> Seen:
+def no_kueue() -> AppWrapperObjects:
     """It names a queue, in a cluster without Kueue."""
     return seen(appwrapper("Suspended", *WAITS), world(has_kueue=False))
 
 
-def not_readable() -> Seen:
+def not_readable() -> AppWrapperObjects:
     """A user without any right on Kueue's objects."""
 
     def no(what: str) -> Unread:
@@ -347,7 +347,7 @@ def not_readable() -> Seen:
     return seen(appwrapper("Suspended", *WAITS), shared)
 
 
-SITUATIONS: dict[str, Callable[[], Seen]] = {
+SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "waits-for-quota": waits_for_quota,
     "waits-in-a-cohort": waits_in_a_cohort,
     "waits-for-its-turn": waits_for_its_turn,

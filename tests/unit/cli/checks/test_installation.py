@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.checks.installation import installation_report, installation_text
-from cli.checks.items import Item, Verdict
+from cli.checks.items import Item, ItemResult
 from cli.checks.setup_facts import Activity
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.config.configuration import Configuration
@@ -93,7 +93,7 @@ def test_the_objects_that_ship_are_what_it_asks_for() -> None:
 def test_wait_for_pods_ready_that_is_off(changes: dict[str, Any], version: str) -> None:
     seen = replace(SOUND, kueue=kueue(f"kueue:{version}"), kueue_config=kueue_config(**changes))
     items = {each.title: each for each in installation_report(seen, NOW).items}
-    assert items["waitForPodsReady"] == Item("waitForPodsReady", Verdict.OK, "it is off")
+    assert items["waitForPodsReady"] == Item("waitForPodsReady", ItemResult.OK, "it is off")
 
 
 OUTSIDE = replace(SOUND, webhook=None, controller=None, kueue=None)
@@ -106,7 +106,7 @@ def test_outside_the_cluster_the_webhook_and_kueue_are_recognised_by_their_effec
         each.title: each
         for each in installation_report(replace(OUTSIDE, activity=recent), NOW).items
     }
-    assert {each.verdict for each in items.values()} == {Verdict.OK}
+    assert {each.verdict for each in items.values()} == {ItemResult.OK}
     assert items["webhook"].found == (
         "it validated an AppWrapper (dry run); there is no Deployment appwrapper-webhook: it runs"
         " elsewhere, or not at all"
@@ -130,7 +130,7 @@ def test_with_mlbatchs_configuration_kueue_in_mlbatch_system_is_no_finding() -> 
     items = {each.title: each for each in installation_report(seen, NOW).items}
     assert items["Kueue's identity"] == Item(
         "Kueue's identity",
-        Verdict.OK,
+        ItemResult.OK,
         "system:serviceaccount:mlbatch-system:kueue-controller-manager is in"
         " exemptions.quotaManagers",
     )
@@ -143,7 +143,7 @@ def test_an_identity_that_nothing_shows_is_unknown() -> None:
     }
     assert items["Kueue's identity"] == Item(
         "Kueue's identity",
-        Verdict.UNKNOWN,
+        ItemResult.UNKNOWN,
         "neither Deployment kueue-controller-manager nor ConfigMap kueue-manager-config exists in"
         " kueue-system",
         "If Kueue runs elsewhere, name its ServiceAccount in exemptions.quotaManagers",
@@ -153,7 +153,7 @@ def test_an_identity_that_nothing_shows_is_unknown() -> None:
 @pytest.mark.parametrize("last", [None, NOW - timedelta(minutes=10)])
 def test_a_controller_without_any_trace(last: datetime | None) -> None:
     seen = replace(OUTSIDE, activity=Activity(last, ()))
-    assert wrong(seen, Verdict.UNKNOWN) == [
+    assert wrong(seen, ItemResult.UNKNOWN) == [
         (
             "controller",
             "there is no Deployment appwrapper-controller: it runs elsewhere, or not at all; no"
@@ -175,7 +175,7 @@ def test_unreadable_parts_are_unknown() -> None:
         refused=dict.fromkeys(names, no),
         answer="unknown: you may not create appwrappers",
     )
-    assert wrong(seen, Verdict.UNKNOWN) == [
+    assert wrong(seen, ItemResult.UNKNOWN) == [
         ("CRD", no),
         ("serving certificate", no),
         ("admission policies", no),
@@ -189,7 +189,7 @@ def test_a_configuration_that_cannot_be_used() -> None:
     found = OperatorConfiguration(
         Configuration(), "appwrapper-system", "config.yaml:3: no such key"
     )
-    assert wrong(replace(SOUND, configuration=found), Verdict.UNKNOWN) == [
+    assert wrong(replace(SOUND, configuration=found), ItemResult.UNKNOWN) == [
         ("configuration", "config.yaml:3: no such key")
     ]
 

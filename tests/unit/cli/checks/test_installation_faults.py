@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cli.checks.installation import installation_report
-from cli.checks.items import Verdict
+from cli.checks.items import ItemResult
 from cli.checks.setup_facts import Activity
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
@@ -364,7 +364,7 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
     seen = replace(SOUND, **changes)
     assert wrong(seen) == expected
     report = installation_report(seen, NOW)
-    assert all(each.advice for each in report.items if each.verdict is Verdict.WARNING)
+    assert all(each.advice for each in report.items if each.verdict is ItemResult.WARNING)
 
 
 def test_registrations_of_another_configuration_are_found() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.checks.findings import Finding, Severity
+from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.checks.nodes import (
     Latches,
     capacity,
@@ -28,7 +28,7 @@ HEALTH = "autopilot.ibm.com/gpuhealth"
 DEDICATED = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
 
 
-def findings(item: dict[str, Any], *tolerations: dict[str, str]) -> list[Finding]:
+def findings(item: dict[str, Any], *tolerations: dict[str, str]) -> list[CheckFinding]:
     return node_findings([node_of(item, TAINTS)], GPU, {"flavor": tolerations})
 
 
@@ -51,7 +51,7 @@ def test_a_node_that_takes_no_gpu_pods(changes: dict[str, Any], why: str) -> Non
     item = gpu_node("n", **changes)
     assert withheld([node_of(item, TAINTS)])[GPU] == 8
     assert findings(item) == [
-        Finding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
+        CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
     ]
 
 
@@ -78,7 +78,7 @@ def test_a_latched_node_takes_no_gpu_pods(known: Latches | None, is_latched: boo
     seen = node_of(gpu_node("n"), TAINTS, known)
     assert withheld([seen]).get(GPU, 0) == (8 if is_latched else 0)
     why = f"{HEALTH}=EVICT is gone, latched"
-    told = Finding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
+    told = CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
     assert node_findings([seen], GPU, {}) == ([told] if is_latched else [])
 
 
@@ -118,7 +118,7 @@ def test_devices_that_failed_are_no_capacity_and_are_named() -> None:
     item = gpu_node("n", allocatable={GPU: "7"})
     assert capacity([node_of(item, TAINTS)])[GPU] == 7
     assert findings(item) == [
-        Finding(
+        CheckFinding(
             about="node n",
             message=f"the kubelet offers 7 of its 8 {GPU}",
             advice="Check the device plugin on this node: it reports the others as unhealthy",
@@ -130,8 +130,8 @@ def test_another_taint_changes_no_number_and_is_a_note_where_no_flavor_tolerates
     item = gpu_node("n", spec={"taints": [DEDICATED]})
     assert withheld([node_of(item, TAINTS)]) == {}
     assert findings(item) == [
-        Finding(
-            severity=Severity.NOTE,
+        CheckFinding(
+            severity=FindingSeverity.NOTE,
             about="taint dedicated=batch:NoSchedule",
             message=f"1 node(s) with 8 {GPU} have it, and no ResourceFlavor tolerates it: only"
             " pods with a toleration of their own run there",

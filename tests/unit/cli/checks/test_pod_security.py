@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.checks.items import Item, Verdict
+from cli.checks.items import Item, ItemResult
 from cli.checks.pod_security import pod_security
 from shared.api.objects import JsonObject
 from tests.support.builders.installations import SOUND, TEAMS_LABEL, namespace
@@ -45,14 +45,16 @@ def test_namespaces_that_enforce_a_level_and_those_of_no_team_are_right() -> Non
         namespace("default"),
         policies=(POLICY, BINDING),
     )
-    assert found == Item("Pod Security", Verdict.OK, "each of 4 team namespaces enforces a level")
+    assert found == Item(
+        "Pod Security", ItemResult.OK, "each of 4 team namespaces enforces a level"
+    )
 
 
 def test_namespaces_without_a_level_or_with_privileged_are_named() -> None:
     found = checked(team("a"), team("b", **{ENFORCE: "privileged"}), team("c", **{OWN: "baseline"}))
     assert found == Item(
         "Pod Security",
-        Verdict.WARNING,
+        ItemResult.WARNING,
         "privileged pods are possible in team namespaces: a (no label"
         " pod-security.kubernetes.io/enforce), b (privileged), c (no label"
         " pod-security.kubernetes.io/enforce)",
@@ -67,7 +69,7 @@ def test_the_level_with_ipc_lock_without_its_policy_and_binding_is_privileged(
     found = checked(team("a", **LOCKS), policies=policies)
     assert found == Item(
         "Pod Security",
-        Verdict.WARNING,
+        ItemResult.WARNING,
         "privileged pods are possible in team namespaces: a (baseline-ipc-lock, but there is no"
         " policy appwrapper-baseline-ipc-lock with a binding: kubectl apply -f"
         " deploy/team/pod-security.yaml)",
@@ -78,6 +80,6 @@ def test_the_level_with_ipc_lock_without_its_policy_and_binding_is_privileged(
 def test_policies_that_cannot_be_read_leave_only_their_level_unknown() -> None:
     no = {"policies": "you have no right to read this"}
     seen = replace(SOUND, policies=None, refused=no)
-    assert pod_security(seen).verdict is Verdict.OK
+    assert pod_security(seen).verdict is ItemResult.OK
     seen = replace(seen, namespaces=(team("a", **LOCKS),))
-    assert pod_security(seen) == Item("Pod Security", Verdict.UNKNOWN, no["policies"])
+    assert pod_security(seen) == Item("Pod Security", ItemResult.UNKNOWN, no["policies"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.checks.findings import Severity
+from cli.checks.findings import FindingSeverity
 from cli.checks.nodes import node_of, shapes
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import workload_of
@@ -52,7 +52,7 @@ def test_a_queue_that_is_missing() -> None:
 
 def test_a_priority_above_the_default_is_a_note() -> None:
     (found,) = workload_findings(workload_of(workload("train", priority=6)), AROUND)
-    assert found.severity is Severity.NOTE
+    assert found.severity is FindingSeverity.NOTE
     assert said(priority=5) == said(priority=None) == []
     assert said(replace(AROUND, default_priority=None), priority=6) == []
 

@@ -7,17 +7,17 @@ from decimal import Decimal
 import pytest
 
 from cli.cluster.unread import objects
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
 from cli.explaining.report import (
     AttemptReport,
+    ExplainReport,
     GpuHours,
     Happened,
     Next,
     QuotaHolder,
-    Report,
     Situation,
 )
-from cli.explaining.seen import Seen
 from cli.reports import as_json
 from controller.phases.phase import Phase
 from tests.support.builders.annotations import prefixed
@@ -26,7 +26,7 @@ from tests.support.builders.explained.objects import NOW, ago, cluster_queue, wo
 from tests.support.explain_captures import SITUATIONS
 
 
-def report(seen: Seen) -> Report:
+def report(seen: AppWrapperObjects) -> ExplainReport:
     return explain(seen)
 
 
@@ -138,7 +138,7 @@ def test_the_timeline_counts_what_came_several_times() -> None:
         ),
     ],
 )
-def test_gpu_hours(seen: Seen, expected: GpuHours | None) -> None:
+def test_gpu_hours(seen: AppWrapperObjects, expected: GpuHours | None) -> None:
     assert report(seen).gpu_hours == expected
 
 

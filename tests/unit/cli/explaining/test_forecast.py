@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from cli.cluster.operator_configuration import OperatorConfiguration
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Change, Step
 from cli.explaining.moment import moment_of
-from cli.explaining.seen import Seen
 from shared.config.configuration import AppWrapperConfig, Configuration
 from tests.support.builders.explained import deployed, ending
 from tests.support.builders.explained.objects import NOW
@@ -18,7 +18,7 @@ def later(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def steps(seen: Seen) -> list[tuple[float, Change, str]]:
+def steps(seen: AppWrapperObjects) -> list[tuple[float, Change, str]]:
     """When from NOW on, what, and the phase or the reason."""
     return [
         ((each.at - NOW).total_seconds(), each.change, each.phase or each.reason)
@@ -113,5 +113,5 @@ def test_success_is_kept_for_its_ttl() -> None:
     "seen",
     [deployed.runs(), deployed.pods_not_readable(), deployed.resets_paused(), ending.failed()],
 )
-def test_nothing_is_foreseen_where_nothing_is_due(seen: Seen) -> None:
+def test_nothing_is_foreseen_where_nothing_is_due(seen: AppWrapperObjects) -> None:
     assert steps(seen) == []

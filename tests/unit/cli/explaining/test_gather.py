@@ -8,9 +8,9 @@ import pytest
 from cli.cluster.connection import Cluster
 from cli.cluster.unread import Unread, objects
 from cli.command import CommandError
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
-from cli.explaining.gather import Gatherer
-from cli.explaining.seen import Seen
+from cli.explaining.gather import AppWrapperReader
 from shared.api.objects import JsonObject
 from shared.kube.discovery import Discovery
 from tests.support.builders.explained import deployed, waiting
@@ -23,7 +23,9 @@ VISIBILITY = "/apis/visibility.kueue.x-k8s.io"
 PLACES = f"{VISIBILITY}/v1beta2/namespaces/team1/localqueues/default-queue/pendingworkloads"
 
 
-def served(seen: Seen, *, forbidden: Collection[str] = (), visibility: bool = True) -> Gatherer:
+def served(
+    seen: AppWrapperObjects, *, forbidden: Collection[str] = (), visibility: bool = True
+) -> AppWrapperReader:
     """A cluster that shows just that."""
     world = seen.world
     paths: dict[str, JsonObject] = {"/apis/batch/v1": {"resources": [JOBS]}}
@@ -49,19 +51,19 @@ def served(seen: Seen, *, forbidden: Collection[str] = (), visibility: bool = Tr
     )
     for each in client.objects["jobs"]:
         each["metadata"]["name"] = "train"
-    return Gatherer(
+    return AppWrapperReader(
         Cluster(client, Discovery(client, FakeClock()), FakeClock(NOW), "team1"), "team1"
     )
 
 
-def client_of(gatherer: Gatherer) -> ServedObjects:
+def client_of(gatherer: AppWrapperReader) -> ServedObjects:
     client = gatherer.cluster.client
     assert isinstance(client, ServedObjects)
     return client
 
 
-def gathered(gatherer: Gatherer) -> Seen:
-    async def all_of_it() -> Seen:
+def gathered(gatherer: AppWrapperReader) -> AppWrapperObjects:
+    async def all_of_it() -> AppWrapperObjects:
         raw = await gatherer.appwrapper("train")
         return await gatherer.seen(raw, await gatherer.world([raw]))
 
@@ -230,7 +232,7 @@ def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
     client.objects["localqueues"] = [local_queue()]
     client.objects["clusterqueues"] = [cluster_queue()]
 
-    async def all_of_them() -> tuple[Seen, ...]:
+    async def all_of_them() -> tuple[AppWrapperObjects, ...]:
         raws = await gatherer.all()
         return await gatherer.all_seen(raws, await gatherer.world(raws))
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from cli.explaining.compose import explain
-from cli.explaining.report import Report, RootCauseReport
+from cli.explaining.report import ExplainReport, RootCauseReport
 from cli.explaining.text import render
 from controller.facts.root_cause_status import encode
 from controller.phases.root_cause import Confidence, Decision, RootCause, Source
@@ -32,7 +32,7 @@ CAUSE = RootCause(
 )
 
 
-def after(seen: Any, cause: RootCause = CAUSE, attempt: int | None = None) -> Report:
+def after(seen: Any, cause: RootCause = CAUSE, attempt: int | None = None) -> ExplainReport:
     """The report with this in the status."""
     status = seen.appwrapper["status"]
     number = status["attempt"] if attempt is None else attempt
@@ -40,7 +40,7 @@ def after(seen: Any, cause: RootCause = CAUSE, attempt: int | None = None) -> Re
     return explain(seen)
 
 
-def text(report: Report) -> str:
+def text(report: ExplainReport) -> str:
     console = Console(width=200, no_color=True)
     with console.capture() as captured:
         console.print(render(report))

@@ -1,6 +1,6 @@
 """What forbids the deletion of a team, and what goes with it."""
 
-from cli.teams.removal import Claim, Held, Target, removal
+from cli.teams.removal import Claim, DeletionTarget, Held, removal
 from shared.api.objects import JsonObject
 from tests.support.builders.teams import GPU, team
 
@@ -48,9 +48,9 @@ def test_an_empty_team_goes_in_an_order_that_can_be_finished() -> None:
     found = removal(held(), dry_run=False)
     assert found.blockers == ()
     assert found.targets == (
-        Target("ClusterRoleBinding", "team1-queue-viewer", "uid-4"),
-        Target("Namespace", "team1", "uid-0"),
-        Target("ClusterQueue", "team1-cluster-queue", "uid-1"),
+        DeletionTarget("ClusterRoleBinding", "team1-queue-viewer", "uid-4"),
+        DeletionTarget("Namespace", "team1", "uid-0"),
+        DeletionTarget("ClusterQueue", "team1-cluster-queue", "uid-1"),
     )
 
 

@@ -12,7 +12,7 @@ from shared.api.objects import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class NamespaceObjects:
     """Objects for all AppWrappers of a namespace. Objects that none of them needs are not read.
 
     `settings`: the operator's. `own_workloads`: of the namespace. `all_workloads`: of the cluster.
@@ -32,7 +32,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class AppWrapperObjects:
     """One AppWrapper. `components`: the objects of status.componentStatus, in its order.
 
     `pending`: the pending workloads of its LocalQueue from Kueue's visibility server, or None
@@ -41,7 +41,7 @@ class Seen:
 
     now: datetime
     appwrapper: JsonObject
-    world: World
+    world: NamespaceObjects
     pods: Many = ()
     components: tuple[One, ...] = ()
     events: Many = ()
