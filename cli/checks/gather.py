@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from cli.checks.nodes import Latches, NodeState, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_of
+from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_facts
 from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
@@ -90,7 +90,7 @@ async def _local_queues(reader: Reader, namespace: str | None) -> tuple[LocalQue
 
 async def _workloads(reader: Reader, namespace: str | None) -> tuple[WorkloadFacts, ...] | None:
     return await _listed(
-        reader, "Workloads", WORKLOADS, lambda page: map(workload_of, page), namespace
+        reader, "Workloads", WORKLOADS, lambda page: map(workload_facts, page), namespace
     )
 
 

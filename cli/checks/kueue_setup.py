@@ -5,15 +5,13 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-import yaml
-
 from cli.checks.items import Item, ok, refused, unknown, warning
-from cli.checks.setup_facts import Installed
+from cli.checks.setup_facts import Installed, ready_replicas
 from shared.api.objects import JsonObject, labels
 from shared.api.times import DurationError, format_duration, parse_duration
 from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.kinds.table import KINDS
-from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of
+from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of, settings_of
 
 # docs/admins/kueue.md. If no Deployment shows Kueue's version, its limit of pod sets does.
 _OLDEST: Final = (0, 16)
@@ -23,7 +21,6 @@ _BY_POD_SETS: Final = {8: ((0, 16), (0, 17)), 10: ((0, 18), (0, 18)), 18: ((0, 1
 _DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
 _ON_BY_DEFAULT: Final = (0, 19)
 _GATE: Final = "DisableWaitForPodsReady"
-_KEYS: Final = ("controller_manager_config.yaml",)
 # Integrations whose name is not group/kind.
 _SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
 
@@ -75,7 +72,7 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
             ", by its CRD: there is no Deployment kueue-controller-manager in"
             f" {seen.kueue_namespace}"
         )
-    elif not _available(seen.kueue):
+    elif not ready_replicas(seen.kueue):
         return warning(
             title,
             f"{found}, and no replica of Deployment kueue-controller-manager is ready",
@@ -135,13 +132,8 @@ def kueue_configuration(seen: Installed) -> JsonObject | str:
         return f"{_config(seen)}: {why}"
     if seen.kueue_config is None:
         return f"there is no {_config(seen)}"
-    data = seen.kueue_config.get("data") or {}
-    text = next((data[key] for key in (*_KEYS, *data) if key in data), "")
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        return f"{_config(seen)} is not YAML: {error}"
-    return found if isinstance(found, dict) else f"{_config(seen)} is empty"
+    found = settings_of(seen.kueue_config)
+    return f"{_config(seen)} {found}" if isinstance(found, str) else found
 
 
 def integrations(seen: Installed, configuration: JsonObject) -> Item:
@@ -287,10 +279,6 @@ def _template(deployment: JsonObject | None) -> JsonObject:
     spec = ((deployment or {}).get("spec") or {}).get("template") or {}
     found: JsonObject = spec.get("spec") or {}
     return found
-
-
-def _available(deployment: JsonObject) -> bool:
-    return bool((deployment.get("status") or {}).get("readyReplicas"))
 
 
 def _words(version: Version) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.items import Item, ok, refused, unknown, warning
-from cli.checks.setup_facts import Installed
+from cli.checks.setup_facts import Installed, wanted_replicas
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
@@ -29,7 +29,7 @@ def lease(seen: Installed, now: datetime) -> Item:
             " operator runs, and this controller waits for it",
             "Scale its Deployment to 0 (docs/admins/from-the-go-operator.md)",
         )
-    wanted = _replicas(seen)
+    wanted = wanted_replicas(seen.controller)
     if not seen.configuration.config.controller_manager.leader_election:
         return _without(wanted)
     return _held(_spec_of(LEASE_NAME, leases), wanted, now)
@@ -63,14 +63,6 @@ def _held(spec: JsonObject, wanted: int, now: datetime) -> Item:
             _TITLE, f"{found}: no controller acts", f"Read the controller's logs ({_PAGE})"
         )
     return unknown(_TITLE, found)
-
-
-def _replicas(seen: Installed) -> int:
-    """Return how many replicas the controller's Deployment should have; 0 without a Deployment."""
-    if seen.controller is None:
-        return 0
-    wanted = (seen.controller.get("spec") or {}).get("replicas")
-    return 1 if wanted is None else int(wanted)
 
 
 def _spec_of(name: str, leases: Iterable[JsonObject]) -> JsonObject:

@@ -9,7 +9,7 @@ from typing import Final
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
 from cli.checks.lease_setup import lease
 from cli.checks.pod_security import pod_security
-from cli.checks.setup_facts import UNKNOWN, Installed
+from cli.checks.setup_facts import UNKNOWN, Installed, ready_replicas, wanted_replicas
 from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.durations import span
 from shared.api.objects import JsonObject
@@ -311,19 +311,12 @@ def _deployment(name: str, found: JsonObject | None, seen: Installed, key: str) 
         return f"Deployment {name}: {why}"
     if found is None:
         return f"there is no Deployment {name}: it runs elsewhere, or not at all"
-    ready, wanted = _replicas(found)
+    ready, wanted = ready_replicas(found), wanted_replicas(found)
     return f"{ready} of {wanted} replicas of Deployment {name} are ready"
 
 
 def _is_ready(deployment: JsonObject) -> bool:
-    ready, wanted = _replicas(deployment)
-    return ready >= wanted > 0
-
-
-def _replicas(deployment: JsonObject) -> tuple[int, int]:
-    wanted = (deployment.get("spec") or {}).get("replicas")
-    ready = (deployment.get("status") or {}).get("readyReplicas") or 0
-    return ready, 1 if wanted is None else wanted
+    return ready_replicas(deployment) >= wanted_replicas(deployment) > 0
 
 
 def _named(stored: Iterable[JsonObject], name: str) -> JsonObject | None:

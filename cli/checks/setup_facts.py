@@ -50,3 +50,16 @@ class Installed:
     namespaces: tuple[JsonObject, ...] | None
     served: frozenset[str]  # group/Kind of the served Kinds that the operator knows
     refused: dict[str, str]
+
+
+def wanted_replicas(deployment: JsonObject | None) -> int:
+    """Return how many replicas a Deployment should have; 0 without a Deployment."""
+    if deployment is None:
+        return 0
+    wanted = (deployment.get("spec") or {}).get("replicas")
+    return 1 if wanted is None else int(wanted)
+
+
+def ready_replicas(deployment: JsonObject) -> int:
+    """Return how many replicas of a Deployment are ready."""
+    return int((deployment.get("status") or {}).get("readyReplicas") or 0)

@@ -1,4 +1,4 @@
-"""Read Kueue's Workloads, in v1beta1 or v1beta2, and pods that hold devices. Pure."""
+"""Read Kueue's Workloads, and pods that hold devices. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,16 @@ from shared.api.amounts import Amounts, added_up
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
-from shared.waits.workload import gave_up
+from shared.waits.workload import (
+    ADMITTED,
+    QUOTA_RESERVED,
+    gave_up,
+    has_quota,
+    is_active,
+    is_finished,
+    last_eviction,
+    priority_of,
+)
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -65,14 +74,13 @@ class WorkloadFacts:
         return sum(each.count for each in self.pod_sets)
 
 
-def workload_of(item: JsonObject) -> WorkloadFacts:
-    """Read a Workload. v1beta1 has `spec.priorityClassName`, v1beta2 `spec.priorityClassRef`."""
+def workload_facts(item: JsonObject) -> WorkloadFacts:
+    """Read a Workload."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
-    owner = controller_of(item)
-    reference = spec.get("priorityClassRef") or {}
-    admitted = is_true(conditions, "Admitted")
-    quota = condition(conditions, "QuotaReserved") or {}
+    owner, eviction = controller_of(item), last_eviction(item)
+    admitted = is_true(conditions, ADMITTED)
+    quota = condition(conditions, QUOTA_RESERVED) or {}
     return WorkloadFacts(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -80,15 +88,15 @@ def workload_of(item: JsonObject) -> WorkloadFacts:
         queue=spec.get("queueName") or "",
         cluster_queue=(status.get("admission") or {}).get("clusterQueue") or "",
         priority=spec.get("priority"),
-        priority_class=reference.get("name") or spec.get("priorityClassName") or "",
+        priority_class=priority_of(item)[1],
         pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
         created=metadata.get("creationTimestamp") or "",
         admitted=admitted,
-        reserved=is_true(conditions, "QuotaReserved"),
-        finished=is_true(conditions, "Finished"),
-        active=spec.get("active") is not False,
-        pending_reason="" if quota.get("status") == "True" else quota.get("message") or "",
-        evicted=_evicted(conditions),
+        reserved=has_quota(item),
+        finished=is_finished(item),
+        active=is_active(item),
+        pending_reason="" if has_quota(item) else quota.get("message") or "",
+        evicted=": ".join(filter(None, [eviction.reason, eviction.message])) if eviction else "",
         gave_up=gave_up(item),
         unready_since=_unready_since(conditions) if admitted else None,
     )
@@ -102,13 +110,6 @@ def _pod_set(written: JsonObject) -> PodSetFacts:
         all_requested(spec),
         spec.get("schedulerName") or _DEFAULT_SCHEDULER,
     )
-
-
-def _evicted(conditions: list[JsonObject]) -> str:
-    found = condition(conditions, "Evicted")
-    if found is None or found.get("status") != "True":
-        return ""
-    return ": ".join(each for each in (found.get("reason"), found.get("message")) if each)
 
 
 def _unready_since(conditions: list[JsonObject]) -> datetime | None:

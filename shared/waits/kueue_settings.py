@@ -40,8 +40,8 @@ def unmanaged_because(config_map: object, namespace: object) -> str:
     """
     if not isinstance(config_map, dict):
         return ""
-    settings = _settings(config_map)
-    if settings is None:
+    settings = settings_of(config_map)
+    if isinstance(settings, str):
         return ""
     own = (config_map.get("metadata") or {}).get("namespace", _NAMESPACE)
     if isinstance(namespace, dict) and (why := _not_selected(settings, namespace, own)):
@@ -110,12 +110,13 @@ def selector_of(written: object) -> LabelSelector | None:
         return None
 
 
-def _settings(config_map: JsonObject) -> JsonObject | None:
+def settings_of(config_map: JsonObject) -> JsonObject | str:
+    """Return Kueue's configuration in its ConfigMap; why it is unusable, as a text, if it is."""
     text = (config_map.get("data") or {}).get(KEY)
     if not isinstance(text, str):
-        return None
+        return f"has no {KEY}"
     try:
         found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return f"is not YAML: {error}"
+    return found if isinstance(found, dict) else "is empty"

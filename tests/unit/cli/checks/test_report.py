@@ -7,7 +7,7 @@ import pytest
 
 from cli.checks.nodes import node_of
 from cli.checks.report import ClusterReport, Observed, cluster_report
-from cli.checks.workloads import holding_pods, workload_of
+from cli.checks.workloads import holding_pods, workload_facts
 from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
@@ -40,7 +40,7 @@ def report(
         nodes=tuple(node_of(each, taints) for each in nodes),
         cluster_queues=tuple(map(cluster_queue_of, queues)),
         local_queues=tuple(map(local_queue_of, local_queues or [])),
-        workloads=tuple(map(workload_of, lists.get("workloads", []))),
+        workloads=tuple(map(workload_facts, lists.get("workloads", []))),
         pods=tuple(holding_pods(lists.get("pods", []), GPU)),
         default_priority=5,
         tolerations={},

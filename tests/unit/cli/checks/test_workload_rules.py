@@ -9,7 +9,7 @@ import pytest
 from cli.checks.findings import FindingSeverity
 from cli.checks.nodes import node_of, shapes
 from cli.checks.workload_rules import Surroundings, workload_findings
-from cli.checks.workloads import workload_of
+from cli.checks.workloads import workload_facts
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.queues import GPU, gpu_node, workload
 
@@ -27,7 +27,7 @@ PYTORCH_JOB = {"kind": "PyTorchJob", "name": "train", "uid": "u", "controller": 
 
 
 def said(around: Surroundings = AROUND, **changes: Any) -> list[str]:
-    found = workload_findings(workload_of(workload("train", **changes)), around)
+    found = workload_findings(workload_facts(workload("train", **changes)), around)
     assert {each.about for each in found} <= {
         "workload team1/AppWrapper train",
         "workload team1/PyTorchJob train",
@@ -51,7 +51,7 @@ def test_a_queue_that_is_missing() -> None:
 
 
 def test_a_priority_above_the_default_is_a_note() -> None:
-    (found,) = workload_findings(workload_of(workload("train", priority=6)), AROUND)
+    (found,) = workload_findings(workload_facts(workload("train", priority=6)), AROUND)
     assert found.severity is FindingSeverity.NOTE
     assert said(priority=5) == said(priority=None) == []
     assert said(replace(AROUND, default_priority=None), priority=6) == []
