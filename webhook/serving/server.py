@@ -29,7 +29,7 @@ _log: Final = logging.getLogger(__name__)
 # The process therefore listens only when it can check requests. But probes need an answer also if
 # the API server is away: after this time the process listens unless another one has the port.
 PATIENCE_BEFORE_LISTENING: Final = 5.0
-LOOK_FOR_OTHERS: Final = 1.0
+CHECK_FOR_OTHERS: Final = 1.0
 # For requests in flight at the end; the API server gives up after as many.
 LAST_REQUESTS: Final = 10.0
 # For clients that were just connecting: a few round trips of a packet.
@@ -106,12 +106,12 @@ class Server:
 
     async def may_listen(self, is_ready: Callable[[], bool]) -> bool:
         """Wait until `is_ready`, or too long. False if the server was asked to end meanwhile."""
-        look = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
+        deadline = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
         while not is_ready() and not self._asked.is_set():
-            if self._clock.monotonic() >= look:
+            if self._clock.monotonic() >= deadline:
                 if not await self._is_served_by_another():
                     break
-                look = self._clock.monotonic() + LOOK_FOR_OTHERS
+                deadline = self._clock.monotonic() + CHECK_FOR_OTHERS
             await self._wait(_STEP, self._asked)
         return not self._asked.is_set()
 
@@ -119,7 +119,7 @@ class Server:
         """True if another process listens on the shared port."""
         host = _LOOPBACK.get(self.address.host, self.address.host)
         try:
-            async with asyncio.timeout(LOOK_FOR_OTHERS):
+            async with asyncio.timeout(CHECK_FOR_OTHERS):
                 _, writer = await asyncio.open_connection(host, self.address.port)
         except (OSError, TimeoutError):
             return False
