@@ -59,7 +59,6 @@ class Remembered:
 
     `annotation_warnings`: the warnings that were emitted and still apply.
     `deleted`: the last state of each component whose DELETED event arrived, by group/Kind and name.
-    `owners`: by UID of a pod's owner, the end of its owner chain; empty if the pods count.
     `evacuated_since`: the monotonic time at which the label that caused the current evacuation was
     seen; None once the new pods run.
     `entered`: the phase that this process moved it to, and the monotonic time of that.
@@ -74,7 +73,6 @@ class Remembered:
     evacuated_since: float | None = None
     entered: tuple[Phase, float] | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
     successes: dict[str, Pod] = field(default_factory=dict)  # by UID; written by Sightings
     failures: SeenFailures | None = None
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
@@ -121,15 +119,6 @@ class Memory:
         """True if the time to the attempt's first running pod is measured and no pod ran yet."""
         measured = self.known(uid).measured
         return measured is not None and measured.first_pod is None
-
-    def object_uids(self, uid: str) -> set[str]:
-        """Return the UIDs of all components that this process created or saw, even deleted ones."""
-        known = self.known(uid)
-        return {
-            *(known.deployment.created.values() if known.deployment else ()),
-            *(known.attempt.uids.values() if known.attempt else ()),
-            *(each.uid for each in known.deleted.values()),
-        }
 
     def tell_others(self, forget: Forget) -> None:
         """Register a function to call with the UID and key of each forgotten AppWrapper."""

@@ -73,7 +73,7 @@ class Deleter:
             case DeletionMode.GRACEFUL:
                 await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
                 if seen.snapshot.stray_pods:
-                    await self._once(seen, _own(seen.pods), Propagation.BACKGROUND)
+                    await self._once(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
                 await self._once(seen, seen.helpers, Propagation.FOREGROUND)
             case DeletionMode.OUTLIVED:
@@ -84,7 +84,7 @@ class Deleter:
                 await self._sweep(seen)
             case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
                 whatever = mode is DeletionMode.FORCE_PODS
-                pods = [pod for pod in _own(seen.pods) if whatever or pod.deleting]
+                pods = [pod for pod in seen.pods if whatever or pod.deleting]
                 await self._forced_pods(seen, pods)
             case DeletionMode.FORCE_COMPONENTS:
                 await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
@@ -225,11 +225,6 @@ class Deleter:
             kind = target.resource.kind
             logger.warning("%s %s may not be deleted: %s", kind, target.name, error, extra=fields)
         self._deletions.refuse(appwrapper.uid, target.uid, error.message)
-
-
-def _own(pods: Iterable[Deployed]) -> list[Deployed]:
-    """Return the pods without those of other owners that copied the AppWrapper's labels."""
-    return [pod for pod in pods if not pod.made_by]
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

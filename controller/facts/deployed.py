@@ -12,8 +12,7 @@ class Deployed:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
     `attempt`: its label; empty for an object of the Go operator.
-    Only pods have `node`, `leaves` (the end of the termination grace period, RFC 3339) and
-    `made_by` (the owner of a pod that has the AppWrapper's labels but no component).
+    Only pods have `node` and `leaves` (the end of the termination grace period, RFC 3339).
     """
 
     resource: Resource
@@ -24,7 +23,6 @@ class Deployed:
     attempt: str = ""
     node: str = ""
     leaves: str = ""
-    made_by: str = ""
 
 
 def deployed_component(located: Located) -> Deployed | None:
@@ -39,7 +37,7 @@ def deployed_object(resource: Resource, facts: ComponentFacts, *, keep: bool = F
     return Deployed(resource, facts.name, facts.uid, facts.deleting, keep, facts.attempt)
 
 
-def deployed_pod(pod: Pod, *, made_by: str = "") -> Deployed:
-    """Return a pod. `made_by`: its owner, if that is no component."""
+def deployed_pod(pod: Pod) -> Deployed:
+    """Return a pod."""
     name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
-    return Deployed(PODS, name, uid, deleting, False, attempt, pod.node, pod.leaves, made_by)
+    return Deployed(PODS, name, uid, deleting, False, attempt, pod.node, pod.leaves)

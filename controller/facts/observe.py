@@ -169,7 +169,6 @@ class GatherContext:
     """The input of one pass. `snapshot` has no components and pods yet; `now` is its time.
 
     `kept_may_stay`: the proof of deletion ignores kept components.
-    `elsewhere`: owners of pods that belong to no component, by UID, with their last owner.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
@@ -183,7 +182,6 @@ class GatherContext:
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     kept_may_stay: bool = False
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
     store: StoreRead | None = None
@@ -269,11 +267,9 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
     """Return the observation of the AppWrapper at one moment."""
     appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
     membership = membership_of(appwrapper, located)
-    labelled = [pod for pod in pods if membership.is_own(pod)]
-    own = [pod for pod in labelled if pod.owner_uid not in context.elsewhere]
+    own = [pod for pod in pods if membership.is_own(pod)]
     current = [pod for pod in own if membership.is_current(pod)]
-    seen = [pod for pod in context.successes if pod.owner_uid not in context.elsewhere]
-    successes = [pod for pod in seen if membership.is_current(pod)]
+    successes = [pod for pod in context.successes if membership.is_current(pod)]
     deployed = [
         (each, found) for each in located if (found := deployed_component(each)) is not None
     ]
@@ -307,9 +303,7 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         snapshot,
         config,
         deployed=(*(found for _, found in deployed), *unexpected.components),
-        pods=tuple(
-            deployed_pod(pod, made_by=context.elsewhere.get(pod.owner_uid, "")) for pod in labelled
-        ),
+        pods=tuple(deployed_pod(pod) for pod in own),
         helpers=tuple(found for each, found in deployed if each.component.helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
         outlived=tuple(
@@ -339,8 +333,7 @@ def _root_cause(
     failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
     if not (failing or context.failures or context.store):
         return None  # as on nearly every pass
-    ours = (pod for pod in context.failures if pod.owner_uid not in context.elsewhere)
-    seen = list(filter(membership.is_current, ours))
+    seen = list(filter(membership.is_current, context.failures))
     failed = evidence(pods, seen, membership)
     known = {pod.uid for pod in failed}
     return find_root_cause(

@@ -43,14 +43,6 @@ class Membership:
         known = pod.owner_uid == self.appwrapper_uid or pod.owner_uid in self.uids
         return known or self.taken_over
 
-    def strangers(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return the pods that are own by their label but have an owner that is no component.
-
-        The owner may be between a component and its pods, or belong to another workload.
-        """
-        known = {"", self.appwrapper_uid, *self.uids}
-        return [pod for pod in pods if pod.owner_uid not in known and self.is_own(pod)]
-
     def is_current(self, pod: Pod) -> bool:
         """True if it is own and of this attempt; the Go operator counted no attempts."""
         return self.is_own(pod) and pod.attempt in ("", str(self.attempt))

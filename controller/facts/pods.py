@@ -230,7 +230,6 @@ class Pod:
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty unless deleted
     asked: str = ""  # RFC 3339: when its deletion was requested; empty likewise
     owner_name: str = ""
-    owner_version: str = ""  # its API version, as in `batch/v1`
     failed_at: str = ""  # RFC 3339: when it failed; also empty if a deletion ended it
     # Only for a failed pod, for a pod in a crash loop (or with init containers in one, while it is
     # pending), and for a pod that is deleted because of a crash (facts/ends.py).
@@ -276,7 +275,6 @@ def project_pod(item: JsonObject) -> Pod:
         leaves=intern(metadata.get("deletionTimestamp") or ""),
         asked=intern(format_time(asked)) if (asked := deletion_requested(metadata)) else "",
         owner_name=intern(owner.name if owner else ""),
-        owner_version=intern(owner.api_version if owner else ""),
         failed_at=intern(failed_at(item)) if phase == "Failed" else "",
         ends=_ends(item, phase, looping),
     )

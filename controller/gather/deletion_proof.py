@@ -17,7 +17,6 @@ from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.dependants import BlockerSearch, LeftMakers, unread
-from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
@@ -82,13 +81,11 @@ class DeletionProof:
         discovery: Discovery,
         locator: ComponentLocator,
         unserved: UnservedKinds,
-        owners: OwnerChains,
         deletions: Deletions,
     ) -> None:
         self._client = client
         self._locator = locator
         self._unserved = unserved
-        self._owners = owners
         self._deletions = deletions
         self._makers = LeftMakers(client, discovery, unserved)
         self._search = BlockerSearch(client, discovery, unserved, deletions)
@@ -121,8 +118,6 @@ class DeletionProof:
         if makers:
             self._deletions.find_makers(appwrapper.uid)
         listed = await self._pods(context)
-        elsewhere = await self._owners.elsewhere(appwrapper, located, [pod for pod, _ in listed])
-        context = replace(context, elsewhere=elsewhere)
         found = observe(context, located, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
         if not unproved and not _is_left(context, found, located):
@@ -130,10 +125,8 @@ class DeletionProof:
         self._deletions.find_left(appwrapper.uid)
         if unproved or not _is_long(context):
             return _with_unread(found, located, unproved)
-        labelled = {pod.uid: pod.made_by for pod in found.pods}
-        pods = [
-            replace(left, made_by=labelled[pod.uid]) for pod, left in listed if pod.uid in labelled
-        ]
+        own = {pod.uid for pod in found.pods}
+        pods = [left for pod, left in listed if pod.uid in own]
         return await self._explained(context, located, found, pods)
 
     async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:

@@ -19,7 +19,7 @@ from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failures import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
-from controller.facts.observe import GatherContext, Observation, membership_of, observe
+from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
 from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
@@ -28,7 +28,6 @@ from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.error_store import ErrorStores
 from controller.gather.node_labels import confirmed
-from controller.gather.owner_chains import OwnerChains
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.reads import Reads
 from controller.gather.rejections import with_rejections
@@ -89,10 +88,7 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._owners = OwnerChains(client, discovery, memory)
-        self._proof = DeletionProof(
-            client, discovery, locator, unserved, self._owners, memory.deletions
-        )
+        self._proof = DeletionProof(client, discovery, locator, unserved, memory.deletions)
         self._memory = memory
         self._deletions = memory.deletions
         self._creations = memory.creations
@@ -169,7 +165,7 @@ class SnapshotGatherer:
         reads = replace(reads, context=context)
         if not (reads.pods or reads.context.owned):
             return reads
-        return await self._seen(await self._with_elsewhere(reads))
+        return await self._seen(reads)
 
     async def _proved(self, reads: Reads) -> Reads:
         """PROOF"""
@@ -189,19 +185,11 @@ class SnapshotGatherer:
         store, known = self._records_of(context, reads.pods, begin=False)
         snapshot = replace(context.snapshot, create_problem=problem, **known)
         context = replace(context, snapshot=snapshot, store=store, **self._owned(appwrapper.uid))
-        return await self._with_elsewhere(Reads(context, reads.observation, located, reads.pods))
+        return Reads(context, reads.observation, located, reads.pods)
 
     def _owned(self, uid: str) -> dict[str, Any]:
         """Return the cached objects that the AppWrapper controls, once their Kinds are watched."""
         return {"owned": self._locator.owned(uid), "absent": self._deletions.absent(uid)}
-
-    async def _with_elsewhere(self, reads: Reads) -> Reads:
-        context, located = reads.context, reads.located
-        pods = [*reads.pods, *context.successes, *context.failures]
-        if not membership_of(context.appwrapper, located).strangers(pods):
-            return reads  # as in nearly every pass
-        elsewhere = await self._owners.elsewhere(context.appwrapper, located, pods)
-        return replace(reads, context=replace(context, elsewhere=elsewhere))
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""
@@ -264,8 +252,7 @@ class SnapshotGatherer:
         failures = (*context.failures, *filter(None, map(failure_in, reads.pods)))
         pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
         context = replace(context, successes=successes, failures=failures)
-        reads = replace(reads, context=context, pods=tuple(pods))
-        return await self._seen(await self._with_elsewhere(reads))
+        return await self._seen(replace(reads, context=context, pods=tuple(pods)))
 
     async def _rejections(self, reads: Reads) -> Reads:
         """REJECTIONS"""

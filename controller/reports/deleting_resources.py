@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
-from shared.api.names import CONDITION_DELETING_RESOURCES, LABEL_APPWRAPPER
+from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 
@@ -71,10 +71,7 @@ class LeftComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftPod:
-    """A pod that still exists. `due`: its grace period is over. `ended`: its containers ended.
-
-    `made_by`: the owner of a pod that has the AppWrapper's labels but is not part of it.
-    """
+    """A pod that still exists. `due`: its grace period is over. `ended`: its containers ended."""
 
     name: str
     node: str = ""
@@ -83,7 +80,6 @@ class LeftPod:
     ended: bool = False
     finalizers: tuple[str, ...] = ()
     refused: str = ""
-    made_by: str = ""
 
 
 def finalizers_of(metadata: JsonObject) -> tuple[str, ...]:
@@ -228,10 +224,6 @@ def _held(pod: LeftPod) -> _Said:
 
 
 def _unasked(pod: LeftPod) -> _Said:
-    if pod.made_by:
-        whose = f"the labels of this AppWrapper, but {pod.made_by} created"
-        free = f"delete {pod.made_by}, or remove the label {LABEL_APPWRAPPER}"
-        return f"has {whose} it: {free}", f"have {whose} them: {free}"
     return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
 
 

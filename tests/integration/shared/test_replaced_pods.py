@@ -4,12 +4,14 @@ import asyncio
 
 from localcluster.machine.slowness import stretched
 from shared.api.objects import PODS, JsonObject
-from shared.kube.client import Propagation
+from shared.kube.client import Propagation, WatchEventType
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.another_team import member_of
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.cluster.resources import JOBS
 from tests.support.life_record import (
     DEPLOYED,
     QUOTA,
@@ -19,9 +21,14 @@ from tests.support.life_record import (
     steps,
     unhealthy_reasons,
 )
+from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}
 LONG = "1h"
+PATIENT = dict.fromkeys(
+    ("admissionGracePeriodDuration", "warmupGracePeriodDuration", "failureGracePeriodDuration"),
+    LONG,
+)
 WARMUP_SECONDS = round(stretched(12))
 
 
@@ -98,3 +105,47 @@ async def test_a_failed_pod_that_its_job_replaced_is_no_trouble_any_more(lives: 
     assert sorted(each["status"]["phase"] for each in pods) == ["Failed", "Running"]
     assert steps(life) == [("",), ("Suspended",), ("Resuming",), ("Running",)]
     assert healed["status"]["attempt"] == 1
+
+
+async def test_a_job_whose_pods_are_deleted_again_and_again_never_has_more(lives: Lives) -> None:
+    """Each of them goes on for two seconds, and only then another takes its place."""
+    researcher = member_of(lives.cluster, NAMESPACE)
+    body = slow_to_go(job("haunted", 1, hang="running", ignore_deletion_for="2s"))
+    body["spec"]["backoffLimit"] = 1000
+    life = await lives.begin(appwrapper("haunted", body, annotations=PATIENT))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    [made] = await listed(
+        lives.client, JOBS, NAMESPACE, "workload.codeflare.dev/appwrapper=haunted"
+    )
+    assert made["spec"]["podReplacementPolicy"] == "Failed"
+    for _ in range(2):
+        [before] = await running(lives, life)
+        await researcher("delete", "pod", before, "-n", NAMESPACE, "--wait=false")
+
+        async def replaced(before: str = before) -> bool:
+            return await running(lives, life) not in ([], [before])
+
+        await comes_to(replaced, True)
+    assert most_at_once(life) == 1
+    assert life.phases() == ["", "Suspended", "Resuming", "Running"]
+
+
+async def running(lives: Lives, life: Life) -> list[str]:
+    uid = life.events[0].object["metadata"]["uid"]
+    pods = await listed(lives.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
+    return [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
+
+
+def most_at_once(life: Life) -> int:
+    """The largest number of its pods that had not ended, at any moment."""
+    under_way: set[str] = set()
+    most = 0
+    for event in life.pod_events:
+        pod = event.object
+        gone = event.type is WatchEventType.DELETED or pod["status"].get("phase") in (
+            "Succeeded",
+            "Failed",
+        )
+        (under_way.discard if gone else under_way.add)(pod["metadata"]["uid"])
+        most = max(most, len(under_way))
+    return most

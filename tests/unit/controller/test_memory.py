@@ -50,7 +50,6 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.measured = Measured(1.0)
     remembered.evacuated_since = 1.0
     remembered.entered = Phase.RUNNING, 1.0
-    remembered.owners["rs1"] = ""
     remembered.reported = {"ResourcesDeployed": NamespaceTerminating()}
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],

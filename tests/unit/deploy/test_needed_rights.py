@@ -103,7 +103,6 @@ VARIABLES = {
     },
     ("controller.gather.queue_watch", "source"): kinds((CONFIGMAPS, NAMESPACES)),
     ("controller.gather.queue_watch", "cache.resource"): {LOCAL_QUEUES, CLUSTER_QUEUES},
-    ("controller.gather.owner_chains", "resource"): wrapped(UNWATCHED) | MAKERS,
     ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
 }

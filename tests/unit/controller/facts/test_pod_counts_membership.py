@@ -29,6 +29,7 @@ def membership(*components: Component, taken_over: bool = False, attempt: int = 
     [
         pytest.param({}, False, True, id="our UID label"),
         pytest.param({"appwrapper_uid": "u2"}, True, False, id="another AppWrapper of that name"),
+        pytest.param({"owner_uid": "their-job"}, False, True, id="all labels, another owner"),
         pytest.param(BARE, False, True, id="owned by a component"),
         pytest.param({**BARE, "owner_uid": "u1"}, False, True, id="itself a component"),
         pytest.param(

@@ -86,7 +86,6 @@ def test_projection_of_a_pod() -> None:
         deleting=True,
         leaves="2026-01-01T10:00:05Z",
         asked="2026-01-01T09:59:35Z",
-        owner_version="kubeflow.org/v1",
         created=LATER,
         failed_at=LATER,
         owner_kind="PyTorchJob",

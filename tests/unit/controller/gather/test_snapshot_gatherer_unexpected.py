@@ -14,7 +14,6 @@ from shared.kinds.job import JOBS
 from shared.kube.client import NotFound
 from tests.support.builders.gathering import (
     COMPLETE,
-    RUNNING_PODS,
     Gathering,
     appwrapper,
     facts,
@@ -121,12 +120,4 @@ async def test_objects_that_were_proved_gone_are_not_unexpected_while_a_cache_sh
 async def test_the_pods_of_this_and_of_a_later_attempt_are_expected(attempt: str) -> None:
     bench = Gathering(appwrapper("Running", attempt=2), known=facts(attempt="2"))
     bench.cached_pods.value = (late_pod(attempt),)
-    assert (await bench.observe()).unexpected == ()
-
-
-async def test_pods_of_another_owner_that_carry_the_labels_are_spared() -> None:
-    foreign = replace(
-        RUNNING_PODS[0], owner_uid="other", owner_name="other", owner_version="batch/v1"
-    )
-    bench = Gathering(suspended(), pods=(foreign,), get=[{"metadata": {"uid": "other"}}])
     assert (await bench.observe()).unexpected == ()

@@ -106,20 +106,6 @@ def test_a_job_that_kueue_suspended_is_reported_and_found_again(
             ["Pods a, b are not being deleted yet"],
         ),
         (
-            [pod("a", deleting=False, made_by="PyTorchJob x")],
-            [
-                "Pod a has the labels of this AppWrapper, but PyTorchJob x created it: delete "
-                "PyTorchJob x, or remove the label workload.codeflare.dev/appwrapper"
-            ],
-        ),
-        (
-            [pod(name, deleting=False, made_by="Job x") for name in "ba"],
-            [
-                "Pods a, b have the labels of this AppWrapper, but Job x created them: delete "
-                "Job x, or remove the label workload.codeflare.dev/appwrapper"
-            ],
-        ),
-        (
             [pod("a", due=True)],
             [
                 "Pod a is still terminating although its grace period is over: its node has not "
