@@ -103,12 +103,6 @@ ALWAYS: Final = (
                 ("get", "list"),
             ),
             Rule(
-                "The same, for the groups of aggregated API servers.",
-                "apiregistration.k8s.io",
-                ("apiservices",),
-                ("list",),
-            ),
-            Rule(
                 "Whether an operator rejects a component: KubeRay and the MPI Operator report "
                 "that in Events alone.",
                 "",

@@ -1,11 +1,12 @@
 """Check whether objects of a Kind can exist although the API server serves no version of the Kind.
 
-An unserved Kind proves nothing by itself: its CRD may be changing. If no CRD defines the Kind and
-no other API server serves its group, no object of it can exist: a CRD's objects are deleted first.
+If no CRD defines the Kind, no object of it can exist: a CRD's objects are deleted before it. While
+a CRD defines the Kind, the controller cannot be sure: the CRD may be changing. A read that fails
+raises; so does discovery if an aggregated API server is away.
 """
 
-import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from controller.facts.components import Located
 from controller.facts.observe import kind_of
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.api.objects import GroupVersionKind, Resource
 from shared.kube.client import Forbidden, KubeClient, NotFound
 from shared.process.clock import Clock
 
@@ -24,20 +25,17 @@ CRDS: Final = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
-API_SERVICES: Final = Resource(
-    "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
-)
-# Seconds for which the answer "objects may exist" is cached. The opposite answer is never cached.
+# Seconds for which the answer "objects may exist" is cached, as many AppWrappers can have one Kind.
+# The opposite answer is never cached.
 REMEMBERED: Final = 5.0
 
 
 class UnservedKinds:
-    """Shared by all AppWrappers: many of one Kind cost the same reads as one."""
+    """Shared by all AppWrappers."""
 
     def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._locks: dict[GroupVersionKind, asyncio.Lock] = {}
         self._obstacles: dict[GroupVersionKind, tuple[float, str]] = {}
 
     async def settle(
@@ -53,19 +51,12 @@ class UnservedKinds:
 
         Raises KubeError, but not Forbidden: a forbidden read is a reason.
         """
-        lock = self._locks.setdefault(gvk, asyncio.Lock())
-        async with lock:
-            read_at, text = self._obstacles.get(gvk, (0.0, ""))
-            if text and self._clock.monotonic() - read_at < REMEMBERED:
-                return text
-            text = await self._look(gvk)
-            if text:
-                self._obstacles[gvk] = (self._clock.monotonic(), text)
-            else:
-                # Users can name any number of Kinds, so the memory must not keep them.
-                self._obstacles.pop(gvk, None)
-                self._locks.pop(gvk, None)
-            return text
+        read_at, text = self._obstacles.pop(gvk, (0.0, ""))
+        if not text or self._clock.monotonic() - read_at >= REMEMBERED:
+            read_at, text = self._clock.monotonic(), await self._read(gvk)
+        if text:
+            self._obstacles[gvk] = read_at, text
+        return text
 
     async def _settle(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
         if located.component.presence is not Presence.UNKNOWN or located.component.unreadable:
@@ -74,51 +65,21 @@ class UnservedKinds:
             return located
         return replace(located, component=replace(located.component, presence=Presence.GONE))
 
-    async def _look(self, gvk: GroupVersionKind) -> str:
+    async def _read(self, gvk: GroupVersionKind) -> str:
+        pages = self._client.pages(CRDS, metadata_only=True)
         try:
-            return await self._definition(gvk) or await self._other_server(gvk)
+            # A CRD is named PLURAL.GROUP. Only the metadata is listed: a CRD can have megabytes.
+            names = [
+                name
+                async for page in pages
+                for item in page.items
+                if (name := item["metadata"]["name"]).partition(".")[2] == gvk.group
+            ]
+            for name in names:
+                with suppress(NotFound):
+                    definition = await self._client.get(CRDS, None, name)
+                    if definition["spec"]["names"]["kind"] == gvk.kind:
+                        return f"CustomResourceDefinition {name} exists"
         except Forbidden as error:
             return f"whether its CustomResourceDefinition exists cannot be read: {error.message}"
-
-    async def _definition(self, gvk: GroupVersionKind) -> str:
-        """Report the state of the Kind's CRD; empty without a CRD."""
-        pages = self._client.pages(CRDS, metadata_only=True)
-        # A CRD is named PLURAL.GROUP. Only the metadata is listed: a CRD can have megabytes.
-        names = [
-            name
-            async for page in pages
-            for item in page.items
-            if (name := item["metadata"]["name"]).partition(".")[2] == gvk.group
-        ]
-        for name in names:
-            try:
-                definition = await self._client.get(CRDS, None, name)
-            except NotFound:
-                continue
-            if definition["spec"]["names"]["kind"] == gvk.kind:
-                return f"CustomResourceDefinition {name} {_state(definition)}"
         return ""
-
-    async def _other_server(self, gvk: GroupVersionKind) -> str:
-        """Report an APIService that assigns the group to another API server; empty without one.
-
-        That API server may be unavailable although its objects exist.
-        """
-        pages = self._client.pages(API_SERVICES)
-        for name in [
-            item["metadata"]["name"]
-            async for page in pages
-            for item in page.items
-            if (item["spec"].get("group") or "") == gvk.group and item["spec"].get("service")
-        ]:
-            return f"APIService {name} names an API server that does not serve the Kind"
-        return ""
-
-
-def _state(definition: JsonObject) -> str:
-    """Return why a Kind with a CRD is not served, as the end of a sentence."""
-    if "deletionTimestamp" in definition["metadata"]:
-        return "is being deleted"
-    if any(each["served"] for each in definition["spec"]["versions"]):
-        return "is not served yet"
-    return "serves no version"

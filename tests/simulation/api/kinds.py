@@ -46,9 +46,6 @@ CRDS: Final = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
-API_SERVICES: Final = Resource(
-    "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
-)
 PROBES: Final = Resource("simulation.example.com", "v1", "probes", "Probe")
 """Only tests use this Kind: the differential test compares its objects with a real API server's."""
 
@@ -79,7 +76,7 @@ SERVED: Final[dict[Resource, Served]] = {
         *_plain((LEASES,), status=False, generation=False),
         *_plain((NODES, NAMESPACES, SERVICES, CLAIMS), status=True, generation=False),
         *_plain((PODS, JOBS, DEPLOYMENTS, REPLICA_SETS), status=True, generation=True),
-        *_plain((STATEFUL_SETS, CRDS, API_SERVICES), status=True, generation=True),
+        *_plain((STATEFUL_SETS, CRDS), status=True, generation=True),
         *_custom((APPWRAPPERS, PYTORCH_JOBS, JOB_SETS, RAY_CLUSTERS, RAY_JOBS, MPI_JOBS)),
         *_custom((LEADER_WORKER_SETS, POD_GROUPS, WORKLOADS, LOCAL_QUEUES, CLUSTER_QUEUES, PROBES)),
         Served(RESOURCE_FLAVORS, status=False, custom=True),

@@ -88,7 +88,7 @@ def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
     assert granted("appwrapper-controller") == workloads | {
         ("", "secrets"), ("", "nodes"), ("", "namespaces"), ("", "events"),
         ("apps", "replicasets"), ("apiextensions.k8s.io", "customresourcedefinitions"),
-        ("apiregistration.k8s.io", "apiservices"), ("kueue.x-k8s.io", "workloads"),
+        ("kueue.x-k8s.io", "workloads"),
         ("kueue.x-k8s.io", "workloads/status"), ("kueue.x-k8s.io", "localqueues"),
         ("kueue.x-k8s.io", "clusterqueues"),
         ("workload.codeflare.dev", "appwrappers"),
@@ -106,7 +106,6 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "", "events") == {"list", "create", "patch"}
     assert verbs(role, "apps", "replicasets") == {"get", "list", "delete"}
     assert verbs(role, "apiextensions.k8s.io", "customresourcedefinitions") == {"get", "list"}
-    assert verbs(role, "apiregistration.k8s.io", "apiservices") == {"list"}
     assert verbs(role, "kueue.x-k8s.io", "workloads") == {"list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "localqueues") == {"get", "list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "clusterqueues") == {"get", "list", "watch"}

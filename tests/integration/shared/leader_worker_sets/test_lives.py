@@ -118,7 +118,7 @@ async def test_a_kind_that_is_not_served_is_named_until_any_version_is_or_it_is_
     await blocked(
         life,
         f"LeaderWorkerSet {name} may exist although its Kind is not served:"
-        f" CustomResourceDefinition {DEFINITION} serves no version",
+        f" CustomResourceDefinition {DEFINITION} exists",
     )
     if then == "again":
         await set_served(lives, True)

@@ -48,10 +48,10 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
         ({"deleting": False}, ["Job train is not being deleted yet"]),
         ({"deleting": False, "refused": "no"}, ["Job train may not be deleted: no"]),
         (
-            {"obstacle": "CustomResourceDefinition jobs.x is being deleted"},
+            {"obstacle": "CustomResourceDefinition jobs.x exists"},
             [
                 "Job train may exist although its Kind is not served:"
-                " CustomResourceDefinition jobs.x is being deleted"
+                " CustomResourceDefinition jobs.x exists"
             ],
         ),
         (
