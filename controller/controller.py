@@ -188,7 +188,6 @@ class Controller:
             deleter,
             teller,
             self._memory,
-            self._fleet.suspects.look,
         )
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.reset_gate).reconcile
         return Workers(
@@ -239,10 +238,8 @@ class Controller:
     def _appwrapper_changed(self, change: Change[Outline]) -> None:
         if change.new is None and change.old is not None:
             self._memory.forget(change.old.uid, change.key)
-            self._fleet.suspects.look(change.key, ())
         elif change.new is not None:
             self._complainer.look(change.new.read())
-            self._fleet.suspects.look(change.key, change.new.blames if change.new.is_ours else ())
             self._wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:

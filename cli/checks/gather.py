@@ -15,10 +15,8 @@ from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
 from controller.facts.latches import BadLatches, decode_latches
-from controller.facts.suspects import Blame, blames_of
 from controller.fleet.breaker import RECORD_NAME, HealthRecord
-from shared.api.appwrapper import AppWrapper
-from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NODES, PODS, JsonObject, Resource
+from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.kube.client import KubeClient
 from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS
@@ -70,7 +68,6 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         gpu=gpu,
-        blames=await _blames(reader),
         unread=tuple(reader.unread),
     )
 
@@ -130,19 +127,6 @@ async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
     return await _listed(
         reader, "Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS
     )
-
-
-async def _blames(reader: Reader) -> tuple[Blame, ...] | None:
-    """Read the nodes that AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
-    found = await reader.projected(
-        APPWRAPPERS,
-        lambda page: (blame for each in page for blame in blames_of(AppWrapper(each))),
-        what="AppWrappers (suspect nodes)",
-        page_size=50,
-    )
-    if found is None:  # the operator is not installed
-        return ()
-    return found if isinstance(found, tuple) else None
 
 
 async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:

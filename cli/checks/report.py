@@ -11,7 +11,6 @@ from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import HoldingPod, WorkloadFacts
 from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
 from cli.cluster.unread import Unread
-from controller.facts.suspects import Blame, reported_nodes, words_of_blame
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
@@ -30,7 +29,6 @@ class Observed:
     default_priority: int | None
     tolerations: Mapping[str, Sequence[JsonObject]]  # by ResourceFlavor
     gpu: str
-    blames: tuple[Blame, ...] | None = ()  # of all AppWrappers
     unread: tuple[Unread, ...] = ()
 
 
@@ -142,7 +140,6 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
 def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[CheckFinding]:
     if seen.nodes is not None:
         yield from node_findings(seen.nodes, seen.gpu, seen.tolerations)
-    yield from _suspect_nodes(seen, now)
     yield from _quota_sums(seen, totals)
     for queue in seen.cluster_queues or ():
         if queue.inactive:
@@ -151,18 +148,6 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
             )
     yield from _of_workloads(seen, now)
     yield from _uncounted_pods(seen)
-
-
-def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[CheckFinding]:
-    """Report the same nodes as the controller, without nodes that no longer exist."""
-    if seen.config.suspect_nodes == "Off":
-        return
-    there = None if seen.nodes is None else {each.name for each in seen.nodes}
-    for node, blames in reported_nodes(seen.blames or (), now).items():
-        if there is None or node in there:
-            yield CheckFinding(
-                about=f"node {node}", message=f"{words_of_blame(blames)}: check its hardware"
-            )
 
 
 def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[CheckFinding]:

@@ -10,13 +10,7 @@ from shared.api.objects import JsonObject
 from shared.injection.avoided_hosts import GATE_TOPOLOGY
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
-_EFFECTS: Final = {
-    "Preferred": "Its next pods run on other nodes where possible",
-    "Required": (
-        "Its next pods run on other nodes if enough are free; otherwise on other nodes where"
-        " possible"
-    ),
-}
+_EFFECT: Final = "Its next pods run on other nodes where possible"
 _REPORTED: Final = (
     "Kueue chooses the nodes of its pods (topology), so these nodes are listed, not avoided."
 )
@@ -32,7 +26,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     if not found or mode == "Off":
         return None
     assumed = f", the assumed default: {settings.problem}" if settings.problem else ""
-    effect = f"{_EFFECTS[mode]} (suspectNodes: {mode}{assumed})."
+    effect = f"{_EFFECT} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER
     elif any(map(_has_topology, appwrapper.components)):

@@ -1,7 +1,7 @@
 """Perform the actions of a decision: one status write, then the side effects it announces."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,7 +15,6 @@ from controller.apply.status import status_after
 from controller.facts.observe import Observation
 from controller.facts.outline import component_texts, outlined
 from controller.facts.own_status import Outline
-from controller.facts.suspects import Blame, blames_of
 from controller.memory import Memory
 from controller.phases.actions import (
     Actions,
@@ -24,7 +23,6 @@ from controller.phases.actions import (
     DeleteComponents,
     EvictWorkload,
     MoveTo,
-    RecordSuspect,
     RemoveFinalizer,
     WakeAfter,
     reported_after,
@@ -40,10 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class Applier:
-    """Writes an AppWrapper with the resourceVersion that the decision is based on.
-
-    `blamed` receives the nodes that an AppWrapper suspects, once its status contains them.
-    """
+    """Writes an AppWrapper with the resourceVersion that the decision is based on."""
 
     def __init__(
         self,
@@ -53,7 +48,6 @@ class Applier:
         deleter: Deleter,
         teller: Teller,
         memory: Memory,
-        blamed: Callable[[tuple[str, str], tuple[Blame, ...]], None],
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
@@ -61,7 +55,6 @@ class Applier:
         self._deleter = deleter
         self._teller = teller
         self._memory = memory
-        self._blamed = blamed
 
     async def apply(
         self, observation: Observation, actions: Actions, now: datetime
@@ -129,9 +122,6 @@ class Applier:
             APPWRAPPERS, appwrapper.namespace, appwrapper.name, body, subresource="status"
         )
         self._appwrappers.assume(written, silent=True)
-        if any(isinstance(action, RecordSuspect) for action in actions):
-            # A silent write calls no handler of the informer.
-            self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
         remembered = self._memory.of(appwrapper.uid)
         remembered.reported = reported_after(remembered.reported, actions)
         self._log_move(appwrapper, actions)

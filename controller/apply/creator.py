@@ -69,8 +69,8 @@ class CannotCreate(Exception):
 class ComponentCreator:
     """Creates components and records the outcomes in `creations` for the next decision.
 
-    `avoided` returns the nodes that the attempt's pods avoid, given the AppWrapper and the JSON of
-    its complete components. `errors` is the operator's configuration of error records.
+    `avoided` returns the nodes that the attempt's pods avoid. `errors` is the operator's
+    configuration of error records.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ComponentCreator:
         observer: ComponentObserver,
         creations: Creations,
         defaults: PodDefaults,
-        avoided: Callable[[AppWrapper, Sequence[bytes]], AvoidedHosts],
+        avoided: Callable[[AppWrapper], AvoidedHosts],
         errors: ErrorAggregation,
     ) -> None:
         self._client = client
@@ -106,7 +106,7 @@ class ComponentCreator:
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         additions = Additions(
-            self._avoided(appwrapper, texts),
+            self._avoided(appwrapper),
             recording_of(appwrapper, config, self._errors),
             config.longest_pod_grace,
         )

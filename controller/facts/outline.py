@@ -16,7 +16,6 @@ from controller.facts.components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.own_status import Outline, standing_of
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import topology_outline
-from controller.facts.suspects import blames_of
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import GROUP
@@ -53,7 +52,6 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase=str(appwrapper.status.get("phase") or ""),
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
-        blames=blames_of(appwrapper),
         standing=standing_of(appwrapper),
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),

@@ -9,7 +9,6 @@ from typing import Any, Final
 import orjson
 
 from controller.facts.placement import TOPOLOGY
-from controller.facts.suspects import Blame
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     ConditionText,
@@ -91,8 +90,8 @@ def _seconds(moment: datetime | None) -> float | None:
 class Outline:
     """An AppWrapper as the controller remembers it (outline.py). Each pass decodes its text.
 
-    Other readers use the fields beside the text. `blames`: nodes that it suspects. `standing`: its
-    times for metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
+    Other readers use the fields beside the text. `standing`: its times for
+    metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
     `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
     `requested`: how much of each measured resource its pods request.
     """
@@ -101,7 +100,6 @@ class Outline:
     phase: str
     is_ours: bool
     text: bytes
-    blames: tuple[Blame, ...] = ()
     standing: Standing = Standing()
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None

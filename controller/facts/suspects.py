@@ -4,7 +4,7 @@
 command reads it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,8 +14,6 @@ from controller.facts.pods import Pod, is_terminal
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import FaultTolerance, Suspect
 from controller.phases.timers import unless_ahead
-from shared.api.appwrapper import AppWrapper
-from shared.api.names import LABEL_USER
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
 
@@ -103,15 +101,10 @@ def suspects_of(status: JsonObject, now: datetime) -> tuple[SuspectNode, ...]:
 
     Entries that the controller cannot have written (malformed, or in the future) are ignored.
     """
-    found = [each for each in recorded_suspects(status) if each.is_in_force(now)]
-    return tuple(found[-MOST_SUSPECTS:])
-
-
-def recorded_suspects(status: JsonObject) -> tuple[SuspectNode, ...]:
-    """Return all well-formed entries, however old."""
     entries = status.get("suspectNodes")
-    listed = entries if isinstance(entries, list) else []
-    return tuple(read for each in listed if (read := _read(each)) is not None)
+    read = map(_read, entries if isinstance(entries, list) else [])
+    found = [each for each in read if each is not None and each.is_in_force(now)]
+    return tuple(found[-MOST_SUSPECTS:])
 
 
 def with_suspect(
@@ -144,68 +137,3 @@ def _encoded(suspect: SuspectNode) -> JsonObject:
         "pod": suspect.pod,
         "attempt": suspect.attempt,
     }
-
-
-# Nodes that failed several users' workloads.
-
-USERS_TO_REPORT: Final = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blame:
-    """A user's AppWrapper that suspects a node."""
-
-    user: str
-    namespace: str
-    name: str
-    suspect: SuspectNode
-
-    @property
-    def appwrapper(self) -> str:
-        """Return `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-
-def blames_of(appwrapper: AppWrapper) -> tuple[Blame, ...]:
-    """Return one blame for each suspect in its status.
-
-    Return none without the label from the webhook that names the AppWrapper's user.
-    """
-    user = appwrapper.labels.get(LABEL_USER, "")
-    suspects = recorded_suspects(appwrapper.status) if user else ()
-    return tuple(
-        Blame(user=user, namespace=appwrapper.namespace, name=appwrapper.name, suspect=each)
-        for each in suspects
-    )
-
-
-def reported_nodes(blames: Iterable[Blame], now: datetime) -> Mapping[str, tuple[Blame, ...]]:
-    """Return the nodes that at least two users' AppWrappers suspect, with the blames in order.
-
-    Only suspects that are less than 24 hours old count.
-    """
-    by_node: dict[str, list[Blame]] = {}
-    for each in blames:
-        if each.suspect.is_in_force(now):
-            by_node.setdefault(each.suspect.node, []).append(each)
-    return {
-        node: tuple(sorted(found, key=lambda each: (each.suspect.since, each.appwrapper)))
-        for node, found in sorted(by_node.items())
-        if len({each.user for each in found}) >= USERS_TO_REPORT
-    }
-
-
-_NAMED: Final = 3
-
-
-def words_of_blame(blames: Iterable[Blame]) -> str:
-    """Return `2 users' AppWrappers failed first on it within a day (team1/a, team2/b)`."""
-    found = list(blames)
-    users = len({each.user for each in found})
-    names = list(dict.fromkeys(each.appwrapper for each in found))
-    more = len(names) - _NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return (
-        f"AppWrappers of {users} users failed first on it within a day"
-        f" ({', '.join(names[:_NAMED])}{rest})"
-    )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from controller.facts.evacuation import users
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
+from controller.facts.suspects import suspects_of
 from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
@@ -19,11 +20,11 @@ from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.reset_gate import Key, ResetGate
 from controller.fleet.slack_keeper import SlackKeeper
 from controller.fleet.slack_reports import show_slack_quota
-from controller.fleet.suspects import Suspects
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.gauges import Watched
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
+from shared.api.objects import is_label_value
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.injection.avoided_hosts import LABEL_HOSTNAME, AvoidedHosts
 from shared.kube.client import KubeClient
@@ -86,13 +87,11 @@ def node_projection(section: AppWrapperConfig) -> NodeProjection:
     # With a slack queue, all labels and resources: ResourceFlavors may name any of them.
     slack = section.slack_queue.name
     keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
-    # Requiring other nodes for pods also needs all labels: a pod's affinity may name any.
-    every_label = slack or section.suspect_nodes == "Required"
-    return NodeProjection(None if every_label else keys, None if slack else taints)
+    return NodeProjection(None if slack else keys, None if slack else taints)
 
 
 class Fleet:
-    """Owns the node index, the breakers, the reset gate, the suspects and the slack queue.
+    """Owns the node index, the breakers, the reset gate and the slack queue.
 
     `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue.
     `read_nodes` fills `informer`. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
@@ -142,8 +141,6 @@ class Fleet:
         self._informer = informer
         self._read_nodes = read_nodes
         informer.add_handler(self._node_changed)
-        self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
-        self.suspects.show(registry)
         show_permits(registry, self.reset_gate)
         # None without a slack queue.
         self.slack: SlackKeeper | None = None
@@ -194,13 +191,17 @@ class Fleet:
         slack = () if self.slack is None else self.slack.informers
         return (self._breakers.record, *slack)
 
-    def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
-        """Return the nodes that the pods of the current attempt avoid.
-
-        `texts` are the complete components as JSON.
-        """
+    def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
+        """Return the nodes that the pods of the current attempt avoid."""
         latched = self.nodes.avoided_hosts() if self._injects else {}
-        return self.suspects.avoided_hosts(appwrapper, texts).and_of(latched)
+        return AvoidedHosts(by_resource=latched, unwanted=self._suspect_hosts(appwrapper))
+
+    def _suspect_hosts(self, appwrapper: AppWrapper) -> tuple[str, ...]:
+        """Return the host names of its suspect nodes. An unknown node's name serves as its own."""
+        if self._config.appwrapper.suspect_nodes == "Off":
+            return ()
+        names = [each.node for each in suspects_of(appwrapper.status, self._clock.now())]
+        return tuple(filter(is_label_value, map(self.nodes.hostname, names)))
 
     def _nodes_certain(self) -> bool:
         """True if latches are loaded and the API server does not reject the watch of nodes."""

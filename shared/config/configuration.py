@@ -280,8 +280,8 @@ class AppWrapperConfig(Section):
         default="Preferred",
         description=(
             "Whether the next attempt avoids the node on which the first pod failed. "
-            "`Preferred`: the scheduler avoids the node where possible. `Required`: no "
-            "pod runs there while enough other nodes are free. `Off`: never."
+            "`Preferred`: the scheduler avoids the node where possible. `Required` acts as "
+            "`Preferred`. `Off`: never."
         ),
     )
     reset_rate_limit: ResetRateLimit = ResetRateLimit()

@@ -1,4 +1,4 @@
-"""Settings that no program reads beside others. They are valid, and cause a warning."""
+"""Settings without the effect that they promise. They are valid, and cause a warning."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -14,10 +14,11 @@ _OF_NODES: Final[tuple[Path, ...]] = (
 )
 _OF_AFFINITIES: Final[tuple[Path, ...]] = (("appwrapper", "autopilot", "preferNoScheduleWeight"),)
 _OF_THE_QUEUE: Final[tuple[Path, ...]] = (("appwrapper", "defaultQueueNameOnDirectKinds"),)
+_SUSPECTS: Final[Path] = ("appwrapper", "suspectNodes")
 
 
 def without_effect(config: Configuration, written: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each setting in a file that another setting switches off, and which."""
+    """Yield the path of each setting in a file that has no effect, and why."""
     appwrapper = config.appwrapper
     switches = (
         (_OF_NODES, not appwrapper.autopilot.monitor_nodes, "autopilot.monitorNodes is false"),
@@ -30,6 +31,8 @@ def without_effect(config: Configuration, written: Iterable[Path]) -> Iterator[t
     )
     found = [(paths, why) for paths, is_off, why in switches if is_off]
     for path in written:
+        if path == _SUSPECTS and appwrapper.suspect_nodes == "Required":
+            yield path, "Required acts as Preferred"
         for paths, why in found:
             if any(path[: len(each)] == each for each in paths):
                 yield path, f"no effect: {why}"

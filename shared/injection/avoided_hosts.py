@@ -5,7 +5,7 @@ attempt must avoid.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from shared.api.objects import JsonObject
@@ -28,22 +28,12 @@ GATE_TOPOLOGY: Final = "kueue.x-k8s.io/topology"
 class AvoidedHosts:
     """Values of the label `kubernetes.io/hostname`.
 
-    `by_resource` hosts are forbidden to pods that request the resource, `forbidden` ones to all
-    pods. Pods run on `unwanted` hosts only if no other node fits.
+    `by_resource` hosts are forbidden to pods that request the resource. Pods run on `unwanted`
+    hosts only if no other node fits.
     """
 
     by_resource: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    forbidden: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
-
-    def and_of(self, by_resource: Mapping[str, tuple[str, ...]]) -> "AvoidedHosts":
-        """Return a copy with more hosts that are forbidden to pods that request a resource."""
-        resources = dict.fromkeys((*self.by_resource, *by_resource))
-        merged = {
-            name: (*self.by_resource.get(name, ()), *by_resource.get(name, ()))
-            for name in resources
-        }
-        return replace(self, by_resource=merged)
 
 
 NO_HOSTS: Final = AvoidedHosts()
@@ -58,7 +48,7 @@ def keep_off(pod_template: JsonObject, avoided: AvoidedHosts, path: str) -> None
     if placed_by_kueue(pod_template, path):
         return
     spec, here = pod_template["spec"], f"{path}.spec"
-    wanted = AntiAffinity(_of(avoided.forbidden), _of(avoided.unwanted), WEIGHT)
+    wanted = AntiAffinity((), _of(avoided.unwanted), WEIGHT)
     for resource in requested_resources(spec, avoided.by_resource, here):
         wanted = both(wanted, AntiAffinity(_of(avoided.by_resource[resource]), (), WEIGHT))
     affinity = object_at(spec, "affinity", here)

@@ -207,7 +207,6 @@ def test_lists_are_asked_for_once_and_pods_only_as_far_as_they_hold_something(
     client = ReadOnlyCluster(SOUND)
     checked(monkeypatch, client)
     assert sorted(client.listed) == [
-        ("appwrappers", None, ""),
         ("clusterqueues", None, ""),
         ("localqueues", None, ""),
         ("nodes", None, ""),

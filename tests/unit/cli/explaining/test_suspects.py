@@ -46,8 +46,7 @@ def configured(mode: str) -> OperatorConfiguration:
         (
             configured("Required"),
             {},
-            "Its next pods run on other nodes if enough are free; otherwise on other nodes where"
-            " possible (suspectNodes: Required).",
+            "Its next pods run on other nodes where possible (suspectNodes: Required).",
         ),
         (
             ASSUMED,

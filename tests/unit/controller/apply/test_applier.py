@@ -8,7 +8,6 @@ import pytest
 
 from controller.apply.applier import Applier
 from controller.facts.observe import Observation
-from controller.facts.suspects import Blame
 from controller.memory import Measured, Memory
 from controller.phases.actions import (
     Action,
@@ -19,14 +18,13 @@ from controller.phases.actions import (
     MoveTo,
     PlanDeployment,
     Reason,
-    RecordSuspect,
     RemoveFinalizer,
     SetCondition,
     WakeAfter,
     reporting,
 )
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Snapshot, Suspect
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.reports.deleting_resources import DeletionBlocked
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS
@@ -58,15 +56,11 @@ class ApplierBench:
         kube: Any = self.kube
         me: Any = self
         self.memory = Memory()
-        self.applier = Applier(kube, me, me, me, me, self.memory, self._blamed)
+        self.applier = Applier(kube, me, me, me, me, self.memory)
 
     def assume(self, written: dict[str, Any], *, silent: bool = False) -> None:
         version = written["metadata"]["resourceVersion"]
         self.observed.append(version if silent else f"{version}, for all to hear")
-
-    def _blamed(self, key: tuple[str, str], blames: tuple[Blame, ...]) -> None:
-        nodes = ", ".join(each.suspect.node for each in blames)
-        self.effects.append(f"{'/'.join(key)} blames {nodes}")
 
     def tell(self, observation: Any, actions: Any) -> None:
         self.effects.append("tell")
@@ -121,17 +115,6 @@ async def test_finalizer_then_status_then_components() -> None:
         "metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "8"},
         "status": {"phase": "Resuming", "attempt": 1, "componentStatus": []},
     }
-
-
-async def test_the_applier_reports_suspect_nodes_because_its_own_writes_call_no_handler() -> None:
-    entry = {"node": "n1", "since": "2026-01-01T00:00:00Z", "pod": "p", "attempt": 1}
-    written = raw("8", phase="Resetting", suspectNodes=[entry])
-    written["metadata"]["labels"] = {"workload.codeflare.dev/user": "alice"}
-    bench = ApplierBench(update=[written])
-    reset = MoveTo(Phase.RESETTING, Reason.FAILED_PODS)
-    await bench.apply(raw(phase="Running"), reset, RecordSuspect(Suspect(node="n1", pod="p")))
-    assert bench.observed == ["8"]
-    assert bench.effects == ["team1/train blames n1", "tell"]
 
 
 BLOCKED = DeletionBlocked(left="Job train")

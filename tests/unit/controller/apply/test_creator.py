@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -85,7 +84,7 @@ class CreatorBench:
         self.kube = FakeKube(answers=answers)
         self.watches = Watches()
         self.avoided = NO_HOSTS
-        self.asked: list[tuple[str, int]] = []
+        self.asked: list[str] = []
         self.creations = Memory().creations
         kube: Any = self.kube
         self.served = FakeDiscovery()
@@ -94,8 +93,8 @@ class CreatorBench:
         asked = (PodDefaults(), self._avoided, ErrorAggregation())
         self.creator = ComponentCreator(kube, served, self.watches, self.creations, *asked)
 
-    def _avoided(self, item: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
-        self.asked.append((item.name, len(texts)))
+    def _avoided(self, item: AppWrapper) -> AvoidedHosts:
+        self.asked.append(item.name)
         return self.avoided
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
@@ -145,12 +144,12 @@ async def test_no_annotation_gives_pods_a_longer_grace_period_than_the_operator(
     assert call.args[2]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 600
 
 
-async def test_hosts_to_avoid_are_asked_for_once_with_all_components() -> None:
+async def test_hosts_to_avoid_are_read_once_for_all_components() -> None:
     bench = CreatorBench(create=[made("a"), made("b")])
     bench.avoided = AvoidedHosts(unwanted=("host-1",))
     job = template("Job", "batch/v1", "b") | {"spec": {"template": {"spec": {}}}}
     await bench.create(template(name="a"), job)
-    assert bench.asked == [("train", 2)]
+    assert bench.asked == ["train"]
     affinity = bench.kube.called("create")[1].args[2]["spec"]["template"]["spec"]["affinity"]
     (term,) = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     assert term["preference"]["matchExpressions"][0]["values"] == ["host-1"]

@@ -127,7 +127,7 @@ class Process:
         )
         self.clock = FakeClock()
         deleter = Deleter(kube, self.memory.deletions, self.clock, lambda *_: None)
-        self.applier = Applier(kube, me, creator, deleter, me, self.memory, me.blame)
+        self.applier = Applier(kube, me, creator, deleter, me, self.memory)
 
     class Watches:
         async def ensure(self, resource: Resource) -> None: ...
@@ -138,8 +138,6 @@ class Process:
         self.read_again.append(written["metadata"]["resourceVersion"])
 
     def tell(self, observation: Any, actions: Any) -> None: ...
-
-    def blame(self, *args: Any) -> None: ...
 
     async def act(self, read: dict[str, Any], action: Action | Actions, *seen: Deployed) -> None:
         item = AppWrapper(read)

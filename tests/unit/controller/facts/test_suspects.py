@@ -1,4 +1,4 @@
-"""Which node a failed attempt makes a suspect, for how long, and which nodes an admin hears of."""
+"""Which node a failed attempt makes a suspect, and for how long."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,18 +7,12 @@ import pytest
 
 from controller.facts.pods import Pod
 from controller.facts.suspects import (
-    Blame,
-    SuspectNode,
-    blames_of,
     points_at_node,
-    reported_nodes,
     suspect_among,
     suspects_of,
     with_suspect,
-    words_of_blame,
 )
 from controller.phases.snapshot import FaultTolerance, Suspect
-from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from tests.support.builders.remembered_pods import pod
 
@@ -129,38 +123,3 @@ def test_a_node_that_fails_again_restarts_its_24_hours_and_old_suspects_expire()
     assert stored == [
         {"node": "n2", "since": "2026-01-02T10:00:00Z", "pod": "p", "attempt": 3},
     ]
-
-
-# The fleet.
-
-
-def blame(user: str, name: str, node: str = "n1", age: timedelta = timedelta(hours=1)) -> Blame:
-    suspect = SuspectNode(node=node, since=NOW - age, pod="p", attempt=1)
-    return Blame(user=user, namespace="team1", name=name, suspect=suspect)
-
-
-def test_a_node_that_two_users_blame_within_a_day_is_reported() -> None:
-    alice, bob = blame("alice", "a"), blame("bob", "b", age=timedelta(hours=2))
-    assert reported_nodes([alice, bob], NOW) == {"n1": (bob, alice)}
-    assert reported_nodes([alice, blame("alice", "c")], NOW) == {}
-    assert reported_nodes([alice, blame("bob", "b", node="n2")], NOW) == {}
-    assert reported_nodes([alice, blame("bob", "b", age=DAY)], NOW) == {}
-    last = blame("bob", "b", age=DAY - timedelta(seconds=1))
-    assert reported_nodes([alice, last], NOW) == {"n1": (last, alice)}
-
-
-def test_the_label_shows_the_user_of_an_appwrapper() -> None:
-    metadata = {"namespace": "team1", "name": "a", "labels": {}}
-    item = {"metadata": metadata, "status": {"suspectNodes": [entry("n1", DAY / 2)]}}
-    assert blames_of(AppWrapper(item)) == ()
-    metadata["labels"] = {"workload.codeflare.dev/user": "alice"}
-    (found,) = blames_of(AppWrapper(item))
-    assert (found.user, found.appwrapper, found.suspect.node) == ("alice", "team1/a", "n1")
-
-
-def test_few_are_named() -> None:
-    found = [blame(f"u{index % 2}", f"a{index}") for index in range(5)]
-    assert words_of_blame(found[:2]) == (
-        "AppWrappers of 2 users failed first on it within a day (team1/a0, team1/a1)"
-    )
-    assert words_of_blame(found).endswith("(team1/a0, team1/a1, team1/a2 and 2 more)")

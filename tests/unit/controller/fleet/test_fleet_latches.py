@@ -53,7 +53,7 @@ async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
 ) -> None:
     async with running(LATCHING) as (world, clock):
         assert await world.change(raw_node("n1", "EVICT"), 8) == ["high", "low"]
-        assert world.fleet.avoided_hosts(ANY, ()) == AvoidedHosts(by_resource={GPU: ("n1", "n3")})
+        assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n1", "n3")})
         await world.change(raw_node("n1", "PASS"), 9)
         assert warnings.told == [LATCHED]
         assert f"node n1: {LATCHED[2]}" in caplog.messages
@@ -68,7 +68,7 @@ async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
         assert world.woken == []
         await clock.advance(LOOK_AT_TIME + 1)
         assert world.woken == ["high", "low"]
-        assert world.fleet.avoided_hosts(ANY, ()) == AvoidedHosts(by_resource={GPU: ("n3",)})
+        assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n3",)})
         assert world.value("appwrapper_nodes_latched", resource=GPU) == 0.0
         assert warnings.told == [LATCHED]
 
@@ -96,14 +96,14 @@ async def test_a_host_that_is_called_otherwise_than_its_node_is_avoided(
 ) -> None:
     async with running(LATCHING) as (world, _):
         await world.change(raw_node("n1", "EVICT", hostname="rack-7-slot-3"), 8)
-        avoided = world.fleet.avoided_hosts(ANY, ())
+        avoided = world.fleet.avoided_hosts(ANY)
         assert avoided == AvoidedHosts(by_resource={GPU: ("n3", "rack-7-slot-3")})
 
 
 async def test_without_injection_no_host_is_avoided(warnings: Warnings) -> None:
     section = {**LATCHING, "autopilot": {"injectAntiAffinities": False}}
     async with running(section) as (world, _):
-        assert world.fleet.avoided_hosts(ANY, ()) == NO_HOSTS
+        assert world.fleet.avoided_hosts(ANY) == NO_HOSTS
         assert "n3" in world.fleet.nodes.tags
 
 

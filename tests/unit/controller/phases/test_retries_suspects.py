@@ -9,7 +9,6 @@ import pytest
 from controller.apply.status import status_after
 from controller.facts.components import project_component
 from controller.facts.observe import GatherContext, locate_from, observe
-from controller.facts.outline import project_appwrapper
 from controller.facts.own_status import effective_fault_tolerance
 from controller.phases import decide
 from controller.phases.actions import MoveTo, RecordSuspect
@@ -158,10 +157,3 @@ def test_pods_of_other_attempts_and_other_appwrappers_do_not_count() -> None:
 def test_off_remembers_nothing() -> None:
     assert suspect_of(EARLY, mode="Off") is None
     assert suspect_of(EARLY, mode="Required") == Suspect("n1", "a")
-
-
-def test_the_cached_outline_has_the_suspect_nodes() -> None:
-    entry = {"node": "n1", "since": "2026-01-02T10:00:00Z", "pod": "a", "attempt": 1}
-    assert project_appwrapper(appwrapper().raw).blames == ()
-    (blame,) = project_appwrapper(appwrapper(suspectNodes=[entry]).raw).blames
-    assert (blame.user, blame.appwrapper, blame.suspect.node) == ("alice", "team1/train", "n1")

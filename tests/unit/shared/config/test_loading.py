@@ -156,6 +156,14 @@ appwrapper:
     }
 
 
+def test_required_suspect_nodes_are_accepted_with_a_warning() -> None:
+    loaded = parse_config("appwrapper: {suspectNodes: Required}", "c.yaml")
+    assert loaded.config.appwrapper.suspect_nodes == "Required"
+    warning = "c.yaml:1: appwrapper.suspectNodes: Required acts as Preferred"
+    assert loaded.warnings == (warning,)
+    assert parse_config("appwrapper: {suspectNodes: Preferred}", "c.yaml").warnings == ()
+
+
 def test_unknown_keys_name_the_line_and_the_nearest_valid_one() -> None:
     text = """
 appwrapper:
