@@ -52,7 +52,7 @@ class StoredQuota:
 class StoredQueue:
     """A ClusterQueue. `groups`: its resourceGroups as stored.
 
-    `editors`: field managers other than the controller's that own the groups.
+    `is_edited`: another client wrote the groups last.
     """
 
     name: str
@@ -61,7 +61,7 @@ class StoredQueue:
     cohort: str
     quotas: tuple[StoredQuota, ...]
     groups: JsonValue
-    editors: tuple[str, ...]
+    is_edited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def stored_queue(item: JsonObject) -> StoredQueue:
         cohort=spec.get("cohortName") or spec.get("cohort") or "",
         quotas=tuple(_quotas(groups)),
         groups=groups,
-        editors=tuple(sorted(_editors(metadata.get("managedFields") or ()))),
+        is_edited=any(map(_is_edit, metadata.get("managedFields") or ())),
     )
 
 
@@ -142,14 +142,10 @@ def _amount(written: JsonValue) -> Decimal:
         return _MORE_THAN_ALL  # only a number beyond all bounds passes the API server
 
 
-def _editors(managed: Iterable[JsonObject]) -> set[str]:
-    """Return the other owners of the list: a manager that changes an entry owns all of it."""
-    return {
-        each["manager"]
-        for each in managed
-        if "f:resourceGroups" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
-        and each.get("manager") != FIELD_MANAGER
-    }
+def _is_edit(managed: JsonObject) -> bool:
+    """True for another owner of the groups: a manager that changes an entry owns all of them."""
+    fields = (managed.get("fieldsV1") or {}).get("f:spec") or {}
+    return "f:resourceGroups" in fields and managed.get("manager") != FIELD_MANAGER
 
 
 def schedulable(

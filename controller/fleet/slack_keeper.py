@@ -138,16 +138,9 @@ class SlackKeeper:
         old, new = change.old, change.new
         if old is None or new is None or new.name != self._settings.name:
             return
-        limits = {each.key: each.lending_limit for each in new.quotas}
-        edited = [
-            each.key
-            for each in old.quotas
-            if each.key in limits and limits[each.key] != each.lending_limit
-        ]
-        # A client that changes an entry becomes a manager of the whole list. Without other
-        # managers the controller itself wrote the change.
-        if edited and new.editors:
-            self._reports.edited(new, edited)
+        # Without another manager the controller itself wrote the change.
+        if new.is_edited and _is_any_limit_changed(old, new):
+            self._reports.edited(new)
 
     async def _keep(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> None:
         """Adjust the limits until the API server no longer serves these resources."""
@@ -237,3 +230,10 @@ class SlackKeeper:
         )
         if isinstance(error, Forbidden):
             self._reports.forbidden(slack, str(error))
+
+
+def _is_any_limit_changed(old: StoredQueue, new: StoredQueue) -> bool:
+    limits = {each.key: each.lending_limit for each in new.quotas}
+    return any(
+        limits.get(each.key, each.lending_limit) != each.lending_limit for each in old.quotas
+    )

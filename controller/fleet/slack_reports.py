@@ -148,17 +148,15 @@ class SlackReports:
         """Report written limits."""
         self._tell(queue, "SlackQuotaChanged", f"set {'; '.join(map(_described, changes))}")
 
-    def edited(self, queue: StoredQueue, keys: Iterable[FlavorResource]) -> None:
-        """Report limits that another client wrote and the controller will write again."""
+    def edited(self, queue: StoredQueue) -> None:
+        """Report that another client wrote a limit, which the controller will write again."""
         if self._dry_run:
             return
-        editors = ", ".join(queue.editors)
-        named = ", ".join(f"{resource} in {flavor}" for flavor, resource in keys)
         self._warn(
             queue,
             "SlackQuotaEdited",
-            f"{editors} changed the lendingLimit of {named}. The controller writes this field: to"
-            " lend less, lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun",
+            "another client changed a lendingLimit. The controller writes this field: to lend less,"
+            " lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun",
         )
 
     def _once(self, queue: StoredQueue, reason: str, message: str) -> None:

@@ -127,13 +127,12 @@ async def test_changes_of_an_admin_to_the_queue(cluster: LocalCluster) -> None:
         assert await fleet.limit() is None
         await cluster.apply([EXAMPLE])
         await fleet.comes_to_lend("0")
-        # Too much is corrected at once, and the Event says whom it came from.
+        # Too much is corrected at once, and an Event reports the edit.
         await fleet.edit("8")
         await fleet.comes_to_lend("0")
         assert await fleet.says("SlackQuotaEdited") == (
-            f"kubectl-edit changed the lendingLimit of {GPU} in gold. The controller writes this"
-            " field: to lend less, lower nominalQuota; to set it yourself, set"
-            " appwrapper.slackQueue.dryRun"
+            "another client changed a lendingLimit. The controller writes this field: to lend"
+            " less, lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun"
         )
         # The list is atomic: `kubectl apply` of the file drops the limit, and it is back at once.
         await kubectl("apply", "--filename", "-", stdin=yaml.safe_dump(EXAMPLE))

@@ -173,8 +173,8 @@ def test_both_versions_of_kueues_api_are_read(api: str, cohort: str) -> None:
 
 
 def test_who_owns_the_quotas_is_known_but_for_the_controller_itself() -> None:
-    assert stored_queue(gpu_queue(SLACK, 8)).editors == ("kubectl",)
-    assert stored_queue(gpu_queue(SLACK, 8, manager="appwrapper-slack-quota")).editors == ()
+    assert stored_queue(gpu_queue(SLACK, 8)).is_edited
+    assert not stored_queue(gpu_queue(SLACK, 8, manager="appwrapper-slack-quota")).is_edited
 
 
 def test_a_quota_beyond_all_bounds_is_never_too_small() -> None:

@@ -214,7 +214,7 @@ async def test_a_flapping_node_is_logged_once_in_a_dry_run() -> None:
     assert world.reasons == ["SlackQuotaDryRun"]
 
 
-async def test_an_admins_edit_is_named_and_corrected() -> None:
+async def test_an_admins_edit_is_reported_and_corrected() -> None:
     async with running(SlackWorld()) as world:
         world.have(8, 8, 5)
         await world.seconds(60)
@@ -226,9 +226,8 @@ async def test_an_admins_edit_is_named_and_corrected() -> None:
     edited = (
         "Warning",
         "SlackQuotaEdited",
-        "kubectl-edit changed the lendingLimit of nvidia.com/gpu in default-flavor. The controller"
-        " writes this field: to lend less, lower nominalQuota; to set it yourself, set"
-        " appwrapper.slackQueue.dryRun",
+        "another client changed a lendingLimit. The controller writes this field: to lend less,"
+        " lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun",
     )
     assert [each for each in world.events.told if each[1] == "SlackQuotaEdited"] == [edited] * 2
 
