@@ -6,20 +6,17 @@ from typing import Final
 
 from controller.phases.actions import Actions, DeleteComponents, DeletionMode
 from controller.phases.ask import Ask, Need, NotRead
-from controller.phases.deletion import decide_suspending, decide_terminating, terminate
+from controller.phases.empty import decide_empty
+from controller.phases.failed import decide_failed
 from controller.phases.phase import Phase
-from controller.phases.retries import decide_failed
+from controller.phases.resetting import decide_resetting
+from controller.phases.resuming import decide_resuming, record_created, record_refusal
 from controller.phases.running import decide_running
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.phases.starting import (
-    decide_empty,
-    decide_resetting,
-    decide_resuming,
-    decide_suspended,
-    record_created,
-    record_refusal,
-)
-from controller.phases.success import decide_succeeded
+from controller.phases.succeeded import decide_succeeded
+from controller.phases.suspended import decide_suspended
+from controller.phases.suspending import decide_suspending
+from controller.phases.terminating import decide_terminating, terminate
 
 DecidePhase = Callable[[Snapshot, datetime, FaultTolerance], Actions]
 

@@ -11,10 +11,8 @@ from controller.phases.actions import (
     Actions,
     DeleteComponents,
     DeletionMode,
-    MoveTo,
     Reason,
     RecordRemoval,
-    RemoveFinalizer,
     SetCondition,
     StartTimer,
     Timer,
@@ -24,25 +22,10 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.snapshot import (
-    ConditionText,
-    FaultTolerance,
-    PodsReadyEviction,
-    Presence,
-    Snapshot,
-)
+from controller.phases.snapshot import FaultTolerance, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import DeletionBlocked, unconfirmed
-from shared.api.names import (
-    CONDITION_DELETING_RESOURCES,
-    CONDITION_PODS_READY,
-    CONDITION_QUOTA_RESERVED,
-    CONDITION_RESOURCES_DEPLOYED,
-    CONDITION_UNHEALTHY,
-)
-from shared.api.times import format_duration
-from shared.config.kueue import longest_unready
-from shared.waits.workload import NEW_WORKLOAD
+from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED
 
 
 def spares_kept(snapshot: Snapshot) -> bool:
@@ -172,111 +155,3 @@ def _left(snapshot: Snapshot) -> str:
     if snapshot.labelled_pods:
         things.append("1 pod" if snapshot.labelled_pods == 1 else f"{snapshot.labelled_pods} pods")
     return ", ".join(things) or "nothing that this controller sees"
-
-
-# Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released.
-
-
-def suspend(snapshot: Snapshot) -> Actions:
-    """Enter Suspending, from any phase that holds resources."""
-    return (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *begin_deletion(snapshot, keep=True))
-
-
-def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete the components, then release the quota, even if suspend became false again meanwhile.
-
-    Half-deleted resources cannot resume, and Kueue has already acted on the suspension.
-    """
-    if not is_gone(snapshot):
-        return continue_deletion(snapshot, now, config)
-    return (
-        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
-        *end_deletion(snapshot),
-        *_release(snapshot, config),
-        SetCondition(CONDITION_PODS_READY, False, Reason.SUSPENDED),
-        SetCondition(CONDITION_UNHEALTHY, False, Reason.SUSPENDED),
-    )
-
-
-_REASSIGNED: Final = (
-    "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its place in "
-    "the queue; another workload can get the quota first"
-)
-
-
-def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
-    """Release the quota. Report a reason unless it was an ordinary suspension or preemption."""
-    if snapshot.queued:
-        snapshot.require(Need.EVICTION)
-    if snapshot.pods_ready_eviction is not None:
-        return _tell_eviction(snapshot.pods_ready_eviction, config)
-    if is_reassigned(snapshot):
-        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.REASSIGNMENT, _REASSIGNED),)
-    return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
-
-
-def is_reassigned(snapshot: Snapshot) -> bool:
-    """True if Unhealthy reports that the controller asked Kueue to assign other nodes."""
-    return snapshot.told.get(CONDITION_UNHEALTHY, ConditionText("")).reason == Reason.REASSIGNMENT
-
-
-def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actions:
-    """Report that Kueue's timeout was too short, and which setting an admin can raise."""
-    longest = longest_unready(
-        admission=config.admission_grace,
-        warmup=config.warmup_grace,
-        flap=config.flap_period,
-        failure=config.failure_grace,
-        deletion=config.forceful_deletion_grace,
-        retry_pause=config.asked_retry_pause,
-        retry_limit=config.retry_limit,
-        deletion_on_failure=config.deletion_on_failure_grace,
-    )
-    often = "once" if eviction.count == 1 else f"{eviction.count} times"
-    given_up = (
-        f" Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
-        if eviction.given_up
-        else ""
-    )
-    message = (
-        f"Kueue evicted Workload {eviction.workload} ({often} so far): its pods were not ready "
-        "within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
-        f"{given_up} The periods and retries of this AppWrapper add up to "
-        f"{format_duration(longest)}; evacuations, and waits before resets and deletions, take "
-        "longer. An admin can raise both timeouts in Kueue's configuration."
-    )
-    return (
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, message),
-        Warn(Reason.PODS_READY_TIMEOUT, message),
-    )
-
-
-# Terminating: the AppWrapper is being deleted, and disappears last.
-
-
-def terminate(snapshot: Snapshot) -> Actions:
-    """Enter Terminating, from any other phase. Without the finalizer nothing remains to do."""
-    if not snapshot.finalizer:
-        return ()
-    move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
-    return (
-        move,
-        *(_let_go(snapshot) if is_gone(snapshot) else begin_deletion(snapshot, keep=False)),
-    )
-
-
-def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
-    if not snapshot.finalizer:
-        return ()
-    return _let_go(snapshot) if is_gone(snapshot) else continue_deletion(snapshot, now, config)
-
-
-def _let_go(snapshot: Snapshot) -> Actions:
-    return (
-        *end_deletion(snapshot),
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.TERMINATING),
-        SetCondition(CONDITION_PODS_READY, False, Reason.TERMINATING),
-        SetCondition(CONDITION_UNHEALTHY, False, Reason.TERMINATING),
-        RemoveFinalizer(),
-    )

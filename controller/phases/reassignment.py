@@ -18,8 +18,8 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.ask import Need
-from controller.phases.deletion import LOOK_AGAIN, is_reassigned
-from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.deletion import LOOK_AGAIN
+from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_UNHEALTHY
 
@@ -34,6 +34,11 @@ def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTole
     """True if Kueue's time to assign other nodes is over."""
     period = config.retry_pause + REASSIGNMENT_PATIENCE
     return remaining(snapshot.timers.retry_pause, period, now) == ZERO
+
+
+def is_reassigned(snapshot: Snapshot) -> bool:
+    """True if Unhealthy reports that the controller asked Kueue to assign other nodes."""
+    return snapshot.told.get(CONDITION_UNHEALTHY, ConditionText("")).reason == Reason.REASSIGNMENT
 
 
 def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:

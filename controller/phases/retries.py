@@ -7,7 +7,6 @@ from typing import Final
 
 from controller.phases.actions import (
     Actions,
-    ClearTimer,
     MoveTo,
     Reason,
     RecordRootCause,
@@ -20,18 +19,13 @@ from controller.phases.actions import (
     reporting,
 )
 from controller.phases.ask import Need
-from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion, is_gone
+from controller.phases.deletion import begin_deletion
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
-from controller.phases.timers import ZERO, remaining
+from controller.phases.timers import ZERO
 from controller.reports.pods_ready import NextAttempt
-from shared.api.names import (
-    CONDITION_PODS_READY,
-    CONDITION_QUOTA_RESERVED,
-    CONDITION_RESOURCES_DEPLOYED,
-    CONDITION_UNHEALTHY,
-)
+from shared.api.names import CONDITION_UNHEALTHY
 
 _HELD: Final = {
     HoldReason.RATE: Reason.RESET_THROTTLED,
@@ -197,30 +191,3 @@ def _why_no_retry(finding: Finding, config: FaultTolerance) -> str:
 def is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
     """True if no retry follows `finding`."""
     return not finding.retryable or snapshot.retries >= config.retry_limit
-
-
-# Failed: no attempt follows. Resources are deleted and quota is released after the grace period.
-
-
-def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Keep the components for DeletionOnFailureGracePeriod or until suspended; then delete them."""
-    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
-        return ()
-    left = remaining(snapshot.timers.deletion_on_failure, config.deletion_on_failure_grace, now)
-    if left > ZERO and not _deletion_due(snapshot):
-        start = snapshot.timers.deletion_on_failure is None
-        begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
-        return (*begin, WakeAfter(left))
-    if not is_gone(snapshot):
-        return continue_deletion(snapshot, now, config)
-    return (
-        *end_deletion(snapshot),
-        ClearTimer(Timer.DELETION_ON_FAILURE),
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.FAILED),
-        SetCondition(CONDITION_PODS_READY, False, Reason.FAILED),
-    )
-
-
-def _deletion_due(snapshot: Snapshot) -> bool:
-    """True if a suspension ends the grace period or a deletion has begun."""
-    return snapshot.suspend or snapshot.timers.forceful_deletion is not None

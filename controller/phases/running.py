@@ -15,7 +15,6 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.ask import Need
-from controller.phases.deletion import suspend
 from controller.phases.failures import failure, record_healed
 from controller.phases.health import (
     evacuation,
@@ -37,6 +36,7 @@ from controller.phases.success import (
     words_of,
     words_of_failed,
 )
+from controller.phases.suspending import suspend
 from controller.phases.timers import ZERO, rejection_due_in
 from shared.api.conditions import Terminal
 from shared.api.names import (

@@ -15,17 +15,10 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.ask import Need
-from controller.phases.deletion import (
-    FORCE_AGAIN,
-    LOOK_AGAIN,
-    continue_deletion,
-    end_deletion,
-    is_gone,
-)
+from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
 # Texts about components and failed pods, for messages to users.
 
@@ -197,19 +190,3 @@ def _counting(snapshot: Snapshot) -> list[Component]:
 def _helpers(snapshot: Snapshot) -> list[Component]:
     """Return the helpers that still exist."""
     return [each for each in snapshot.components if each.helper and each.exists]
-
-
-# Succeeded: the resources are kept for SuccessTTL.
-
-
-def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Wait until the TTL is over, then delete the components. Suspending has no effect."""
-    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
-        return ()
-    left = remaining(snapshot.timers.success, config.success_ttl, now)
-    if left > ZERO:
-        start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
-        return (*start, WakeAfter(left))
-    if not is_gone(snapshot):
-        return continue_deletion(snapshot, now, config)
-    return end_deletion(snapshot)

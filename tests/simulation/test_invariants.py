@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.phases import running, starting
+from controller.phases import resuming, running
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.simulation.actors.kueue import workloads
 from tests.simulation.choices import Recorded
@@ -50,7 +50,7 @@ def test_a_lost_component_that_the_controller_ignores_is_a_violation(
 def test_a_component_that_is_lost_at_once_and_that_the_controller_ignores_is_a_violation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(starting, "missing_component", lambda _: None)
+    monkeypatch.setattr(resuming, "missing_component", lambda _: None)
     monkeypatch.setattr(running, "missing_component", lambda _: None)
     deleted = WRITE_FAULTS.index("then delete component")
     lost = ("missing", "a is Running 2 s after it lost ConfigMap/c")

@@ -83,6 +83,18 @@ def test_a_pause_of_resets_is_in_the_forecast_for_its_readers() -> None:
     assert steps(replace(seen, world=world)) == [(40, Change.UNHEALTHY, "ResetsPaused")]
 
 
+def test_a_failure_whose_records_are_in_the_error_store_has_no_forecast() -> None:
+    """A user cannot read the store, and a record may forbid the retry."""
+    seen = deployed.unhealthy()
+    stores = {"errorAggregation": {"stores": {"team": "s3://b/errors"}}}
+    behaviour = AppWrapperConfig.model_validate({"faultTolerance": stores})
+    world = replace(seen.world, settings=OperatorConfiguration(Configuration(appwrapper=behaviour)))
+    seen.appwrapper["metadata"]["annotations"] = {
+        "workload.codeflare.dev.appwrapper/errorStore": "team"
+    }
+    assert steps(replace(seen, world=world)) == []
+
+
 def test_the_retry_pause_is_a_little_longer_than_asked_for() -> None:
     ((at, change, phase),) = steps(ending.retry_pause())
     assert (change, phase) == (Change.PHASE, "Resuming")

@@ -1,4 +1,4 @@
-"""Decide in the phases before Running: no phase, Suspended, Resuming, Resetting."""
+"""Resuming: the components are being created, in order. `deploy` is the only way into it."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,23 +14,15 @@ from controller.phases.actions import (
     PlanDeployment,
     Reason,
     RecordDeployment,
-    RecordPodSets,
     RecordRefusal,
     SetCondition,
     StartTimer,
     Timer,
     WakeAfter,
-    Warn,
     reporting,
 )
 from controller.phases.ask import Need
-from controller.phases.deletion import (
-    LOOK_AGAIN,
-    continue_deletion,
-    end_deletion,
-    is_gone,
-    suspend,
-)
+from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.health import (
     is_namespace_ending,
     missing_component,
@@ -39,15 +31,7 @@ from controller.phases.health import (
 )
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
-from controller.phases.reassignment import ask_for_other_nodes, unanswered
-from controller.phases.retries import (
-    Finding,
-    fail,
-    hold_on,
-    report_pause,
-    reset_or_fail,
-    tell_hold,
-)
+from controller.phases.retries import Finding, fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -57,8 +41,8 @@ from controller.phases.snapshot import (
     Presence,
     Snapshot,
 )
+from controller.phases.suspending import suspend
 from controller.phases.timers import BEGIN, ZERO, remaining
-from controller.phases.waiting import report_unsuspended, report_waiting
 from controller.reports.resources_deployed import CannotCreate
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -137,44 +121,6 @@ def _last_eviction(snapshot: Snapshot) -> str:
     said = without_kueues_reason(told.message)
     return said if _KUEUES_SETTING in said else ""
 
-
-# No phase yet: the controller sees this AppWrapper for the first time.
-
-
-def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
-    """Record the pod sets, from which Kueue computes its Workload, and wait."""
-    return (
-        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
-        RecordPodSets(),
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
-        SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.SUSPENDED),
-    )
-
-
-# Suspended: nothing is deployed and no quota is held.
-
-
-def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
-    """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
-
-    Kueue writes suspend and podSetInfos in one patch. Without podSetInfos the pods would run where
-    no quota was reserved. So an unsuspended AppWrapper of a queue waits for podSetInfos and reports
-    that. Kueue never writes them if it does not manage the namespace. An AppWrapper that Kueue
-    admits within a moment costs no write.
-    """
-    if snapshot.suspend:
-        return report_waiting(snapshot, now)
-    if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
-        # Rare: Kueue suspends a queued AppWrapper when it is created. KUEUE may end `queued`.
-        snapshot.require(Need.KUEUE)
-        return report_unsuspended(snapshot, now)
-    snapshot.require(Need.OBSERVED)
-    if snapshot.unexpected_alive:  # two attempts never run at once
-        return (WakeAfter(LOOK_AGAIN),)
-    return deploy(snapshot, Reason.RESUMING)
-
-
-# Resuming: the components are being created, in order.
 
 _MISMATCH: Final = Finding(
     reason=Reason.CREATE_FAILED,
@@ -266,32 +212,3 @@ def _try_again(
     if pause > ZERO:
         return (*said, WakeAfter(min([*waits, pause])))
     return (*said, CreateComponents(), WakeAfter(ZERO))
-
-
-# Resetting: remove every component, pause, then deploy again. The quota is kept throughout.
-
-
-def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete the components, then begin the pause: a slow deletion does not shorten the pause."""
-    if snapshot.suspend:
-        return suspend(snapshot)
-    if snapshot.timers.retry_pause is None:
-        if not is_gone(snapshot):
-            return continue_deletion(snapshot, now, config)
-        return (
-            *end_deletion(snapshot),
-            *report_pause(snapshot, now + config.retry_pause, config),
-            StartTimer(Timer.RETRY_PAUSE),
-            WakeAfter(config.retry_pause),
-        )
-    left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
-    if left > ZERO:
-        return (WakeAfter(left),)
-    if asking := ask_for_other_nodes(snapshot, now, config):
-        return asking
-    snapshot.require(Need.OBSERVED)
-    if snapshot.unexpected_alive:  # two attempts never run at once
-        return (WakeAfter(LOOK_AGAIN),)
-    words = unanswered(snapshot, now, config)
-    warning = (Warn(Reason.REASSIGNMENT, words),) if words else ()
-    return (*warning, *deploy(snapshot, Reason.RETRY_PAUSE_OVER, words))

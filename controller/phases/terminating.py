@@ -1,0 +1,37 @@
+"""Terminating: the AppWrapper is being deleted, and disappears last."""
+
+from datetime import datetime
+
+from controller.phases.actions import Actions, MoveTo, Reason, RemoveFinalizer, SetCondition
+from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion, is_gone
+from controller.phases.phase import Phase
+from controller.phases.snapshot import FaultTolerance, Snapshot
+from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
+
+
+def terminate(snapshot: Snapshot) -> Actions:
+    """Enter Terminating, from any other phase. Without the finalizer nothing remains to do."""
+    if not snapshot.finalizer:
+        return ()
+    move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
+    return (
+        move,
+        *(_let_go(snapshot) if is_gone(snapshot) else begin_deletion(snapshot, keep=False)),
+    )
+
+
+def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
+    if not snapshot.finalizer:
+        return ()
+    return _let_go(snapshot) if is_gone(snapshot) else continue_deletion(snapshot, now, config)
+
+
+def _let_go(snapshot: Snapshot) -> Actions:
+    return (
+        *end_deletion(snapshot),
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.TERMINATING),
+        SetCondition(CONDITION_PODS_READY, False, Reason.TERMINATING),
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.TERMINATING),
+        RemoveFinalizer(),
+    )
