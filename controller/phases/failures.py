@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from controller.phases.actions import Actions, Reason, RecordRootCause
-from controller.phases.retries import Finding
+from controller.phases.retries import Finding, unhealthy
 from controller.phases.root_cause import (
     LONGEST_LINE,
     Decision,
@@ -101,21 +101,17 @@ def record_healed(snapshot: Snapshot) -> Actions:
     return (RecordRootCause(snapshot.healed, Decision.NONE),)
 
 
-def is_known_better(snapshot: Snapshot, finding: Finding) -> bool:
-    """True if Unhealthy names another failure, and the root cause is not newer than that report.
+def would_repeat_report(snapshot: Snapshot, finding: Finding) -> bool:
+    """False if Unhealthy reports another failure, and the root cause is not newer than that report.
 
     So pods that fail and heal repeatedly do not cost a status write each.
     """
     said, root = snapshot.told.get(CONDITION_UNHEALTHY), finding.root_cause
     if said is None or root is None or root.time is None or snapshot.timers.failure is None:
-        return False
+        return True
     if said.reason != finding.reason or root.time > snapshot.timers.failure:
-        return False
-    return not said.message.startswith((f"{place_of(root)} failed", _single(place_of(root))))
-
-
-def _single(pod: str) -> str:
-    return f"1 failed pod: {pod}"
+        return True
+    return not snapshot.is_news(unhealthy(finding))
 
 
 def _naming(root: RootCause, words: str) -> str:
@@ -123,7 +119,7 @@ def _naming(root: RootCause, words: str) -> str:
 
     If `words` name the root cause's pod as the only failed pod, the line names it once.
     """
-    if _single(place_of(root)) in words:
+    if f"1 failed pod: {place_of(root)}" in words:
         what = headline(root)
         said = f"{words}: {what}" if what else words
     else:

@@ -17,7 +17,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.evidence import Wait, confirm, wait_for_evidence
-from controller.phases.failures import failure, is_known_better, record_healed
+from controller.phases.failures import failure, record_healed, would_repeat_report
 from controller.phases.readiness import (
     crash_loops,
     is_ready,
@@ -33,6 +33,7 @@ from controller.phases.retries import (
     hold_on,
     reset_or_fail,
     tell_hold,
+    unhealthy,
     was_held,
 )
 from controller.phases.snapshot import (
@@ -264,10 +265,9 @@ def _trouble(
         others = [each for each in held if each[1].reason is not HoldReason.BREAKER]
         words = tell_hold(snapshot, *(others or held)[0])
     elif finding is not None and (
-        begins or was_held(snapshot) or is_known_better(snapshot, finding)
+        begins or was_held(snapshot) or not would_repeat_report(snapshot, finding)
     ):
-        message, logged = finding.message, finding.logged
-        words = (SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),)
+        words = (reporting(unhealthy(finding)),)
     grace = (StartTimer(Timer.FAILURE),) if begins else ()
     told_now = (StartTimer(Timer.UNREADY),) if words and not reported else ()
     return (*words, *grace, *told_now), []

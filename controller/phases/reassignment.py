@@ -13,14 +13,15 @@ from typing import Final
 from controller.phases.actions import (
     Actions,
     EvictWorkload,
-    Reason,
-    SetCondition,
     WakeAfter,
+    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
+from controller.reports.reason import Reason
+from controller.reports.unhealthy import OtherNodesNeeded
 from shared.api.names import CONDITION_UNHEALTHY
 
 # The Workload may have changed before the eviction was written; then Kueue has not seen it.
@@ -55,12 +56,8 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return ()
     if found.evicted:
         return () if overdue else (WakeAfter(LOOK_AGAIN),)
-    asked = (
-        f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
-        "nodes: the quota is released for a moment, and another workload can get it"
-    )
-    unhealthy = SetCondition(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, asked)
-    said = () if is_reassigned(snapshot) else (unhealthy,)
+    needed = OtherNodesNeeded(problem=found.message, workload=found.workload)
+    said = () if is_reassigned(snapshot) else (reporting(needed),)
     evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
     return (*said, evict, WakeAfter(_ASK_AGAIN))
 

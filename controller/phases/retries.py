@@ -1,6 +1,5 @@
 """Reset an unhealthy AppWrapper, or let it fail if no retry remains or may follow."""
 
-import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -11,7 +10,6 @@ from controller.phases.actions import (
     Reason,
     RecordRootCause,
     RecordSuspect,
-    SetCondition,
     StartTimer,
     Timer,
     WakeAfter,
@@ -25,6 +23,7 @@ from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
 from controller.phases.timers import ZERO
 from controller.reports.pods_ready import NextAttempt
+from controller.reports.unhealthy import Problem
 from shared.api.names import CONDITION_UNHEALTHY
 
 _HELD: Final = {
@@ -62,7 +61,7 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
     retry = f"retry {snapshot.retries + 1} of {config.retry_limit} follows"
     return (
         MoveTo(Phase.RESETTING, finding.reason, message, spend_retry=spend, logged=logged),
-        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),
+        reporting(unhealthy(finding)),
         reporting(next_attempt(snapshot.retries + spend, config)),
         *_suspicion(snapshot, finding),
         *_root_cause(finding, Decision.RETRY, retry),
@@ -76,25 +75,29 @@ def next_attempt(spent: int, config: FaultTolerance, begins: datetime | None = N
     return NextAttempt(spent=spent, limit=limit, pause=pause, begins=begins)
 
 
-_PROGRESS: Final = re.compile(r"; \d+ of \d+ retr(?:y|ies) spent; .*")
-
-
-def without_progress(message: str) -> str:
-    """Return an Unhealthy message without the retry count that `report_pause` added."""
-    return _PROGRESS.sub("", message)
+def unhealthy(finding: Finding, *, reason: Reason | None = None, then: str = "") -> Problem:
+    """Return the report about a finding. `reason`: if it is not that of the finding."""
+    root = finding.root_cause
+    return Problem(
+        reason=reason or finding.reason,
+        problem=finding.message,
+        quoted=finding.logged,
+        then=then,
+        cause=(root.pod, root.node) if root else None,
+    )
 
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
     """Report the start of the next attempt in PodsReady and Unhealthy."""
-    report = next_attempt(snapshot.retries, config, begins)
-    ready, progress = reporting(report), report.text()
-    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    attempt = next_attempt(snapshot.retries, config, begins)
+    said, last = snapshot.told.get(CONDITION_UNHEALTHY), snapshot.reported.get(CONDITION_UNHEALTHY)
     if said is None or CONDITION_UNHEALTHY not in snapshot.conditions:
-        return (ready,)
-    if (reason := next((each for each in Reason if each == said.reason), None)) is None:
-        return (ready,)  # another operator wrote this reason
-    message = f"{without_progress(said.message)}; {progress}"
-    return (ready, SetCondition(CONDITION_UNHEALTHY, True, reason, message, progress))
+        return (reporting(attempt),)
+    if not (isinstance(last, Problem) and last.reason == said.reason):  # after a restart
+        if (reason := next((each for each in Reason if each == said.reason), None)) is None:
+            return (reporting(attempt),)  # another operator wrote this reason
+        last = Problem(reason=reason, problem=said.message, quoted="")
+    return (reporting(attempt), reporting(replace(last, then=attempt.text())))
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
@@ -119,10 +122,8 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
     said = snapshot.told.get(CONDITION_UNHEALTHY)
     if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
         return ()
-    message = f"{finding.message}; {hold.message}"
-    logged = None if finding.logged is None else f"{finding.logged}; {hold.message}"
-    told = SetCondition(CONDITION_UNHEALTHY, True, reason, message, logged)
-    return (told, Warn(reason, message, logged))
+    told = reporting(unhealthy(finding, reason=reason, then=hold.message))
+    return (told, Warn(reason, told.message, told.logged))
 
 
 def was_held(snapshot: Snapshot) -> bool:
@@ -143,7 +144,7 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     message, logged = finding.message, finding.logged
     said: Actions = (
         MoveTo(Phase.FAILED, finding.reason, message, logged=logged),
-        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),
+        reporting(unhealthy(finding)),
         *_suspicion(snapshot, finding),
         *_root_cause(finding, Decision.TERMINAL, _why_no_retry(finding, config)),
     )

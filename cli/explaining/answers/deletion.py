@@ -1,5 +1,6 @@
 """Answers for Resetting, Suspending and Terminating: blockers, and the retry pause. Pure."""
 
+from datetime import datetime
 from typing import Final
 
 from cli.cluster.unread import objects
@@ -8,7 +9,7 @@ from cli.explaining.answers.kueue_messages import queue_commands
 from cli.explaining.answers.next_steps import next_steps, retries_spent
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
-from controller.phases.retries import without_progress
+from controller.phases.retries import next_attempt
 from controller.phases.snapshot import Presence
 from controller.reports.deleting_resources import (
     LeftComponent,
@@ -49,12 +50,18 @@ def retry_pause(case: Case) -> SituationAnswer | None:
         f" {case.when(at)}.",
         details=(
             f"Attempt {moment.appwrapper.attempt} ended:"
-            f" {without_progress(reported.message) or reported.reason}.",
+            f" {_why(case, reported.message, at) or reported.reason}.",
             *retries_spent(case),
             "It keeps its quota meanwhile.",
         ),
         next=(Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at),),
     )
+
+
+def _why(case: Case, message: str, begins: datetime) -> str:
+    """Return the reason for the reset: its report also announces the next attempt."""
+    announced = next_attempt(case.moment.snapshot.retries, case.moment.config, begins)
+    return message.removesuffix(f"; {announced.text()}")
 
 
 def _waits_for_other_nodes(case: Case, why: str) -> SituationAnswer:
