@@ -14,7 +14,7 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
-from shared.api.objects import JsonObject, annotation, annotations, labels, texts
+from shared.api.objects import JsonObject, annotations, labels, texts
 from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
@@ -43,10 +43,13 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
     The Go operator silently used the default for an invalid value.
     """
     old, new = submission.old_object, submission.object
+    given, stored = annotations(new), annotations(old)
+    if not given:
+        return  # the usual case
     changed = [
         each
         for each, before in zip(table_for(labels(new)), table_for(labels(old)), strict=True)
-        if each is not before or annotation(new, each.key) != annotation(old, each.key)
+        if each is not before or given.get(each.key) != stored.get(each.key)
     ]
     yield from _check(new, changed, submission.config)
 
