@@ -73,7 +73,7 @@ def too_long(path: Path, source: str) -> Iterator[str]:
                 )
 
 
-_IMPORT: Final = re.compile(r"(?:import tests\.|from (?:tests\.|\.)).*?\b(test_\w+)")
+_IMPORT: Final = re.compile(r"(?:import tests\.|from (?:tests\b|\.)).*?\b(test_\w+)")
 
 
 def imported_tests(path: Path, source: str) -> Iterator[str]:

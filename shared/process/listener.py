@@ -81,6 +81,9 @@ _unlogged.disabled = True
 
 # Seconds that a connection may last, so that silent clients hold no descriptors.
 _LONGEST: Final = 5.0
+# Seconds that a client may still take once the process ends. aiohttp would wait for a minute, and
+# another ten seconds for a body that a client announced and does not send.
+_LAST_ANSWERS: Final = 0.5
 
 # Only `shared` imports an HTTP library, so the answers of paths have a name here.
 Answer = web.Response
@@ -113,7 +116,8 @@ class Listener:
     async def run(self) -> None:
         """Serve until cancelled; call `open` first."""
         assert self._socket is not None
-        runner = web.ServerRunner(_Server(self._answer, access_log=None, logger=_unlogged))
+        server = _Server(self._answer, access_log=None, logger=_unlogged, lingering_time=0.0)
+        runner = web.ServerRunner(server, shutdown_timeout=_LAST_ANSWERS)
         await runner.setup()
         try:
             await web.SockSite(runner, self._socket).start()

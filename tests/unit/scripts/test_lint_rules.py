@@ -51,6 +51,7 @@ def test_ordinary_paths_and_addresses_pass() -> None:
         "import tests.unit.test_a as a",
         "from .test_a import b",
         "from . import test_a",
+        "from tests import test_a",
         "def f():\n    from tests.unit.test_a import b",
     ],
 )

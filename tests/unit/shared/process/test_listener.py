@@ -85,6 +85,20 @@ async def test_a_silent_connection_is_aborted_after_five_seconds(
         assert await asked(port, b"") == b""
 
 
+async def test_the_end_waits_for_no_body_that_a_client_does_not_send() -> None:
+    listener = Listener(BindAddress("127.0.0.1", 0), {"/healthz": lambda: web.Response(text="ok")})
+    listener.open()
+    assert listener._socket is not None
+    running = asyncio.create_task(listener.run())
+    reader, writer = await asyncio.open_connection(*listener._socket.getsockname())
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    running.cancel()
+    done, _ = await asyncio.wait({running}, timeout=5.0)  # aiohttp's default takes ten
+    assert done
+    writer.close()
+
+
 async def test_a_path_that_fails_answers_500_and_logs_no_content(
     port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
