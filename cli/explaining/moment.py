@@ -49,8 +49,8 @@ _HELD: Final = {
 }
 _PAUSED: Final = "an admin has paused all resets (pauseResets)"
 _FAR: Final = timedelta(days=1)
-# A user cannot read the error store, nor the nodes that Kueue assigned.
-_UNREADABLE: Final = frozenset({Need.RECORDS, Need.ASSIGNMENT})
+# A user cannot read the error store. The nodes that Kueue assigned are taken for usable ones.
+_UNREADABLE: Final = frozenset({Need.RECORDS})
 _DELETING: Final = frozenset({Phase.RESETTING, Phase.SUSPENDING, Phase.TERMINATING})
 
 

@@ -104,7 +104,10 @@ class Applier:
         The components are returned only if they are to be created now.
         """
         status = status_after(appwrapper, observation.snapshot.timers, actions, now)
+        remembered = self._memory.of(appwrapper.uid)
         if status == appwrapper.status:
+            # A report may have other data and the same text.
+            remembered.reported = reported_after(remembered.reported, actions)
             return appwrapper, None
         # The API server reads only the status of this request, so the spec is left out.
         body = {
@@ -122,7 +125,6 @@ class Applier:
             APPWRAPPERS, appwrapper.namespace, appwrapper.name, body, subresource="status"
         )
         self._appwrappers.assume(written, silent=True)
-        remembered = self._memory.of(appwrapper.uid)
         remembered.reported = reported_after(remembered.reported, actions)
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None

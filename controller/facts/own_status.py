@@ -159,7 +159,8 @@ def read_status(
 ) -> Snapshot:
     """Return a Snapshot of the AppWrapper alone, without facts from other objects.
 
-    `reported`: the last reports that this process wrote, by condition.
+    `reported`: the last reports that this process wrote, by condition. One whose text is not the
+    stored one counts no more: a later write took effect, and its answer was lost.
 
     An unknown phase counts as Suspending: delete all objects that may exist, then start again.
     """
@@ -168,6 +169,7 @@ def read_status(
     phase = Phase.SUSPENDING if known is None else known
     stamp = Stamp(status.get("phase") or "", appwrapper.attempt, appwrapper.retries)
     timers = decode_timers(status.get("timers") or {}, stamp, now)
+    told = {str(each.get("type")): _told(each) for each in appwrapper.conditions}
     return Snapshot(
         phase=phase,
         suspend=appwrapper.suspend,
@@ -178,8 +180,12 @@ def read_status(
         planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
-        told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
-        reported=reported or {},
+        told=told,
+        reported={
+            condition: report
+            for condition, report in (reported or {}).items()
+            if condition in told and told[condition].message == report.text()
+        },
         waits_since=_waits_since(phase, appwrapper.conditions, now),
         retries=appwrapper.retries,
         timers=_as_taken_over(timers, phase, appwrapper.conditions, now),

@@ -158,8 +158,8 @@ def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
     """Record the node that may be the cause, in the status write that ends the attempt.
 
     A failure that forbids a retry is not a node's fault. In an evacuation the bad node is known:
-    pods on other nodes mostly failed because their peers failed. The last attempt also counts: the
-    node may fail other users' workloads.
+    pods on other nodes mostly failed because their peers failed. The last attempt also names its
+    node: an admin who reads the status looks there.
     """
     if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()

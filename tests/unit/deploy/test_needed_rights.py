@@ -93,7 +93,6 @@ VARIABLES = {
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.components", "resource"): WRAPPED,
     ("controller.gather.dependants", "resource"): DEPENDANTS | MAKERS,
-    # Of what it may not read it knows nothing, and the pods count.
     ("controller.fleet.slack_keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.fleet.slack_keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
     ("controller.gather.queue_watch", "resource"): {

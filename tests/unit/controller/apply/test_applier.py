@@ -136,6 +136,15 @@ async def test_a_report_whose_write_fails_is_not_remembered() -> None:
     assert bench.memory.known("u1").reported == {}
 
 
+async def test_a_report_whose_text_is_stored_already_is_remembered_without_a_write() -> None:
+    bench = ApplierBench(update=[raw("8")])
+    await bench.apply(raw(), reporting(BLOCKED))
+    [written] = bench.kube.called("update")
+    bench.memory.of("u1").reported = {}
+    await bench.apply(raw("8", **written.args[3]["status"]), reporting(BLOCKED))
+    assert bench.memory.known("u1").reported == {"DeletingResources": BLOCKED}
+
+
 WRAPPED = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}}
 
 
