@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from cli.cluster.unread import Unread
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.loading import ConfigError, parse_config
 from shared.waits.kueue_settings import namespaces
@@ -17,13 +18,14 @@ OPERATOR_NAMESPACES: Final = ("appwrapper-system", "mlbatch-system")
 class OperatorConfiguration:
     """`problem`: why `config` is the default one, "" if it was read. `mistakes`: in the ConfigMap.
 
-    `namespace`: the operator's.
+    `namespace`: the operator's. `unread`: the failed read; None, too, if there is no ConfigMap.
     """
 
     config: Configuration = field(default_factory=Configuration)
     namespace: str = OPERATOR_NAMESPACES[0]
     problem: str = ""
     mistakes: str = ""
+    unread: Unread | None = None
 
     @property
     def behaviour(self) -> AppWrapperConfig:

@@ -43,12 +43,13 @@ def as_they_are(page: list[JsonObject]) -> list[JsonObject]:
 
 @dataclass(slots=True)
 class Reader:
-    """`unread`: the failed reads, each once.
+    """`unread`: the failed reads, each once. `only_forbidden`: raise all other failures.
 
     Raises Unauthorized, and KubeError if the API server does not answer.
     """
 
     client: KubeClient
+    only_forbidden: bool = False
     unread: list[Unread] = field(default_factory=list)
 
     async def one(
@@ -127,17 +128,17 @@ class Reader:
                 problem = "you may not read the operator's configuration"
                 if not found.forbidden:
                     problem = f"the operator's configuration cannot be read: {found.why}"
-                return OperatorConfiguration(problem=problem)
+                return OperatorConfiguration(problem=problem, unread=found)
             if found is not None:
                 return parsed((found.get("data") or {}).get(CONFIG_KEY), namespace)
         places = ", ".join(OPERATOR_NAMESPACES)
         return OperatorConfiguration(problem=f"there is no ConfigMap {CONFIG_NAME} in {places}")
 
     def note(self, what: str, error: ApiError, no_right: str) -> Unread:
-        """Note that `what` could not be read. Raises `error` if the user has no identity."""
-        if isinstance(error, Unauthorized):
-            raise error
+        """Note that `what` could not be read. Raises `error` if it ends the command."""
         forbidden = isinstance(error, Forbidden)
+        if isinstance(error, Unauthorized) or (self.only_forbidden and not forbidden):
+            raise error
         found = Unread(what, no_right if forbidden else error.message, forbidden)
         self.unread.append(found)
         return found

@@ -1,4 +1,8 @@
-"""Read AppWrappers and the objects that explain them. I/O only."""
+"""Read AppWrappers and the objects that explain them. I/O only.
+
+Objects that the user may not read (403) become `Unread`. Most other failures end the command: an
+explanation without these objects could be wrong.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -175,8 +179,10 @@ class AppWrapperReader:
             if _expected(each)
         ]
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
-        events = [each for many in await asyncio.gather(*reads) for each in objects(_known(many))]
-        return replace(seen, component_events=tuple(events))
+        found = [_known(many) for many in await asyncio.gather(*reads)]
+        unread = next((each for each in found if isinstance(each, Unread)), None)
+        events = tuple(each for many in found for each in objects(many))
+        return replace(seen, component_events=events if unread is None else unread)
 
     async def _kueue_settings(self, namespaces: Iterable[str]) -> JsonObject | None:
         """Return the first configuration of Kueue that exists and may be read."""
@@ -231,7 +237,8 @@ class AppWrapperReader:
         except UnknownKind as error:
             return Unread(what, str(error))
         outline = not says_something(gvk.group_kind)
-        return await self._reader.one(
+        # The explanation is useful without a component that cannot be read.
+        return await Reader(self._client).one(
             resource, self.namespace, name, what=what, metadata_only=outline
         )
 
@@ -271,7 +278,7 @@ class AppWrapperReader:
 
     @property
     def _reader(self) -> Reader:
-        return Reader(self.cluster.client)
+        return Reader(self.cluster.client, only_forbidden=True)
 
 
 def _known(found: Many | None) -> Many:

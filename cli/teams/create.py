@@ -78,7 +78,7 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
             f"{team} cannot be the name of a namespace: write up to 63 lower-case letters, digits"
             " and hyphens"
         )
-    reader = Reader(cluster.client)
+    reader = Reader(cluster.client, only_forbidden=True)
     config = await configuration(reader, request.config_file)
     settings = replace(request.settings, labels=_labels(config))
     live = await live_objects(reader, team)

@@ -51,8 +51,8 @@ Confirm = Callable[[Removal], None]
 
 async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm) -> Removal:
     """Delete the team unless there are `blockers`; return the plan. Raises CommandError."""
-    reader = Reader(cluster.client)
-    config = await configuration(reader, request.config_file)
+    reader = Reader(cluster.client, only_forbidden=True)
+    config = await configuration(reader, request.config_file, needs_right=True)
     found = await _read(reader, request, config)
     lacking = await missing_rights(
         cluster,

@@ -34,18 +34,28 @@ async def all_of_kueue(reader: Reader, resource: Resource) -> Many:
     return found
 
 
-async def configuration(reader: Reader, file: str | None) -> Configuration:
-    """Read the operator's configuration: from the file, else the cluster, else the defaults."""
+async def configuration(
+    reader: Reader, file: str | None, *, needs_right: bool = False
+) -> Configuration:
+    """Read the operator's configuration: from the file, else the cluster.
+
+    Return the defaults if there is none; if the user may not read it, too, unless `needs_right`.
+    Raises CommandError.
+    """
     mistakes = ""
     try:
         if file is not None:
             return load_config(file).config
-        found = await reader.operator_configuration()
+        found = await Reader(reader.client).operator_configuration()
         mistakes = found.mistakes
     except ConfigError as error:
         mistakes = str(error)
     if mistakes:
         raise CommandError(f"the operator's configuration cannot be used:\n{mistakes}")
+    if found.unread is not None:
+        if needs_right or not found.unread.forbidden:
+            raise CommandError(f"{found.problem}. Give it with --config FILE")
+        reader.unread.append(found.unread)
     return found.config
 
 

@@ -26,7 +26,7 @@ class TeamList:
 
 async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
     """Report every team. Raises CommandError if the user may not list namespaces."""
-    reader = Reader(cluster.client)
+    reader = Reader(cluster.client, only_forbidden=True)
     queues = await all_of_kueue(reader, CLUSTER_QUEUES)
     config = await configuration(reader, config_file)
     namespaces = needed(await reader.many(NAMESPACES), "team list") or ()
@@ -54,7 +54,7 @@ async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
 
 async def show_team(cluster: Cluster, team: str, config_file: str | None) -> TeamReport:
     """Report one team from objects that the user may read. Raises CommandError if none exists."""
-    reader = Reader(cluster.client)
+    reader = Reader(cluster.client, only_forbidden=True)
     queues = await all_of_kueue(reader, CLUSTER_QUEUES)
     config = await configuration(reader, config_file)
     namespace = await reader.one(NAMESPACES, None, team)
@@ -84,7 +84,7 @@ async def show_team(cluster: Cluster, team: str, config_file: str | None) -> Tea
 async def _local_queues(reader: Reader, team: str) -> Many:
     """Read the LocalQueues of all namespaces; of the team's if the user may not read others."""
     found = await all_of_kueue(reader, LOCAL_QUEUES)
-    if isinstance(found, Unread):
+    if isinstance(found, Unread) and found.forbidden:
         reader.unread.remove(found)
         found = await reader.many(LOCAL_QUEUES, team) or ()
     return found

@@ -10,6 +10,7 @@ from cli.explaining.forecast import Change
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
+from controller.phases.actions import Reason
 from controller.phases.phase import Phase
 from shared.api.conditions import transition_time
 from shared.api.names import (
@@ -88,7 +89,7 @@ def failed(case: Case) -> SituationAnswer | None:
         else ""
     )
     holds = CONDITION_QUOTA_RESERVED in case.moment.snapshot.conditions
-    details = [*retries_spent(case), *(REMEDIES if refusal_in(reported.message) else ())]
+    details = [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
     return SituationAnswer(
@@ -98,6 +99,21 @@ def failed(case: Case) -> SituationAnswer | None:
         next=_removal(case, "deletion-on-failure grace period"),
         commands=_logs(case),
     )
+
+
+def _why_no_retry(case: Case) -> tuple[str, ...]:
+    """Return what the message of Unhealthy lacks."""
+    moment, reason = case.moment, case.moment.reported(CONDITION_UNHEALTHY).reason
+    if reason == Reason.MISSING_COMPONENT:
+        return (
+            "The controller never recreates a component that another client deleted: delete the"
+            " AppWrapper and create it again.",
+        )
+    if moment.snapshot.retries >= moment.config.retry_limit:
+        return retries_spent(case)
+    if reason == Reason.CREATE_FAILED:
+        return ("The API server refuses it for good, so no retry can help.",)
+    return ()
 
 
 def _removal(case: Case, period: str) -> tuple[Next, ...]:

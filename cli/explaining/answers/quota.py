@@ -174,15 +174,13 @@ def _place(case: Case) -> str:
 
 
 def cannot_be_seen(case: Case) -> SituationAnswer | None:
-    """Apply if the user may not read Workloads: the AppWrapper's condition has Kueue's reason."""
-    if not isinstance(case.seen.world.own_workloads, Unread) or case.queue.short:
+    """Apply if Workloads could not be read: the AppWrapper's condition has Kueue's reason."""
+    unread = case.seen.world.own_workloads
+    if not isinstance(unread, Unread) or case.queue.short:
         return None
     message = case.moment.reported(CONDITION_QUOTA_RESERVED).message
-    why = (
-        f": {message.rstrip('.')}"
-        if message
-        else ". Its Workload has the reason, but you may not read Workloads"
-    )
+    failed = "you may not read Workloads" if unread.forbidden else f"reading failed: {unread.why}"
+    why = f": {message.rstrip('.')}" if message else f". Its Workload has the reason, but {failed}"
     return SituationAnswer(
         situation=Situation.NOT_READABLE,
         sentence=f"{case.name} waits in LocalQueue {case.moment.appwrapper.queue_name}{why}.",

@@ -10,7 +10,15 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from datetime import timedelta
 
 from shared.api.objects import JsonObject, Resource
-from shared.kube.client import Conflict, Forbidden, KubeClient, ListPage, NotFound, WatchEvent
+from shared.kube.client import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    KubeClient,
+    ListPage,
+    NotFound,
+    WatchEvent,
+)
 from shared.kube.requests import Request
 
 Place = tuple[str, str, str]  # Kind, namespace or "", name
@@ -18,6 +26,8 @@ Place = tuple[str, str, str]  # Kind, namespace or "", name
 
 class ClusterObjects(KubeClient):
     """`forbidden`: (verb, plural) that the user may not use; `writes`: all writes, in order.
+
+    `failing`: (verb, plural) that the API server answers with an error.
 
     `on_delete` is called with each deleted object, in place of finalizers and garbage collection;
     `before_apply` when a write has arrived but is not yet done.
@@ -28,10 +38,12 @@ class ClusterObjects(KubeClient):
         objects: Iterable[JsonObject],
         *,
         forbidden: Iterable[tuple[str, str]] = (),
+        failing: Iterable[tuple[str, str]] = (),
         has_kueue: bool = True,
     ) -> None:
         self.objects: dict[Place, JsonObject] = {}
         self.forbidden = {*forbidden}
+        self.failing = {*failing}
         self._has_kueue = has_kueue
         self.writes: list[str] = []
         self.on_delete: Callable[[JsonObject], None] = lambda item: None
@@ -124,6 +136,8 @@ class ClusterObjects(KubeClient):
 
     def _permit(self, verb: str, path: str) -> None:
         parts = path.strip("/").split("/")
+        if (verb, _plural(parts)) in self.failing:
+            raise ApiError(503, "ServiceUnavailable", "etcd has no leader")
         for plural in parts:
             if plural in _KINDS and (verb, plural) in self.forbidden and plural == _plural(parts):
                 where = "at the cluster scope"

@@ -8,6 +8,7 @@ import orjson
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import (
+    ApiError,
     Forbidden,
     Gone,
     KubeClient,
@@ -26,7 +27,8 @@ _PATH = re.compile(
 class ServedObjects(KubeClient):
     """`objects` by plural. The API server does not serve the Kind of a plural without an entry.
 
-    `paths` are answers to requests for no object. `sent` records the requests.
+    `paths` are answers to requests for no object. `sent` records the requests. `failing`: plurals
+    that the API server answers with an error.
     """
 
     def __init__(
@@ -34,10 +36,12 @@ class ServedObjects(KubeClient):
         objects: dict[str, list[JsonObject]],
         *,
         forbidden: Collection[str] = (),
+        failing: Collection[str] = (),
         paths: dict[str, JsonObject] | None = None,
     ) -> None:
         self.objects = objects
         self.forbidden = set(forbidden)
+        self.failing = set(failing)
         self.paths = paths or {}
         self.sent: list[str] = []
         self.events: list[WatchEvent] = []
@@ -105,6 +109,8 @@ class ServedObjects(KubeClient):
         """Does nothing."""
 
     def _check(self, what: str) -> None:
+        if what.partition(" ")[0] in self.failing:
+            raise ApiError(503, "ServiceUnavailable", "etcd has no leader")
         if what in self.forbidden or what.partition(" ")[0] in self.forbidden:
             raise Forbidden(403, "Forbidden", f"{what} is forbidden")
 

@@ -279,13 +279,17 @@ def outlived() -> AppWrapperObjects:
 
 def pods_not_readable() -> AppWrapperObjects:
     """A user with the right to read AppWrappers and nothing else."""
+
+    def no(what: str, why: str) -> Unread:
+        return Unread(what, why, forbidden=True)
+
     item = appwrapper("Running", *held(900, ready=True), attempt=1, deployed="True", created=2000)
     return seen(
         item,
-        world(settings=ASSUMED, own_workloads=Unread("workloads of namespace team1", "no right")),
-        pods=Unread("pods of namespace team1: what its pods do", "no right to list them"),
-        components=(Unread("Job train", "no right to get it"),),
-        events=Unread("events of namespace team1: what happened to it", "no right to list them"),
+        world(settings=ASSUMED, own_workloads=no("workloads of namespace team1", "no right")),
+        pods=no("pods of namespace team1: what its pods do", "no right to list them"),
+        components=(no("Job train", "no right to get it"),),
+        events=no("events of namespace team1: what happened to it", "no right to list them"),
     )
 
 

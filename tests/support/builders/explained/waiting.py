@@ -333,7 +333,7 @@ def not_readable() -> AppWrapperObjects:
     """A user without any right on Kueue's objects."""
 
     def no(what: str) -> Unread:
-        return Unread(what, "no right to list them")
+        return Unread(what, "no right to list them", forbidden=True)
 
     shared = world(
         settings=ASSUMED,

@@ -54,6 +54,26 @@ def test_a_failure_of_the_api_server_is_unread_with_its_message() -> None:
     )
 
 
+def test_a_reader_for_forbidden_objects_only_raises_other_failures() -> None:
+    failure = ApiError(503, "ServiceUnavailable", "etcd has no leader")
+    reader = Reader(Failing(failure), only_forbidden=True)
+    with pytest.raises(ApiError) as error:
+        asyncio.run(reader.one(PODS, "team1", "a"))
+    assert error.value is failure
+    refused = ServedObjects({"pods": []}, forbidden=["pods"])
+    found = asyncio.run(Reader(refused, only_forbidden=True).one(PODS, "team1", "a"))
+    assert found == Unread("Pod a", "no right to get it", forbidden=True)
+
+
+def test_an_unread_configuration_differs_from_none_at_all() -> None:
+    failing = Failing(ApiError(503, "ServiceUnavailable", "etcd has no leader"))
+    found = asyncio.run(Reader(failing).operator_configuration())
+    assert found.unread is not None
+    assert found.problem == "the operator's configuration cannot be read: etcd has no leader"
+    missing = asyncio.run(Reader(ServedObjects({"configmaps": []})).operator_configuration())
+    assert missing.unread is None
+
+
 def test_a_user_without_identity_ends_the_command() -> None:
     reader = Reader(Failing(Unauthorized(401, "Unauthorized", "")))
     with pytest.raises(Unauthorized):

@@ -2,14 +2,21 @@
 
 import json
 from copy import deepcopy
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.command import ExitCode
 from shared.api.objects import JsonObject
+from shared.kube.client import ApiError, Forbidden
 from tests.support.builders.teams import team
 from tests.support.fakes.team_session import HastyClock, empty, with_team
 from tests.support.fakes.team_session import team as runs
+
+UNREAD_CONFIGURATION = (
+    "the operator's configuration cannot be read: etcd has no leader. Give it with --config FILE"
+)
 
 
 async def test_list_shows_every_team() -> None:
@@ -295,3 +302,60 @@ async def test_delete_needs_rights() -> None:
         " deleted by cluster admins: ask one",
     )
     assert client.writes == []
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        ({"failing": [("get", "configmaps")]}, UNREAD_CONFIGURATION),
+        (
+            {"forbidden": [("get", "configmaps")]},
+            "you may not read the operator's configuration. Give it with --config FILE",
+        ),
+    ],
+)
+async def test_nothing_is_deleted_without_the_operators_configuration(
+    cluster: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    """Otherwise the slack queue would have its default name."""
+    client = empty(**cluster)
+    client.put({"kind": "ClusterQueue", "metadata": {"name": "slack-cluster-queue"}})
+    ended = await runs(client, "delete", "slack", "--yes")
+    assert (ended.code, ended.error) == (ExitCode.UNABLE, problem)
+    assert client.writes == []
+    file = tmp_path / "config.yaml"
+    file.write_text("appwrapper: {slackQueue: {name: slack-cluster-queue}}")
+    ended = await runs(client, "delete", "slack", "--yes", "--config", str(file))
+    assert "is the slack queue" in ended.error
+    assert client.writes == []
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "team1")])
+async def test_an_unread_configuration_ends_a_report(words: tuple[str, ...]) -> None:
+    ended = await runs(with_team(failing=[("get", "configmaps")]), *words)
+    assert (ended.code, ended.error) == (ExitCode.UNABLE, UNREAD_CONFIGURATION)
+    assert (await runs(with_team(forbidden=[("get", "configmaps")]), *words)).error == ""
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "team1"), ("delete", "team1", "--yes")])
+@pytest.mark.parametrize("plural", ["localqueues", "namespaces"])
+async def test_a_failure_of_the_api_server_ends_the_command(
+    words: tuple[str, ...], plural: str
+) -> None:
+    client = with_team(failing=[("list", plural), ("get", plural)])
+    with pytest.raises(ApiError, match="etcd has no leader"):
+        await runs(client, *words)
+    assert client.writes == []
+
+
+async def test_a_user_who_may_list_no_other_teams_queues_sees_the_own_ones() -> None:
+    client = with_team()
+
+    def only_of_a_namespace(verb: str, path: str) -> None:
+        if path == "/apis/kueue.x-k8s.io/v1beta2/localqueues":
+            raise Forbidden(403, "Forbidden", "")
+
+    client._permit = only_of_a_namespace  # type: ignore[method-assign]
+    ended = await runs(client, "show", "team1")
+    assert "default-queue   team1-cluster-queue" in ended.out
+    assert "not shown" not in ended.out

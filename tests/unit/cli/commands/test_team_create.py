@@ -324,3 +324,22 @@ async def test_the_label_is_that_of_the_operators_configuration(tmp_path: Path) 
     file.write_text(text.replace("team}", "other}"))
     await runs(client, "create", "team2", *SMALL, "--config", str(file))
     assert client.one("Namespace", "team2")["metadata"]["labels"] == {"kind": "other", **LEVEL}
+
+
+async def test_an_unread_configuration_ends_the_command_and_a_forbidden_one_is_a_warning() -> None:
+    """The team's label would be the default one."""
+    client = empty(failing=[("get", "configmaps")])
+    ended = await runs(client, "create", "team1", *SMALL)
+    assert (ended.code, ended.error) == (
+        ExitCode.UNABLE,
+        "the operator's configuration cannot be read: etcd has no leader. Give it with --config"
+        " FILE",
+    )
+    assert client.writes == []
+    client = empty(forbidden=[("get", "configmaps")])
+    ended = await runs(client, "create", "team1", *SMALL)
+    assert client.writes == ALL_WRITES
+    assert (
+        "WARNING: not checked: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are"
+        " assumed): no right to get it" in ended.out
+    )

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cli.cluster.unread import objects
+from cli.cluster.unread import Unread, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
 from cli.explaining.report import (
@@ -338,6 +338,49 @@ def test_an_appwrapper_that_failed_by_pod_security_shows_what_to_do() -> None:
     found = report(ending.pod_refused_by_policy())
     assert found.situation is Situation.FAILED
     assert found.details == (
-        "0 of 3 retries are spent.",
+        "The API server refuses it for good, so no retry can help.",
         *REMEDIES,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "annotations", "details"),
+    [
+        (
+            "MissingComponent",
+            {},
+            (
+                "The controller never recreates a component that another client deleted: delete the"
+                " AppWrapper and create it again.",
+            ),
+        ),
+        ("CreateFailed", {}, ("The API server refuses it for good, so no retry can help.",)),
+        ("CreateFailed", {"retryLimit": "0"}, ("It may not be retried (retryLimit 0).",)),
+        ("FoundFailedPods", {}, ()),
+    ],
+)
+def test_a_failed_appwrapper_shows_why_no_retry_follows_unless_its_message_does(
+    reason: str, annotations: dict[str, str], details: tuple[str, ...]
+) -> None:
+    seen = reporting(ending.pod_refused_by_policy(), "Unhealthy", message="")
+    (unhealthy,) = (
+        each for each in seen.appwrapper["status"]["conditions"] if each["type"] == "Unhealthy"
+    )
+    unhealthy["reason"] = reason
+    seen.appwrapper["metadata"].setdefault("annotations", {}).update(prefixed(**annotations))
+    assert report(seen).details == details
+
+
+@pytest.mark.parametrize(
+    ("unread", "why"),
+    [
+        (Unread("workloads", "no right", forbidden=True), "you may not read Workloads"),
+        (Unread("workloads", "etcd has no leader"), "reading failed: etcd has no leader"),
+    ],
+)
+def test_only_a_forbidden_read_is_a_lack_of_rights(unread: Unread, why: str) -> None:
+    seen = reporting(waiting.not_readable(), "QuotaReserved", message="")
+    seen = replace(seen, world=replace(seen.world, own_workloads=unread))
+    assert report(seen).answer == (
+        f"train waits in LocalQueue default-queue. Its Workload has the reason, but {why}."
     )

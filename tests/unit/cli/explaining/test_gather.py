@@ -12,6 +12,7 @@ from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
 from cli.explaining.gather import AppWrapperReader
 from shared.api.objects import JsonObject
+from shared.kube.client import ApiError
 from shared.kube.discovery import Discovery
 from tests.support.builders.explained import deployed, waiting
 from tests.support.builders.explained.objects import NOW, cluster_queue, local_queue, node
@@ -159,6 +160,30 @@ def test_a_component_that_may_not_be_read_is_one_of_them() -> None:
     assert seen.components == (Unread("Job train", "no right to get it", forbidden=True),)
     assert isinstance(seen.pods, Unread)
     assert seen.world.settings.problem == ("you may not read the operator's configuration")
+
+
+@pytest.mark.parametrize(
+    "plural",
+    ["configmaps", "workloads", "namespaces", "localqueues", "clusterqueues", "cohorts", "nodes",
+     "pods", "events"],
+)  # fmt: skip
+def test_a_failure_of_the_api_server_ends_the_command(plural: str) -> None:
+    gatherer = served(waiting.waits_for_quota())
+    client_of(gatherer).failing = {plural}
+    with pytest.raises(ApiError, match="etcd has no leader"):
+        gathered(gatherer)
+
+
+def test_a_component_that_fails_to_be_read_is_named() -> None:
+    gatherer = served(deployed.runs())
+    client_of(gatherer).failing = {"jobs"}
+    assert gathered(gatherer).unread == (Unread("Job train", "etcd has no leader"),)
+
+
+def test_unreadable_events_of_components_are_named() -> None:
+    seen = gathered(served(deployed.pods_missing(), forbidden=["events"]))
+    what = "events of namespace team1: what happened to it"
+    assert seen.component_events == Unread(what, "no right to list them", forbidden=True)
 
 
 def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
