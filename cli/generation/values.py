@@ -194,7 +194,7 @@ FAULT_TOLERANCE: Final = (
 
 
 class Values(Keys):
-    """A values file. The keys are in the order of `SECTIONS`."""
+    """The keys of a values file."""
 
     job_name: JobName = entry("Name of the AppWrapper and of the PyTorchJob.", "my-job")
     namespace: DnsLabel | None = entry(

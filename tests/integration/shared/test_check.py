@@ -111,7 +111,6 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
         "Nodes",
         "Workloads",
         "Pods",
-        "AppWrappers",
     ]
     assert f"{NAMESPACE}-cluster-queue" in out
 

@@ -35,6 +35,10 @@ def test_the_schema_is_one_of_draft_2020_12() -> None:
     assert json_schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
+def test_the_schema_describes_itself_without_names_of_the_program() -> None:
+    assert json_schema()["description"] == "The keys of a values file."
+
+
 def test_the_schema_has_every_key_with_what_it_does() -> None:
     properties = json_schema()["properties"]
     assert list(properties) == [*keys_of(Values), *LEGACY_KEYS]

@@ -105,7 +105,8 @@ def test_an_empty_file_has_no_values(text: str) -> None:
             ),
             "f:6: its aliases expand to more than 1000000 values",
         ),
-        (r'a: "\ud83d"', "f:1: this is not YAML: unexpected end of data"),
+        (r'a: "\ud83d"', "f:1: this is not YAML: half a surrogate pair"),
+        (r'{"a": "\ud83da"}', "f:1: this is not YAML: half a surrogate pair"),
         ("a: \x00", "f:1: this is not YAML: special characters are not allowed"),
     ],
 )

@@ -33,6 +33,8 @@ def test_values_and_their_places() -> None:
         (r'{"a": "\ud800"}', {"a": "\ufffd"}),
         ('{"a": [1.0, 1e3, 1.5, -0, 9223372036854775807]}', {"a": [1, 1000, 1.5, 0, 2**63 - 1]}),
         ('{"a": [], "b": {}}', {"a": [], "b": {}}),
+        ('{"a"\n:1, "b" : [{"c"\n\n: {"d"\n:2}}\n,3]}', {"a": 1, "b": [{"c": {"d": 2}}, 3]}),
+        (f'{{"{"k" * 1100}": {{"{"m" * 1100}" : 1}}}}', {"k" * 1100: {"m" * 1100: 1}}),
     ],
 )
 def test_values_that_json_can_contain(text: str, value: object) -> None:
@@ -49,7 +51,12 @@ def test_values_that_json_can_contain(text: str, value: object) -> None:
         ('{"a": [1 2]}', "this is not JSON: Expecting ',' delimiter", Place(1, 10)),
         ('{"a": tru}', "this is not JSON: Expecting value", Place(1, 7)),
         ('{"a": 1e999}', "1e999 is too large for a number of JSON", Place(1, 7)),
-        ('{"a": NaN}', "this is not JSON: NaN is no number", None),
+        ('{"a": NaN}', "this is not JSON: NaN is no number", Place(1, 7)),
+        (
+            '{"NaN": "NaN",\n "a": [-Infinity]}',
+            "this is not JSON: -Infinity is no number",
+            Place(2, 8),
+        ),
         ('{"a": "x', "this is not JSON: Unterminated string starting at", Place(1, 7)),
         ("[" * 300 + "]" * 300, "this is nested too deep", Place(1, 202)),
     ],
