@@ -20,7 +20,8 @@ from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long
 
-TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
+# In the image /var/run is a link to /run, and from outside it would lead to the machine's own /run.
+TOKEN = "run/secrets/kubernetes.io/serviceaccount/token"
 ACCOUNTS = ("appwrapper-webhook", "appwrapper-controller")
 
 
