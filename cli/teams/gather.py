@@ -53,8 +53,13 @@ async def configuration(
     if mistakes:
         raise CommandError(f"the operator's configuration cannot be used:\n{mistakes}")
     if found.unread is not None:
-        if needs_right or not found.unread.forbidden:
+        if not found.unread.forbidden:
             raise CommandError(f"{found.problem}. Give it with --config FILE")
+        if needs_right:
+            raise CommandError(
+                "you lack a right that team delete needs, to read the operator's configuration"
+                " (or give it with --config FILE). Ask a cluster admin"
+            )
         reader.unread.append(found.unread)
     return found.config
 

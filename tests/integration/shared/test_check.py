@@ -86,7 +86,7 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
 
     expected = {"AppWrapper runs": "admitted", "AppWrapper waits": "pending"}
     await comes_to(states, (0, "", expected))
-    assert waits.phases()[-1] == "Suspended"
+    await waits.until_phase("Suspended")
 
     async def lines() -> list[list[str]]:
         """Kueue counts in the queue's status only after it has decided."""

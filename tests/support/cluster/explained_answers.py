@@ -252,7 +252,7 @@ EXPECTED: dict[str, Expected] = {
         " forbidden: ValidatingAdmissionPolicy 'appwrapper-baseline-ipc-lock' with binding"
         " 'appwrapper-baseline-ipc-lock' denied request: the pod must not set hostNetwork, hostPID"
         " or hostIPC.",
-        ("0 of 3 retries are spent.", *REMEDIES),
+        ("The API server refuses it for good, so no retry can help.", *REMEDIES),
         GONE,
     ),
     "no-room": Expected(
@@ -302,7 +302,7 @@ EXPECTED: dict[str, Expected] = {
         "Failed",
         "terminal failed at <ago>: no retry: exit code 42 of terminal is in terminalExitCodes;"
         " 1 failed pod: terminal on <node> (exit code 42).",
-        ("0 of 3 retries are spent.",),
+        (),
         GONE,
     ),
     "kept": Expected(
@@ -320,7 +320,10 @@ EXPECTED: dict[str, Expected] = {
     "robbed": Expected(
         "Failed",
         "robbed failed at <ago>: deleted by another client: Job robbed.",
-        ("0 of 3 retries are spent.",),
+        (
+            "The controller never recreates a component that another client deleted: delete the"
+            " AppWrapper and create it again.",
+        ),
         GONE,
     ),
     "done": Expected(

@@ -310,7 +310,8 @@ async def test_delete_needs_rights() -> None:
         ({"failing": [("get", "configmaps")]}, UNREAD_CONFIGURATION),
         (
             {"forbidden": [("get", "configmaps")]},
-            "you may not read the operator's configuration. Give it with --config FILE",
+            "you lack a right that team delete needs, to read the operator's configuration"
+            " (or give it with --config FILE). Ask a cluster admin",
         ),
     ],
 )
