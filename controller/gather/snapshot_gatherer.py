@@ -289,8 +289,8 @@ class SnapshotGatherer:
 
     async def _kueue(self, reads: Reads) -> Reads:
         """KUEUE: it is not queued if no Workload can exist. Raises KubeError."""
-        is_served = await self._unserved.obstacle(WORKLOADS.gvk)
-        return reads if is_served else reads.knowing(queued=False)
+        may_exist = await self._unserved.obstacle(WORKLOADS.gvk)
+        return reads if may_exist else reads.knowing(queued=False)
 
     async def _queue(self, reads: Reads) -> Reads:
         """QUEUE: what Kueue's objects report about an AppWrapper without components."""

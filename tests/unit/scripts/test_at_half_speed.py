@@ -1,0 +1,70 @@
+"""The quota of `python -m scripts.at_half_speed`, in both versions of cgroups, and its errors."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from localcluster.realnode import cgroups
+from localcluster.realnode.cgroups import Hierarchy
+from scripts import at_half_speed
+from scripts.at_half_speed import inside, limit, main, with_cpu
+
+
+def written(directory: Path) -> dict[str, str]:
+    return {each.name: each.read_text() for each in directory.iterdir() if each.is_file()}
+
+
+@pytest.mark.parametrize(("cores", "quota"), [(1, 10_000), (2, 20_000), (16, 160_000)])
+def test_half_of_all_cores_is_the_quota(cores: int, quota: int, tmp_path: Path) -> None:
+    limit(tmp_path, 1, cores)
+    old = {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": str(quota)}
+    assert written(tmp_path) == old
+    limit(tmp_path, 2, cores)
+    assert written(tmp_path) == old | {"cpu.max": f"{quota} 20000"}
+
+
+def test_the_hierarchy_with_the_cpu_controller_is_chosen(tmp_path: Path) -> None:
+    memory, cpu = tmp_path / "memory", tmp_path / "cpu"
+    for each in (memory, cpu):
+        each.mkdir()
+    (cpu / "cpu.cfs_quota_us").write_text("-1")
+    unified = tmp_path / "unified"
+    unified.mkdir()
+    (unified / "cgroup.controllers").write_text("hugetlb cpuset\n")
+    found = [Hierarchy(memory, 1), Hierarchy(unified, 2), Hierarchy(cpu, 1)]
+    assert with_cpu(found) == Hierarchy(cpu, 1)
+    assert with_cpu(found[:2]) is None
+    (unified / "cgroup.controllers").write_text("cpuset cpu io\n")
+    assert with_cpu(found[:2]) == Hierarchy(unified, 2)
+
+
+def test_the_cgroup_is_the_root_of_every_hierarchy_for_the_command() -> None:
+    where = [Hierarchy(Path("/c/cpu"), 1), Hierarchy(Path("/c/unified"), 2)]
+    command = inside("half", where, ("make", "test"))
+    unshare = ("unshare", "--mount", "--cgroup", "--propagation", "private", "sh", "-c")
+    pairs = ("/c/cpu/half", "/c/cpu", "/c/unified/half", "/c/unified")
+    assert (command[:7], command[8:]) == (unshare, ("sh", *pairs, "--", "make", "test"))
+
+
+def test_it_refuses_clearly(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--"]) == 2
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["--", "make"]) == 1
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [])
+    assert main(["--", "make"]) == 1
+    cpu = tmp_path / "cpu"
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [Hierarchy(cpu, 1)])
+    monkeypatch.setattr(at_half_speed, "with_cpu", lambda found: found[0])
+    assert main(["--", "make"]) == 1
+    half = cpu / f"half-speed-{os.getpid()}"
+    assert capsys.readouterr().err.splitlines() == [
+        "usage: python -m scripts.at_half_speed -- COMMAND",
+        "error: only root can make a cgroup: run this as root",
+        "error: no cgroup hierarchy with the CPU controller is mounted",
+        "error: no cgroup at half speed can be made: [Errno 2] No such file or directory:"
+        f" '{half}'",
+    ]
