@@ -227,13 +227,13 @@ class Fleet:
                 await self._breakers.record.wait_synced()
         except TimeoutError:
             logger.warning("the record of node health cannot be read yet: evacuations wait for it")
-        self._breakers.look()
+        self._breakers.evaluate()
 
     def _node_changed(self, change: Change[Node]) -> None:
         now, name = self._clock.now(), change.key[1]
         resources = self.nodes.update(change, now)
         # First, so that woken AppWrappers meet a breaker that counts this node.
-        self._breakers.look()
+        self._breakers.evaluate()
         if self.slack is not None:
             self.slack.look()
         self._nodes_turned({name: resources} if resources else {})
@@ -251,7 +251,7 @@ class Fleet:
             for node, resource, test in overdue:
                 self._node_events.overdue(node, resource, test)
             if turned:
-                self._breakers.look()
+                self._breakers.evaluate()
                 self._nodes_turned(turned)
             if self.slack is not None and overdue:
                 self.slack.look()
