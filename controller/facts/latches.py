@@ -48,8 +48,8 @@ def clearing_problem(node: Node, now: datetime) -> str | None:
         why = "lies in the future"
     except ValueError:
         why = f"is not a time such as {format_time(now)}"
-    told = f"annotation {ANNOTATION_LATCH_CLEARED}: {quoted(node.latch_cleared)} {why}"
-    return f"{told}, so it clears no latch: {clear_command(node.name)}"
+    problem = f"annotation {ANNOTATION_LATCH_CLEARED}: {quoted(node.latch_cleared)} {why}"
+    return f"{problem}, so it clears no latch: {clear_command(node.name)}"
 
 
 def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool:

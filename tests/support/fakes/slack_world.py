@@ -134,7 +134,7 @@ class SlackWorld:
         for number, amount in enumerate(gpus):
             made = labelled_node(f"n{number}", allocatable={GPU: str(amount)})
             self.nodes.update(change(None, made), START)
-        self.keeper.look()
+        self.keeper.changed()
 
     async def seconds(self, seconds: float) -> list[str | None]:
         """Advances the clock; returns all limits that were sent by then."""

@@ -137,8 +137,8 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     reset_gate = controller._fleet.reset_gate
     fill(controller._memory, "u1")
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line
-        with reset_gate.asking(each, KEY, NOW) as asking:
-            asking.hold(None)
+        with reset_gate.request(each, KEY, NOW) as request:
+            request.hold(None)
     found = list(places(controller, "u1", "controller", {}))
     # The memory's, those of its ComponentFacts and its two Pods, and the reset gate's.
     assert len(found) == 5, found
