@@ -3,10 +3,10 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from controller.deletion_memory import Explanation
 from controller.facts.own_status import Outline, Standing
 from controller.gauges import WatchGauge
-from controller.memory import Memory
+from controller.memory.deletions import Explanation
+from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Phase
 from controller.replica_metrics import ReplicaMetrics
@@ -109,7 +109,7 @@ def test_a_scrape_shows_the_stuck_deletions_by_finalizer_and_kind() -> None:
     assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
     job, pods = ("other", "Job"), ("none", "Pod")
     for uid, stuck in (("u1", ((job, 1),)), ("u2", ((pods, 3), (job, 1))), ("u3", ())):
-        memory.deletions.tell(uid, Explanation(NOW, False, (), (), stuck=stuck))
+        memory.deletions.explain(uid, Explanation(NOW, False, (), (), stuck=stuck))
     assert [line for line in shown(metrics) if "deletions_stuck{" in line] == [
         'appwrapper_deletions_stuck{finalizer="none",kind="Pod"} 3.0',
         'appwrapper_deletions_stuck{finalizer="other",kind="Job"} 2.0',

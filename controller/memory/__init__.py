@@ -1,0 +1,1 @@
+"""What this process remembers of each AppWrapper; nothing of it survives a restart."""
