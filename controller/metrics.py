@@ -17,8 +17,8 @@ from controller.gauges import (
     PhaseAgeGauge,
     PhaseGauge,
     QuotaWithoutPodsGauge,
-    StandingGauges,
     StuckDeletionsGauge,
+    WaitGauges,
     WithoutPods,
 )
 from controller.phases.phase import Phase
@@ -260,7 +260,7 @@ class ControllerMetrics:
         self, outlines: Outlines, has_pods: Callable[[Key], bool], now: Callable[[], float]
     ) -> None:
         """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""
-        self.registry.register(StandingGauges(outlines, now))
+        self.registry.register(WaitGauges(outlines, now))
         self.registry.register(PhaseAgeGauge(outlines, now))
         without_pods = WithoutPods(outlines, has_pods, now)
         self.registry.register(QuotaWithoutPodsGauge(without_pods))

@@ -15,7 +15,7 @@ from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.dependants import BlockerSearch, LeftMakers, unread
+from controller.gather.dependants import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions, Explanation
 from controller.phases.snapshot import Presence, Snapshot
@@ -87,7 +87,7 @@ class DeletionProof:
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
-        self._makers = LeftMakers(client, discovery, unserved)
+        self._makers = OrphanedOwners(client, discovery, unserved)
         self._search = BlockerSearch(client, discovery, unserved, deletions)
 
     async def look(

@@ -162,7 +162,7 @@ def _is_owned(item: JsonObject, uid: str) -> bool:
 # creates pods with the AppWrapper's labels. The controller's foreground deletion leaves none.
 
 
-class LeftMakers:
+class OrphanedOwners:
     """Lists orphaned owners live, by label."""
 
     def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:

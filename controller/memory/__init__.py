@@ -1,1 +1,1 @@
-"""What this process remembers of each AppWrapper; nothing of it survives a restart."""
+"""The memory that this process has of each AppWrapper. It is empty after a restart."""

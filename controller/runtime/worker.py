@@ -259,7 +259,7 @@ class Workers(Generic[K]):
             case RequeueAfter(delay=delay, acted=acted):
                 self._limiter.forget(key)
                 if acted and taken.wake is Wake.RESYNC:
-                    self._tell_of_repair(key)
+                    self._report_repair(key)
                 return self._come_back(key, delay)
             case _Failed(least):
                 # The retry keeps the reason of this pass: it handles the same change or resync.
@@ -275,7 +275,7 @@ class Workers(Generic[K]):
         self._queue.add_after(key, delay.total_seconds())
         return "requeue_after"
 
-    def _tell_of_repair(self, key: K) -> None:
+    def _report_repair(self, key: K) -> None:
         logger.warning(
             "the resync found a change that no watch reported", extra=self._log_fields(key)
         )
