@@ -61,7 +61,7 @@ class HttpKubeClient(KubeClient):
         self._connection = Connection(
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )
-        self._said_at: tuple[str | None, datetime] = (None, clock.now())
+        self._dated_at: tuple[str | None, datetime] = (None, clock.now())
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         answer = await self._answer(request, retry=retry)
@@ -137,8 +137,8 @@ class HttpKubeClient(KubeClient):
                 del event  # the next event may take long
 
     def server_ahead(self) -> timedelta | None:
-        said = responses.date_of(self._said_at[0])
-        return None if said is None else said - self._said_at[1]
+        server = responses.date_of(self._dated_at[0])
+        return None if server is None else server - self._dated_at[1]
 
     async def close(self) -> None:
         await self._connection.close()
@@ -166,7 +166,7 @@ class HttpKubeClient(KubeClient):
             renewed = await self._renewed_or_raise(identity, answer)
             answer = await self._connection.send(request, renewed, largest=largest, permit=permit)
         # `server_ahead` decodes the header when it is called.
-        self._said_at = (answer.headers.get("Date"), self._clock.now())
+        self._dated_at = (answer.headers.get("Date"), self._clock.now())
         if self._on_warning is not None:
             for warning in responses.warnings_of(answer.headers):
                 self._on_warning(warning)
