@@ -6,11 +6,11 @@ from typing import Final, Protocol
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from controller.facts.evacuation import Key
 from controller.facts.own_status import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 
-Key = tuple[str, str]
 # Returns each AppWrapper's namespace and name, and its outline, which holds its times.
 Outlines = Callable[[], Iterable[tuple[Key, Outline]]]
 # Seconds that an AppWrapper may hold quota without any pod: its pods are created in less.

@@ -10,9 +10,9 @@ from typing import Final
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from controller.facts.evacuation import Key
 from controller.gauges import (
     AmountWithoutPodsGauge,
-    Key,
     Outlines,
     PhaseAgeGauge,
     PhaseGauge,

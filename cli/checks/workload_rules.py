@@ -164,8 +164,8 @@ def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckF
             )
 
 
-Rule = Callable[[WorkloadFacts, Surroundings], Iterator[CheckFinding]]
-RULES: Final[tuple[Rule, ...]] = (
+WorkloadRule = Callable[[WorkloadFacts, Surroundings], Iterator[CheckFinding]]
+RULES: Final[tuple[WorkloadRule, ...]] = (
     _queue,
     _priority,
     _inactive,

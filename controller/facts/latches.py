@@ -104,7 +104,7 @@ class RecordedTag:
     tag: Tag
 
 
-Recorded = Mapping[str, Mapping[str, RecordedTag]]  # by the names of resource and node
+RecordedTags = Mapping[str, Mapping[str, RecordedTag]]  # by the names of resource and node
 
 
 def merged(recorded: Tag, known: Tag | None) -> Tag:

@@ -13,7 +13,7 @@ from controller.facts.evidence import (
     UNHEALTHY_NODE,
     Attempt,
     Evidence,
-    Kind,
+    EvidenceKind,
     evidence_of,
     gather_evidence,
 )
@@ -87,7 +87,7 @@ def _with_loose(first: Evidence | None, loose: Evidence | None) -> Evidence | No
 
     Its pod remains. If its cause is the infrastructure, the record is ignored.
     """
-    if first is None or loose is None or first.kind is Kind.INFRASTRUCTURE:
+    if first is None or loose is None or first.kind is EvidenceKind.INFRASTRUCTURE:
         return first or loose
     return replace(first, record=loose.record, from_store=True)
 
@@ -175,7 +175,7 @@ def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
         return False
     if each.told_to_end:
         return False
-    if each.kind is Kind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
+    if each.kind is EvidenceKind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
         return False
     if each.word in _NOT_STARTED and _NO_COMMAND.search(_text(each)):
         return False

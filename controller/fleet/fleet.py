@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from controller.facts.evacuation import users
+from controller.facts.evacuation import Key, users
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
@@ -17,7 +17,7 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
-from controller.fleet.reset_holds import Key, ResetGate
+from controller.fleet.reset_holds import ResetGate
 from controller.fleet.slack_keeper import SlackKeeper
 from controller.fleet.slack_reports import show_slack_quota
 from controller.fleet.unschedulable_gauge import UnschedulableGauge

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
-from controller.facts.latches import Recorded, counts_still, encode_latches, merged, tags_now
+from controller.facts.latches import RecordedTags, counts_still, encode_latches, merged, tags_now
 from controller.facts.nodes import (
     Node,
     ResourceTaints,
@@ -97,7 +97,7 @@ class NodeIndex:
             self._take_tests(change.new, tests if same else {}, now)
         return self._turned(name, before)
 
-    def adopt(self, recorded: Recorded, now: datetime) -> ChangedResources:
+    def adopt(self, recorded: RecordedTags, now: datetime) -> ChangedResources:
         """Load the recorded tags of the previous process.
 
         Call after all nodes are listed: a recorded label that is absent was removed meanwhile.

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Final, Protocol
 
+from controller.facts.evacuation import Key
 from controller.fleet.reset_rate_limit import ResetRate
 from controller.phases.snapshot import HoldReason, ResetHold
 from shared.config.fault_tolerance import ResetRateLimit
-
-Key = tuple[str, str]  # namespace, name of an AppWrapper
 
 _PAUSED: Final = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")
 

@@ -21,7 +21,7 @@ from controller.facts.slack_quota import (
     stored_queue,
 )
 from controller.fleet.node_index import NodeIndex
-from controller.fleet.slack_pace import Plan, SlackPace, patch
+from controller.fleet.slack_pace import LimitPlan, SlackPace, patch
 from controller.fleet.slack_reports import SlackReports
 from shared.api.objects import Resource
 from shared.config.fault_tolerance import SlackQueue
@@ -188,7 +188,9 @@ class SlackKeeper:
         await self._write(queues, slack, plan)
         return COMPUTE_SECONDS
 
-    async def _write(self, queues: Informer[StoredQueue], slack: StoredQueue, plan: Plan) -> None:
+    async def _write(
+        self, queues: Informer[StoredQueue], slack: StoredQueue, plan: LimitPlan
+    ) -> None:
         if self._settings.dry_run:
             self._pace.sent(self._clock.monotonic())
             self._reports.found()

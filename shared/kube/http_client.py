@@ -15,7 +15,7 @@ from functools import partial
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
-from shared.kube.connection import Answer, Connection, Stream, Timeouts, TooLarge
+from shared.kube.connection import ApiAnswer, ApiConnection, Stream, Timeouts, TooLarge
 from shared.kube.credentials import Credentials, Impersonation, load_credentials
 from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
 from shared.kube.requests import Request, retry_delay
@@ -58,7 +58,7 @@ class HttpKubeClient(KubeClient):
             RenewedAuthorization(credentials.authorization, clock),
             RenewedTls(credentials.tls, clock),
         )
-        self._connection = Connection(
+        self._connection = ApiConnection(
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )
         self._dated_at: tuple[str | None, datetime] = (None, clock.now())
@@ -145,7 +145,7 @@ class HttpKubeClient(KubeClient):
 
     async def _answer(
         self, request: Request, *, retry: bool = True, largest: int | None = None
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Return a successful answer, after retries if necessary. Raise TooLarge."""
         tries = 0
         while True:
@@ -158,7 +158,7 @@ class HttpKubeClient(KubeClient):
                     raise
             await self._clock.sleep(delay)
 
-    async def _answer_once(self, request: Request, largest: int | None) -> Answer:
+    async def _answer_once(self, request: Request, largest: int | None) -> ApiAnswer:
         permit = None if self._permit is None else partial(self._permit, request)
         identity = await self._identity.current()
         answer = await self._connection.send(request, identity, largest=largest, permit=permit)
@@ -186,7 +186,7 @@ class HttpKubeClient(KubeClient):
         async with self._connection.stream(request, renewed) as stream:
             yield stream
 
-    async def _renewed_or_raise(self, rejected: Identity, answer: Answer) -> Identity:
+    async def _renewed_or_raise(self, rejected: Identity, answer: ApiAnswer) -> Identity:
         """Return the credentials, read again; raise the 401 if they did not change."""
         renewed = await self._identity.after_rejection(rejected)
         if renewed == rejected:

@@ -9,9 +9,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from controller.facts.evacuation import Key
 from controller.facts.pods import Pod
 from controller.fleet.fleet import Fleet, node_projection
-from controller.fleet.reset_holds import Key
 from controller.phases.snapshot import HoldReason
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
