@@ -141,7 +141,8 @@ def test_help_imports_nothing_that_takes_long(words: list[str]) -> None:
     """
     script = (
         "import sys; from cli.main import main; from cli.terminal import CommandTerminal;"
-        f"main({words!r}, CommandTerminal()); print(sorted({{n.partition('.')[0] for n in sys.modules}}"
+        f"main({words!r}, CommandTerminal());"
+        "print(sorted({n.partition('.')[0] for n in sys.modules}"
         " - ({*sys.stdlib_module_names} - {'asyncio'})), file=sys.stderr)"
     )
     ended = subprocess.run(

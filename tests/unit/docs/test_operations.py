@@ -143,7 +143,7 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
         ast.literal_eval(node.args[1])
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and getattr(node.func, "attr", "") in ("_warn", "_tell", "_once")
+        and getattr(node.func, "attr", "") in ("_warn", "_normal", "_once")
         and isinstance(node.args[1], ast.Constant)
     }
     assert len(reasons) == 6

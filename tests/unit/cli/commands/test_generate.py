@@ -123,8 +123,8 @@ def test_it_imports_nothing_that_takes_long(values: str) -> None:
     """What starts within a moment is what is not imported: no figure depends on the machine."""
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from cli.main import main\nfrom cli.terminal import Terminal\n"
-        f"main(['generate', '-f', {values!r}], Terminal())\n"
+        "from cli.main import main\nfrom cli.terminal import CommandTerminal\n"
+        f"main(['generate', '-f', {values!r}], CommandTerminal())\n"
         "print({name.partition('.')[0] for name in sys.modules} - {*sys.stdlib_module_names},"
         " file=sys.stderr)"
     )
