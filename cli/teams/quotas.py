@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
-from controller.facts.slack_quota import by_precedence, flavor_of, node_flavor
+from controller.slack.quota import by_precedence, flavor_of, node_flavor
 from shared.api.amounts import read_amount
 from shared.api.objects import JsonObject, is_label_key
 from shared.api.quantities import QuantityError, parse_quantity

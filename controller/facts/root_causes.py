@@ -9,7 +9,11 @@ from typing import Final
 from controller.facts.earliest import choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
-from controller.facts.evidence import (
+from controller.facts.instants import moment_of
+from controller.facts.pod_reasons import OOM_KILLED, proof_of
+from controller.facts.pod_records import is_of_its_run
+from controller.facts.pods import Pod, is_terminal
+from controller.facts.root_cause_evidence import (
     UNHEALTHY_NODE,
     Attempt,
     Evidence,
@@ -17,10 +21,6 @@ from controller.facts.evidence import (
     evidence_of,
     gather_evidence,
 )
-from controller.facts.instants import moment_of
-from controller.facts.pod_reasons import OOM_KILLED, proof_of
-from controller.facts.pod_records import is_of_its_run
-from controller.facts.pods import Pod, is_terminal
 from controller.facts.suspects import NO_SUCH_COMMAND
 from controller.phases.root_cause import Confidence, RootCause, Source, clipped
 from controller.phases.snapshot import FaultTolerance

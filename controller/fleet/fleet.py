@@ -18,11 +18,11 @@ from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.reset_holds import ResetGate
-from controller.fleet.slack_keeper import SlackKeeper
-from controller.fleet.slack_reports import show_slack_quota
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.gauges import Watched
 from controller.phases.snapshot import HoldReason
+from controller.slack.keeper import SlackKeeper
+from controller.slack.reports import show_slack_quota
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import is_label_value
 from shared.config.configuration import AppWrapperConfig, Configuration

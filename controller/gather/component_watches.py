@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.components import ComponentFacts, project_component
-from controller.facts.failures import failure_in
+from controller.facts.failed_pods import failure_in
 from controller.facts.pods import Pod
 from controller.facts.unexpected import Owned
 from controller.memory.memory import Memory

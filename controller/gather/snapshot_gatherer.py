@@ -17,7 +17,7 @@ from controller.facts.components import (
 )
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
-from controller.facts.failures import failure_in
+from controller.facts.failed_pods import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status

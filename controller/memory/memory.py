@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.facts.components import ComponentFacts
-from controller.facts.failures import SeenFailures
+from controller.facts.failed_pods import SeenFailures
 from controller.facts.observe import Observation
 from controller.facts.pods import Pod
 from controller.memory.deletions import Deletion, Deletions

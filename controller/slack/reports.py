@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.facts.slack_quota import SlackQuota, StoredQueue
-from controller.fleet.slack_pace import LimitChange, limit_text
+from controller.slack.pace import LimitChange, limit_text
+from controller.slack.quota import SlackQuota, StoredQueue
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.waits.quota import FlavorResource

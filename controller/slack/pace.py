@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from controller.facts.slack_quota import SlackQuota, StoredQueue, within
+from controller.slack.quota import SlackQuota, StoredQueue, within
 from shared.api.amounts import amount_text
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from controller.facts.slack_quota import (
+from controller.fleet.node_index import NodeIndex
+from controller.slack.pace import LimitPlan, SlackPace, patch
+from controller.slack.quota import (
     FIELD_MANAGER,
     NodeFlavor,
     SlackQuota,
@@ -20,9 +22,7 @@ from controller.facts.slack_quota import (
     slack_quotas,
     stored_queue,
 )
-from controller.fleet.node_index import NodeIndex
-from controller.fleet.slack_pace import LimitPlan, SlackPace, patch
-from controller.fleet.slack_reports import SlackReports
+from controller.slack.reports import SlackReports
 from shared.api.objects import Resource
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound, PatchType
