@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from bench.circumstances import Circumstances
-from bench.results import Contender, ResultSection, Row, measured
+from bench.results import Contender, ResultRow, ResultSection, measured
 from bench.statistics import Spread
 from shared.api.objects import JsonObject
 
@@ -36,18 +36,18 @@ def spread_text(value: Spread | None, suffix: str = "") -> str:
     return f"{middle}{suffix} ({low}-{high})"
 
 
-def target_text(row: Row) -> str:
+def target_text(row: ResultRow) -> str:
     """Formats `≤ 1x Go: kept`. A missed target fails nothing; the reader sees it at once."""
     verdicts = {True: ": kept", False: ": MISSED", None: ""}
     return "; ".join(f"{each}{verdicts[each.holds(row)]}" for each in row.targets)
 
 
-def missed(row: Row) -> bool:
+def missed(row: ResultRow) -> bool:
     """True if the row misses one of its targets."""
     return any(target.holds(row) is False for target in row.targets)
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: ResultRow) -> tuple[str, ...]:
     """Returns one row's texts, under HEADINGS."""
     return (
         row.measure,
@@ -61,7 +61,7 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _shown_columns(rows: Sequence[Row]) -> list[int]:
+def _shown_columns(rows: Sequence[ResultRow]) -> list[int]:
     """Returns the columns of HEADINGS that have text in at least one row."""
     table = [cells(row) for row in measured(rows)]
     empty = ("", _NOT_MEASURED)
@@ -95,7 +95,7 @@ def markdown(sections: Sequence[ResultSection], circumstances: Circumstances) ->
     return "\n".join(lines) + "\n"
 
 
-def markdown_table(rows: Sequence[Row]) -> list[str]:
+def markdown_table(rows: Sequence[ResultRow]) -> list[str]:
     """Returns the lines of a table, without columns that no row fills."""
     columns = _shown_columns(rows)
     return [

@@ -1,4 +1,4 @@
-"""Results as data: one `Row` per measure, one value per contender and round. Pure."""
+"""Results as data: one `ResultRow` per measure, one value per contender and round. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class SpeedTarget:
             f"{sign} {name} + {self.bound:g}" if self.beyond else f"{sign} {self.bound:g}x {name}"
         )
 
-    def holds(self, row: "Row") -> bool | None:
+    def holds(self, row: "ResultRow") -> bool | None:
         """True if the median keeps the bound; None if it was not measured."""
         if self.against is None:
             measured = row.spread(Contender.OURS)
@@ -52,7 +52,7 @@ class SpeedTarget:
 
 
 @dataclass(slots=True)
-class Row:
+class ResultRow:
     """One measure. `rounds` holds the value of each round, in `unit`, in the order they ran."""
 
     measure: str
@@ -117,7 +117,7 @@ class Row:
         }
 
     @classmethod
-    def from_json(cls, stored: JsonObject) -> "Row":
+    def from_json(cls, stored: JsonObject) -> "ResultRow":
         """Reads what `as_json` wrote; what follows from the rounds is calculated again."""
         targets = tuple(
             SpeedTarget(
@@ -143,7 +143,7 @@ class ResultSection:
     """The rows of one part of the benchmark, and the notes that explain them."""
 
     title: str
-    rows: list[Row]
+    rows: list[ResultRow]
     notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> JsonObject:
@@ -157,9 +157,11 @@ class ResultSection:
     @classmethod
     def from_json(cls, stored: JsonObject) -> "ResultSection":
         """Reads what `as_json` wrote."""
-        return cls(stored["title"], [*map(Row.from_json, stored["rows"])], list(stored["notes"]))
+        return cls(
+            stored["title"], [*map(ResultRow.from_json, stored["rows"])], list(stored["notes"])
+        )
 
 
-def measured(rows: Iterable[Row]) -> Sequence[Row]:
+def measured(rows: Iterable[ResultRow]) -> Sequence[ResultRow]:
     """Returns the rows with at least one value."""
     return [row for row in rows if any(row.rounds.values())]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 
 class ExitCode(IntEnum):
@@ -36,4 +36,4 @@ class Command:
 
     description: str  # --help prints it below the usage
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Terminal], ExitCode]
+    run: Callable[[argparse.Namespace, CommandTerminal], ExitCode]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from cli.command import Command, CommandError, ExitCode
-from cli.terminal import Terminal, harmless
+from cli.terminal import CommandTerminal, harmless
 
 if TYPE_CHECKING:
     from shared.kube.client import KubeError
@@ -39,12 +39,12 @@ def program() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # kubectl reads no other encoding
     try:
-        sys.exit(main(sys.argv[1:], Terminal()))
+        sys.exit(main(sys.argv[1:], CommandTerminal()))
     except KeyboardInterrupt:  # while options are parsed, before a command runs
         sys.exit(ExitCode.INTERRUPTED)
 
 
-def main(argv: Sequence[str], terminal: Terminal) -> int:
+def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
     """Run one command line; return the exit code."""
     if "_ARGCOMPLETE" in terminal.environment:
         import argcomplete
@@ -89,7 +89,7 @@ def load(name: str) -> Command:
     return command
 
 
-def _run(command: Command, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _run(command: Command, arguments: argparse.Namespace, terminal: CommandTerminal) -> int:
     try:
         code = command.run(arguments, terminal)
         terminal.stdout.flush()
@@ -104,7 +104,7 @@ def _run(command: Command, arguments: argparse.Namespace, terminal: Terminal) ->
     return code
 
 
-def _failed(error: Exception, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _failed(error: Exception, arguments: argparse.Namespace, terminal: CommandTerminal) -> int:
     if arguments.debug:
         traceback.print_exception(error, file=terminal.stderr)
     terminal.stderr.write(f"error: {harmless(_words(error))}\n")

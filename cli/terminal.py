@@ -24,7 +24,7 @@ def harmless(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Terminal:
+class CommandTerminal:
     """The three streams and the environment. rich is imported only for a console."""
 
     stdin: TextIO = field(default_factory=lambda: sys.stdin)

@@ -28,7 +28,7 @@ from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.gauges import Watched
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
 from controller.runtime.worker import WakeTimes, Workers
@@ -128,7 +128,7 @@ class Controller:
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
             wake=self._wake,
         )
-        self._memory.tell_others(fleet.reset_gate.forget)
+        self._memory.on_forget(fleet.reset_gate.forget)
         return fleet
 
     def _make_stores(self) -> ErrorStores:
@@ -136,7 +136,7 @@ class Controller:
         stores = ErrorStores(
             config, self._wake, self._recorder, self._metrics.registry, self._sources
         )
-        self._memory.tell_others(stores.forget)
+        self._memory.on_forget(stores.forget)
         return stores
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -6,11 +6,11 @@ from typing import Final, Protocol
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from controller.facts.evacuation import Key
 from controller.facts.own_status import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 
-Key = tuple[str, str]
 # Returns each AppWrapper's namespace and name, and its outline, which holds its times.
 Outlines = Callable[[], Iterable[tuple[Key, Outline]]]
 # Seconds that an AppWrapper may hold quota without any pod: its pods are created in less.
@@ -32,7 +32,7 @@ class PhaseGauge(Collector):
         yield gauge
 
 
-class StandingGauges(Collector):
+class WaitGauges(Collector):
     """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample."""
 
     def __init__(self, outlines: Outlines, now: Callable[[], float]) -> None:
@@ -46,7 +46,7 @@ class StandingGauges(Collector):
         unused: dict[str, float] = {}
         blocked: dict[str, float] = {}
         for (namespace, _), outline in self._outlines():
-            each = outline.standing
+            each = outline.wait_times
             for longest, since in ((waits, each.waits_since), (unused, each.unused_since)):
                 age = 0.0 if since is None else now - since
                 longest[namespace] = max(longest.get(namespace, 0.0), age)
@@ -107,7 +107,7 @@ class WithoutPods:
         """Yield each AppWrapper's namespace and outline, and whether it is one of them."""
         now = self._now()
         for key, each in self._outlines():
-            since = each.standing.unused_since
+            since = each.wait_times.unused_since
             long = since is not None and now - since > _WITHOUT_PODS
             yield key[0], each, long and not self._has_pods(key)
 

@@ -10,15 +10,15 @@ from typing import Final
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from controller.facts.evacuation import Key
 from controller.gauges import (
     AmountWithoutPodsGauge,
-    Key,
     Outlines,
     PhaseAgeGauge,
     PhaseGauge,
     QuotaWithoutPodsGauge,
-    StandingGauges,
     StuckDeletionsGauge,
+    WaitGauges,
     WithoutPods,
 )
 from controller.phases.phase import Phase
@@ -260,7 +260,7 @@ class ControllerMetrics:
         self, outlines: Outlines, has_pods: Callable[[Key], bool], now: Callable[[], float]
     ) -> None:
         """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""
-        self.registry.register(StandingGauges(outlines, now))
+        self.registry.register(WaitGauges(outlines, now))
         self.registry.register(PhaseAgeGauge(outlines, now))
         without_pods = WithoutPods(outlines, has_pods, now)
         self.registry.register(QuotaWithoutPodsGauge(without_pods))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.apply.applier import Applier
-from controller.fleet.reset_gate import Asking, ResetGate
+from controller.fleet.reset_holds import ResetGate, ResetRequest
 from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases.actions import Actions, WakeAfter
@@ -39,8 +39,8 @@ class Reconciler:
         reads = await self._gatherer.begin(key, now)
         if reads is None:
             return Done()
-        with self._reset_gate.asking(reads.context.appwrapper.uid, key, now) as asking:
-            reads, actions = await self._decide(reads, now, asking)
+        with self._reset_gate.request(reads.context.appwrapper.uid, key, now) as request:
+            reads, actions = await self._decide(reads, now, request)
         observation = reads.observation
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
@@ -48,16 +48,18 @@ class Reconciler:
         after = min(delays, default=None)
         return RequeueAfter(after, acted, rest_after(len(observation.pods), acted=acted))
 
-    async def _decide(self, reads: Reads, now: datetime, asking: Asking) -> tuple[Reads, Actions]:
+    async def _decide(
+        self, reads: Reads, now: datetime, request: ResetRequest
+    ) -> tuple[Reads, Actions]:
         """Answer what the decision asks for, until it needs nothing more."""
         permitted: frozenset[str] = frozenset()  # the resources of the evacuation asked about
         while isinstance(step := next_step(reads.snapshot, now, reads.context.config), Ask):
             match step.need:
                 case Need.PERMIT_RESET:
-                    reads = reads.having(step.need, reset_hold=asking.hold(None))
+                    reads = reads.having(step.need, reset_hold=request.hold(None))
                 case Need.PERMIT_EVACUATION:
                     permitted = _evacuated(reads.snapshot)
-                    reads = reads.having(step.need, evacuation_hold=asking.hold(permitted))
+                    reads = reads.having(step.need, evacuation_hold=request.hold(permitted))
                 case need:
                     reads = await self._gatherer.answered(reads, need)
                     if not _evacuated(reads.snapshot) <= permitted:

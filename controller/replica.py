@@ -18,7 +18,7 @@ from controller.caches import Caches
 from controller.controller import Controller
 from controller.gauges import Watched, WatchGauge
 from controller.replica_metrics import ReplicaMetrics
-from controller.runtime.leadership import Leadership, LeaseStanding
+from controller.runtime.leadership import Leadership, LeaseState
 from shared.config.configuration import Configuration
 from shared.config.values import parse_bind_address
 from shared.kube.client import KubeClient
@@ -62,7 +62,7 @@ class Replica:
         self._metrics = ReplicaMetrics(
             lambda: not self._caches.problems(),
             # Without a lease this replica always leads.
-            LeaseStanding(leads=True) if leadership is None else leadership.standing,
+            LeaseState(leads=True) if leadership is None else leadership.state,
             WatchGauge(self._watched, sources.clock.monotonic),
         )
         self._listeners = self._make_listeners()

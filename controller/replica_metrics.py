@@ -10,17 +10,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from controller.gauges import WatchGauge
-from controller.runtime.leadership import LeaseStanding
+from controller.runtime.leadership import LeaseState
 from shared.api.names import LEASE_NAME
 
 
 class ReplicaMetrics:
     """The metrics of one replica, leader or standby; the endpoint serves `registry`."""
 
-    def __init__(
-        self, ready: Callable[[], bool], standing: LeaseStanding, watches: WatchGauge
-    ) -> None:
-        """`ready` and `standing` are read at each scrape."""
+    def __init__(self, ready: Callable[[], bool], state: LeaseState, watches: WatchGauge) -> None:
+        """`ready` and `state` are read at each scrape."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         Gauge(
@@ -29,14 +27,14 @@ class ReplicaMetrics:
             registry=self.registry,
         ).set_function(lambda: float(ready()))
         self.registry.register(watches)
-        self.registry.register(_LeaseMetrics(standing))
+        self.registry.register(_LeaseMetrics(state))
 
 
 class _LeaseMetrics(Collector):
     """The lease as this replica sees it, computed at each scrape."""
 
-    def __init__(self, standing: LeaseStanding) -> None:
-        self._standing = standing
+    def __init__(self, state: LeaseState) -> None:
+        self._state = state
 
     def describe(self) -> Iterator[Metric]:
         return self.collect()
@@ -47,21 +45,21 @@ class _LeaseMetrics(Collector):
             "1 while this replica leads, 0 while it is a standby.",
             labels=["name"],
         )
-        leads.add_metric([LEASE_NAME], float(self._standing.leads))
+        leads.add_metric([LEASE_NAME], float(self._state.leads))
         yield leads
         acquired = GaugeMetricFamily(
             "appwrapper_lease_acquired_timestamp_seconds",
             "When the holder of the lease took it, as this replica last read it.",
             labels=["holder"],
         )
-        if self._standing.holder and self._standing.acquired is not None:
-            acquired.add_metric([self._standing.holder], self._standing.acquired.timestamp())
+        if self._state.holder and self._state.acquired is not None:
+            acquired.add_metric([self._state.holder], self._state.acquired.timestamp())
         yield acquired
         transitions = CounterMetricFamily(
             "appwrapper_lease_transitions_total",
             "How often this replica became the leader, and how often it lost the lease.",
             labels=["to"],
         )
-        transitions.add_metric(["leader"], self._standing.gained)
-        transitions.add_metric(["standby"], self._standing.lost)
+        transitions.add_metric(["leader"], self._state.gained)
+        transitions.add_metric(["standby"], self._state.lost)
         yield transitions

@@ -12,7 +12,7 @@ from typing import Final
 from bench.plan import PARTS
 from bench.recorded import Recorded
 from bench.report import markdown, number
-from bench.results import Contender, Row
+from bench.results import Contender, ResultRow
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-results.json"
@@ -125,7 +125,7 @@ def figures_page(run: Recorded) -> str:
     )
 
 
-def headline_rows(run: Recorded) -> Iterator[tuple[Headline, str, Row]]:
+def headline_rows(run: Recorded) -> Iterator[tuple[Headline, str, ResultRow]]:
     """Returns the README's rows and their headlines, of the parts that the run measured.
 
     Raises ValueError if a measured part has no such row: then the benchmark was changed.
@@ -141,7 +141,7 @@ def headline_rows(run: Recorded) -> Iterator[tuple[Headline, str, Row]]:
         yield headline, headline.words.format(*match.groups()), row
 
 
-def quantity(row: Row, contender: Contender) -> str:
+def quantity(row: ResultRow, contender: Contender) -> str:
     """Formats a median with its unit; long times in seconds."""
     value = row.spread(contender)
     if value is None:
@@ -151,7 +151,7 @@ def quantity(row: Row, contender: Contender) -> str:
     return f"{number(value.median)} {row.unit}"
 
 
-def _better(row: Row) -> str:
+def _better(row: ResultRow) -> str:
     """Returns `this`, `Go` or `equal`: in all of the README's rows less is better."""
     ratio = row.ratio(Contender.PEER)
     if ratio is None:

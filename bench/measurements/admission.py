@@ -13,7 +13,7 @@ from bench.machine import usage
 from bench.measurements.rotation import rotated
 from bench.peer import MUTATE_PATH, VALIDATE_PATH
 from bench.plan import BenchPlan
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from localcluster.product import NAMESPACE
 from shared.api.objects import JsonObject
@@ -40,15 +40,15 @@ class _Rows:
     """The rows of one kind of review."""
 
     def __init__(self, name: str) -> None:
-        self.p50 = Row(f"{name}, 1 connection, p50", "ms")
-        self.p99 = Row(f"{name}, 1 connection, p99", "ms")
-        self.rate = Row(f"{name}, {_MANY} connections", "req/s")
-        self.many_p50 = Row(f"{name}, {_MANY} connections, p50", "ms")
-        self.many_p99 = Row(f"{name}, {_MANY} connections, p99", "ms")
-        self.cpu = Row(f"{name}, {_MANY} connections, CPU per review", "ms")
+        self.p50 = ResultRow(f"{name}, 1 connection, p50", "ms")
+        self.p99 = ResultRow(f"{name}, 1 connection, p99", "ms")
+        self.rate = ResultRow(f"{name}, {_MANY} connections", "req/s")
+        self.many_p50 = ResultRow(f"{name}, {_MANY} connections, p50", "ms")
+        self.many_p99 = ResultRow(f"{name}, {_MANY} connections, p99", "ms")
+        self.cpu = ResultRow(f"{name}, {_MANY} connections, CPU per review", "ms")
 
     @property
-    def all(self) -> list[Row]:
+    def all(self) -> list[ResultRow]:
         return [self.p50, self.p99, self.rate, self.many_p50, self.many_p99, self.cpu]
 
     async def measure(self, arena: Arena, contender: Contender, order: ReviewOrder) -> LoadOutcome:
@@ -125,12 +125,12 @@ async def validate(arena: Arena, plan: BenchPlan) -> ResultSection:
 async def large(arena: Arena, plan: BenchPlan) -> ResultSection:
     """Measures the largest objects that users submit, and the memory of the process at the end."""
     rows = {
-        kind: Row(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", (SpeedTarget(250),))
+        kind: ResultRow(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", (SpeedTarget(250),))
         for kind in ("mutate", "validate")
     }
-    start = Row("start of the webhook's process until it is ready", "s", (SpeedTarget(2),))
+    start = ResultRow("start of the webhook's process until it is ready", "s", (SpeedTarget(2),))
     after = "resident memory of the webhook's process after these reviews"
-    memory = Row(after, "MiB", (SpeedTarget(120),))
+    memory = ResultRow(after, "MiB", (SpeedTarget(120),))
     section = ResultSection(
         "Large objects, start and memory",
         [*rows.values(), start, memory],

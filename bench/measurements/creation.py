@@ -6,11 +6,11 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.creations import AT_ONCE, create_all
 from bench.load.lives import Lives, appwrapper_end
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import APPWRAPPERS, JsonObject
 
-Maker = Callable[[str, str, str], JsonObject]
+MakeObject = Callable[[str, str, str], JsonObject]
 """Returns an AppWrapper with a name, a batch and a queue."""
 
 
@@ -24,18 +24,18 @@ class Creation:
         self._count = count
         peer = SpeedTarget(0.9, Contender.PEER)
         self._alone = (
-            Row(
+            ResultRow(
                 "create, controllers idle, p50", "ms", (peer, SpeedTarget(1.3, Contender.PLATFORM))
             ),
-            Row("create, controllers idle, p99", "ms"),
+            ResultRow("create, controllers idle, p99", "ms"),
         )
         self._followed = (
-            Row(
+            ResultRow(
                 "create, controllers at work, p50",
                 "ms",
                 (peer, SpeedTarget(1.8, Contender.PLATFORM)),
             ),
-            Row("create, controllers at work, p99", "ms"),
+            ResultRow("create, controllers at work, p99", "ms"),
         )
         self.section = ResultSection(
             f"Creation through the API server, {AT_ONCE} at once",
@@ -62,7 +62,7 @@ class Creation:
             for row, percent in zip(rows, (50, 99), strict=True):
                 row.add(contender, percentile(latencies, percent))
 
-    async def _create(self, arena: Arena, batch: str, make: Maker, count: int) -> list[float]:
+    async def _create(self, arena: Arena, batch: str, make: MakeObject, count: int) -> list[float]:
         """Returns milliseconds for each of `count`, which are gone again on return."""
         documents = [
             make(f"{batch}-{number}", batch, objects.HELD_QUEUE) for number in range(count)

@@ -6,7 +6,7 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.progress import BatchProgress
 from bench.machine import usage
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 _SINGLES = 3
 
@@ -19,12 +19,14 @@ class DeletionPart:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._one = Row("1 running AppWrapper: deletion", "s", (SpeedTarget(0.05, Contender.PEER),))
-        self._many = Row(
+        self._one = ResultRow(
+            "1 running AppWrapper: deletion", "s", (SpeedTarget(0.05, Contender.PEER),)
+        )
+        self._many = ResultRow(
             f"{size} running AppWrappers: deletion", "s", (SpeedTarget(0.5, Contender.PEER),)
         )
-        self._cpu = Row(f"CPU of the operator per deletion, {size} AppWrappers", "ms")
-        self._other_cpu = Row(f"CPU of the rest per deletion, {size} AppWrappers", "ms")
+        self._cpu = ResultRow(f"CPU of the operator per deletion, {size} AppWrappers", "ms")
+        self._other_cpu = ResultRow(f"CPU of the rest per deletion, {size} AppWrappers", "ms")
         self.section = ResultSection(
             "Deletion while running",
             [self._one, self._many, self._cpu, self._other_cpu],

@@ -8,7 +8,7 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
 from bench.load.progress import BatchProgress
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
@@ -41,10 +41,10 @@ class _Fault:
         name = f"{batch}-{number}"
         return objects.running(name, batch, pods=self.pods, gpus=self.gpus)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """Returns p50 for both; a p99 of the Go operator's few samples would mean nothing."""
-        p50 = Row(f"{self.name} to {self.answer}, p50", "ms", self.targets)
-        p99 = Row(f"{self.name} to {self.answer}, p99", "ms")
+        p50 = ResultRow(f"{self.name} to {self.answer}, p50", "ms", self.targets)
+        p99 = ResultRow(f"{self.name} to {self.answer}, p99", "ms")
         for contender, taken in self.taken.items():
             p50.add(contender, percentile(taken, 50))
             if contender is Contender.OURS:

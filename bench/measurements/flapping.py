@@ -5,7 +5,7 @@ import asyncio
 from bench import objects
 from bench.arena import Arena
 from bench.load.progress import READY, BatchProgress
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 _DESIGN_SECONDS = 300
 _DESIGN_WRITES = 10
@@ -16,7 +16,7 @@ class Flapping:
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
-        self._writes = Row(
+        self._writes = ResultRow(
             f"status writes in {seconds} s of a pod that crashes every second",
             "writes",
             (SpeedTarget(writes_allowed(seconds)),),

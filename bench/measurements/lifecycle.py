@@ -8,7 +8,7 @@ from bench.arena import Arena
 from bench.load.lives import Lives, appwrapper_end, job_end
 from bench.machine import usage
 from bench.plan import ONCE_ABOVE, BenchPlan, rounds_with
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
 _JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -19,12 +19,12 @@ _SINGLES = 3
 class _Rows:
     """The rows of one size."""
 
-    success: Row
-    deletion: Row
-    events: Row
-    cpu: Row
-    other_cpu: Row
-    memory: Row
+    success: ResultRow
+    deletion: ResultRow
+    events: ResultRow
+    cpu: ResultRow
+    other_cpu: ResultRow
+    memory: ResultRow
 
 
 class Lifecycle:
@@ -120,14 +120,16 @@ def _rows(size: int) -> _Rows:
     alone = (SpeedTarget(0.05, platform, beyond=True),)
     together = (SpeedTarget(0.7, peer), SpeedTarget(1.4, platform))
     return _Rows(
-        success=Row(f"{many}: created to Succeeded", "s", together if size > 1 else alone),
-        deletion=Row(
+        success=ResultRow(f"{many}: created to Succeeded", "s", together if size > 1 else alone),
+        deletion=ResultRow(
             f"{many}: deletion once Succeeded", "s", (SpeedTarget(0.5, peer),) if size > 1 else ()
         ),
-        events=Row(f"watch events per life, {many}", "events", (SpeedTarget(5),)),
-        cpu=Row(f"CPU of the operator per life, {many}", "ms", (SpeedTarget(1, peer),)),
-        other_cpu=Row(f"CPU of the rest per life, {many}", "ms", (SpeedTarget(1.4, platform),)),
-        memory=Row(f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),)),
+        events=ResultRow(f"watch events per life, {many}", "events", (SpeedTarget(5),)),
+        cpu=ResultRow(f"CPU of the operator per life, {many}", "ms", (SpeedTarget(1, peer),)),
+        other_cpu=ResultRow(
+            f"CPU of the rest per life, {many}", "ms", (SpeedTarget(1.4, platform),)
+        ),
+        memory=ResultRow(f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),)),
     )
 
 

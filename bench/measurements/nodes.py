@@ -14,7 +14,7 @@ from bench.machine import usage
 from bench.measurements.detection import MOST_NODES, PAUSE, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
 from bench.peer import PROCESS as PEER_PROCESS
 from bench.plan import BenchPlan
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from localcluster.machine.progress import step
 from shared.api.objects import JsonObject
@@ -126,15 +126,15 @@ def section(figures: Figures, nodes: int) -> ResultSection:
     """Returns the rows, and the notes that explain them."""
     among = f"EVICT label to Resetting among {nodes:,} nodes"
     labels = {
-        0: Row(f"{among}, fastest", "ms"),
-        50: Row(f"{among}, median", "ms"),
-        100: Row(f"{among}, slowest", "ms", (SpeedTarget(200),)),
+        0: ResultRow(f"{among}, fastest", "ms"),
+        50: ResultRow(f"{among}, median", "ms"),
+        100: ResultRow(f"{among}, slowest", "ms", (SpeedTarget(200),)),
     }
     for contender, taken in figures.taken.items():
         for percent, row in labels.items():
             row.add(contender, percentile(taken, percent))
     heartbeats = {
-        period: Row(
+        period: ResultRow(
             f"CPU with {nodes:,} nodes, {what}",
             "% of a core",
             (SpeedTarget(1),) if period == USUAL_SECONDS else (),
@@ -144,7 +144,7 @@ def section(figures: Figures, nodes: int) -> ResultSection:
     for contender, shares in figures.shares.items():
         for period, share in shares.items():
             heartbeats[period].add(contender, share)
-    memory = Row(f"resident memory with {nodes:,} nodes", "MiB")
+    memory = ResultRow(f"resident memory with {nodes:,} nodes", "MiB")
     for contender, resident in figures.memory.items():
         memory.add(contender, resident)
     return ResultSection(

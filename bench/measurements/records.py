@@ -21,7 +21,7 @@ from bench.load.failures import (
 )
 from bench.load.faults import fail_pod
 from bench.load.progress import BatchProgress
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api import names
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -46,12 +46,12 @@ class Records:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         last = f"last of {workers:,} failures to"
-        self._found = Row(f"{last} status.rootCause", "s", (SpeedTarget(1),))
-        self._stored = Row(
+        self._found = ResultRow(f"{last} status.rootCause", "s", (SpeedTarget(1),))
+        self._stored = ResultRow(
             f"{last} status.rootCause, with as many files in a store", "s", (SpeedTarget(1),)
         )
-        self._reset = Row(f"{last} Resetting", "s")
-        self._others = Row(
+        self._reset = ResultRow(f"{last} Resetting", "s")
+        self._others = ResultRow(
             "another's failed pod to Resetting meanwhile, p99",
             "ms",
             (SpeedTarget(2, Contender.PLATFORM),),

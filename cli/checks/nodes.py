@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
-from controller.facts.latches import Recorded, tags_now
+from controller.facts.latches import RecordedTags, tags_now
 from controller.facts.nodes import (
     Node,
     NodeProjection,
@@ -59,7 +59,7 @@ class NodeShape:
 class Latches:
     """The controller's record of latched nodes, and the period of a latch."""
 
-    recorded: Recorded
+    recorded: RecordedTags
     period: timedelta
     now: datetime
 

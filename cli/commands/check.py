@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_connection, add_output
-from cli.terminal import Terminal, harmless
+from cli.terminal import CommandTerminal, harmless
 
 if TYPE_CHECKING:
     from cli.cluster.connection import Cluster
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Check once, or repeatedly with --watch."""
     if arguments.output == "wide" and (arguments.mine or arguments.install):
         raise CommandError("-o wide is about the whole cluster: leave out --mine and --install")
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return asyncio.run(_run(arguments, terminal))
 
 
-async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.cluster.connection import connected
 
     async with connected(arguments) as cluster:
@@ -123,7 +123,7 @@ async def _install(cluster: "Cluster") -> _Answer:
     return _Answer(report, installation_text(report), report.findings, report.unread)
 
 
-def _print(answer: _Answer, output: str, terminal: Terminal) -> None:
+def _print(answer: _Answer, output: str, terminal: CommandTerminal) -> None:
     if output in ("json", "yaml"):
         from cli.reports import as_json, to_text
 

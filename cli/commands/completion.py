@@ -3,7 +3,7 @@
 import argparse
 
 from cli.command import Command, ExitCode
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
 Prints the completion for a shell. For this session:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from argcomplete.shell_integration import shellcode
 
     terminal.write(shellcode(["appwrapper"], shell=arguments.shell))

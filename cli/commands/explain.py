@@ -4,7 +4,7 @@ import argparse
 
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_connection, add_output
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
 Shows why an AppWrapper is not running, what happens next, and when.
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Explain or follow the AppWrappers. Raises CommandError unless the options agree."""
     import asyncio
 

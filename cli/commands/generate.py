@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from cli.command import Command, CommandError, ExitCode
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
 Writes an AppWrapper around a PyTorchJob, from the values files of the MLBatch chart
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Print the AppWrapper, the example or the schema."""
     if arguments.example or arguments.schema:
         from cli.generation import describe
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.FINE
 
 
-def _read(name: str, terminal: Terminal) -> tuple[str, str]:
+def _read(name: str, terminal: CommandTerminal) -> tuple[str, str]:
     """Read a values file; return its shown name and its text. Raises CommandError, OSError."""
     shown = STDIN if name == "-" else name
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.command import Command, CommandError, ExitCode
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.packing.assembling import Packed
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
     from cli.manifests.reading import read
     from cli.packing.writing import refuse_inputs, write_whole
@@ -135,7 +135,7 @@ def _asked(arguments: argparse.Namespace) -> "Wrapping":
     )
 
 
-def _is_refused(packed: "Packed", config: str, terminal: Terminal) -> bool:
+def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> bool:
     from cli.validation.offline import OfflineJudge
     from cli.validation.report import findings
 
@@ -148,7 +148,7 @@ def _is_refused(packed: "Packed", config: str, terminal: Terminal) -> bool:
     return judgement.denied is not None
 
 
-def _text(packed: "Packed", output: str, terminal: Terminal) -> str:
+def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
     if output == "json":
         from cli.reports import to_text
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_connection, add_output
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.cluster.connection import Cluster
@@ -62,14 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(delete)
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Connect, run the subcommand and print its report."""
     import asyncio  # takes a third of the time that all of --help takes
 
     return asyncio.run(_run(arguments, terminal))
 
 
-async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.cluster.connection import connected
 
     if arguments.what == "create":
@@ -78,7 +78,9 @@ async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         return await run_on(cluster, arguments, terminal)
 
 
-async def run_on(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def run_on(
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
+) -> ExitCode:
     """Run the subcommand on a connected cluster."""
     run_it = {"create": _create, "list": _list, "show": _show, "delete": _delete}
     return await run_it[arguments.what](cluster, arguments, terminal)
@@ -116,7 +118,7 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
 
 
 async def _create(
-    cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
     from cli.teams.create import create_team, exit_code
 
@@ -132,7 +134,7 @@ async def _create(
     return exit_code(plan)
 
 
-def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: Terminal) -> None:
+def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     if arguments.output == "yaml":
         import yaml
 
@@ -148,7 +150,9 @@ def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: Termi
         print_plan(plan, terminal.console())
 
 
-async def _list(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def _list(
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
+) -> ExitCode:
     from cli.teams.inspect import list_teams
     from cli.teams.text import print_teams
 
@@ -161,7 +165,9 @@ async def _list(cluster: "Cluster", arguments: argparse.Namespace, terminal: Ter
     return ExitCode.FINE
 
 
-async def _show(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def _show(
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
+) -> ExitCode:
     from cli.teams.inspect import exit_code, show_team
     from cli.teams.text import print_team
 
@@ -175,7 +181,7 @@ async def _show(cluster: "Cluster", arguments: argparse.Namespace, terminal: Ter
 
 
 async def _delete(
-    cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
     from cli.teams.delete import DeleteRequest, delete_team, exit_code
     from cli.teams.text import print_removal
@@ -209,7 +215,7 @@ async def _delete(
     return exit_code(found)
 
 
-def _ask(arguments: argparse.Namespace, terminal: Terminal) -> None:
+def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     """Have a person type the team's name. Raises CommandError."""
     if not terminal.stdin.isatty() or arguments.output != "text":
         raise CommandError(
@@ -222,7 +228,7 @@ def _ask(arguments: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"team {arguments.name} was not deleted", ExitCode.WANTING)
 
 
-def _print_data(report: object, arguments: argparse.Namespace, terminal: Terminal) -> None:
+def _print_data(report: object, arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     from cli.reports import as_json, to_text
 
     terminal.write(to_text(as_json(report), arguments.output))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.shipped.data import OVERLAYS
-from cli.terminal import Terminal, harmless
+from cli.terminal import CommandTerminal, harmless
 
 if TYPE_CHECKING:
     from cli.manifests.reading import ReadManifests
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
 
 
-def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Read the manifests, validate them and print the report."""
     from cli.manifests.reading import read
 
@@ -88,7 +88,7 @@ def _offline(found: "ReadManifests", arguments: argparse.Namespace) -> "Validati
 
 
 async def _by_server(
-    found: "ReadManifests", arguments: argparse.Namespace, terminal: Terminal
+    found: "ReadManifests", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> "ValidationReport":
     from cli.cluster.connection import connected
     from cli.validation.server import NOT_CHECKED, ServerJudge

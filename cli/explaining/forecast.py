@@ -27,7 +27,7 @@ from controller.reports.reason import Reason
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY
 
 
-class Change(StrEnum):
+class StepKind(StrEnum):
     """The kind of a step."""
 
     PHASE = "phase"
@@ -43,7 +43,7 @@ class Step:
     """One action of the controller. `phase`: the new phase, for a Change.PHASE."""
 
     at: datetime
-    change: Change
+    change: StepKind
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -53,11 +53,11 @@ class Step:
 # Limits the runs of `decide`: some waits end only by a change in the cluster.
 _MOST_LOOKS: Final = 200
 _FORCED: Final = {
-    DeletionMode.FORCE_PODS: Change.FORCES_PODS,
-    DeletionMode.FORCE_COMPONENTS: Change.FORCES_COMPONENTS,
-    DeletionMode.HELPERS: Change.REMOVES_THE_REST,
-    DeletionMode.STRAGGLERS: Change.REMOVES_THE_REST,
-    DeletionMode.OUTLIVED: Change.REMOVES_THE_REST,
+    DeletionMode.FORCE_PODS: StepKind.FORCES_PODS,
+    DeletionMode.FORCE_COMPONENTS: StepKind.FORCES_COMPONENTS,
+    DeletionMode.HELPERS: StepKind.REMOVES_THE_REST,
+    DeletionMode.STRAGGLERS: StepKind.REMOVES_THE_REST,
+    DeletionMode.OUTLIVED: StepKind.REMOVES_THE_REST,
 }
 
 
@@ -87,12 +87,12 @@ def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple
 def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
     """Return only the change of phase, if there is one: it includes the other steps."""
     steps = [step for action in actions if (step := _step(action, snapshot, at))]
-    moves = [each for each in steps if each.change is Change.PHASE]
+    moves = [each for each in steps if each.change is StepKind.PHASE]
     return moves or steps
 
 
 _LAST: Final = frozenset(
-    {Change.PHASE, Change.DELETES, Change.FORCES_PODS, Change.FORCES_COMPONENTS}
+    {StepKind.PHASE, StepKind.DELETES, StepKind.FORCES_PODS, StepKind.FORCES_COMPONENTS}
 )
 
 
@@ -109,7 +109,7 @@ def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
         case MoveTo(phase, reason, message, spend_retry):
             return Step(
                 at=at,
-                change=Change.PHASE,
+                change=StepKind.PHASE,
                 phase=phase.value,
                 reason=reason.value,
                 message=message,
@@ -118,10 +118,10 @@ def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
         case SetCondition(type=kind, status=True, reason=reason, message=message):
             held = reason in _HOLDS
             if kind == CONDITION_UNHEALTHY and (held or kind not in snapshot.conditions):
-                return Step(at=at, change=Change.UNHEALTHY, reason=reason.value, message=message)
+                return Step(at=at, change=StepKind.UNHEALTHY, reason=reason.value, message=message)
             begins = reason is Reason.DELETION_INITIATED
             if kind == CONDITION_DELETING_RESOURCES and begins:
-                return Step(at=at, change=Change.DELETES)
+                return Step(at=at, change=StepKind.DELETES)
         case DeleteComponents(mode=mode) if mode in _FORCED:
             return Step(at=at, change=_FORCED[mode])
         case _:

@@ -8,6 +8,7 @@ from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from shared.waits import queueing
+from shared.waits.component_requests import component_requests
 from shared.waits.queueing import QueueTrouble
 from shared.waits.quota import (
     Cohort,
@@ -28,7 +29,6 @@ from shared.waits.workload import (
     why_pending,
     workload_of,
 )
-from shared.waits.wrapped import asks_of_components
 
 _DEFAULT_COHORT: Final = Cohort()
 
@@ -102,7 +102,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     name = str(_spec(local_queue).get("clusterQueue") or "")
     cluster_queue = named(world.cluster_queues, name)
     cohort = _cohort(cluster_queue, world.cluster_queues, world.cohorts)
-    asks = asks_of(workload) if workload else asks_of_components(appwrapper.components)
+    asks = asks_of(workload) if workload else component_requests(appwrapper.components)
     found: tuple[Demand, ...] = ()
     if isinstance(cluster_queue, dict):
         found = demands(asks, flavor_quotas(cluster_queue, cohort))

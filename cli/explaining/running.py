@@ -11,12 +11,12 @@ from cli.explaining.report import ExplainReport
 from cli.explaining.text import render, render_line
 from cli.explaining.watching import follow
 from cli.reports import as_json, to_text
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from shared.api.names import KIND
 from shared.api.objects import JsonObject
 
 
-async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def explain_some(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Explain the AppWrappers that the arguments or the file name."""
     wanted = named_in(arguments, terminal)
     async with connected(arguments) as cluster:
@@ -30,7 +30,7 @@ async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> Exi
     return ExitCode.FINE
 
 
-async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def explain_all(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Print a line for each AppWrapper of the namespace, or whole reports with -o json and yaml."""
     async with connected(arguments) as cluster:
         gatherer = AppWrapperReader(cluster, cluster.namespace)
@@ -47,13 +47,13 @@ async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> Exit
     return ExitCode.FINE
 
 
-async def follow_one(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+async def follow_one(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Follow one AppWrapper until it has ended."""
     async with connected(arguments) as cluster:
         return await follow(cluster, arguments.names[0], arguments.output, terminal)
 
 
-def named_in(arguments: argparse.Namespace, terminal: Terminal) -> list[tuple[str, str]]:
+def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[tuple[str, str]]:
     """Return namespace (may be "") and name of each AppWrapper. Raises CommandError."""
     if arguments.filename is None:
         return [("", name) for name in arguments.names]
@@ -90,7 +90,7 @@ def _items(document: object) -> list[JsonObject]:
     return [each for each in items or () if isinstance(each, dict)]
 
 
-def _print(reports: Sequence[ExplainReport], output: str, terminal: Terminal) -> None:
+def _print(reports: Sequence[ExplainReport], output: str, terminal: CommandTerminal) -> None:
     if output != "text":
         found = as_json(reports[0] if len(reports) == 1 else list(reports))
         terminal.write(to_text(found, output))

@@ -16,7 +16,7 @@ from cli.explaining.gather import AppWrapperReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render
 from cli.reports import as_json, to_text
-from cli.terminal import Terminal, harmless
+from cli.terminal import CommandTerminal, harmless
 from controller.phases.phase import Phase
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeError, NotFound
@@ -29,7 +29,7 @@ _ENDS: Final = {
 }
 
 
-async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -> ExitCode:
+async def follow(cluster: Cluster, name: str, output: str, terminal: CommandTerminal) -> ExitCode:
     """Update one screen in place on a terminal; write each change to a pipe."""
     gatherer = AppWrapperReader(cluster, cluster.namespace)
     raw = await gatherer.appwrapper(name)
@@ -45,7 +45,7 @@ async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -
 class _Printer:
     """Prints a report unless it is the same as the previous one."""
 
-    def __init__(self, output: str, terminal: Terminal) -> None:
+    def __init__(self, output: str, terminal: CommandTerminal) -> None:
         self._output = output
         self._terminal = terminal
         self._shown: tuple[object, ...] = ()

@@ -153,7 +153,9 @@ LabelValue = Annotated[
         rf"(?:{_QUALIFIED})?",
     ),
 ]
-Image = Annotated[str, _text("an image without blanks, such as ghcr.io/my-org/my-image:v1", r"\S+")]
+ImageName = Annotated[
+    str, _text("an image without blanks, such as ghcr.io/my-org/my-image:v1", r"\S+")
+]
 ExtendedResource = Annotated[
     str,
     _text(
@@ -168,14 +170,14 @@ MountPath = Annotated[
     str, _text("a path in the container, without a colon, such as /data", "[^:]+")
 ]
 Cpus = Annotated[str, _amount("a quantity of CPUs that is not negative, such as 4, 0.5 or 500m")]
-Memory = Annotated[
+MemoryAmount = Annotated[
     str, _amount("a quantity of memory of at least 1Mi, such as 1.5Gi, 200M or 1Ti", 2**20)
 ]
 MemoryLimit = Annotated[str, _amount("a quantity of memory, such as 1.5Gi, 200M or 1Ti")]
 Storage = Annotated[str, _amount("a quantity of storage, such as 800Gi", 1)]
 Natural = Annotated[int, _number(0)]
 Positive = Annotated[int, _number(1)]
-Period = Annotated[str, WithJsonSchema({"type": "string", "pattern": _PERIOD})]
+PeriodText = Annotated[str, WithJsonSchema({"type": "string", "pattern": _PERIOD})]
 RetryLimit = Annotated[str, WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31 - 1})]
 _CODES: Final = {"type": "integer", "minimum": 1, "maximum": 255}
 ExitCodes = Annotated[

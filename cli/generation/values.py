@@ -15,17 +15,17 @@ from cli.generation.types import (
     DnsLabel,
     ExitCodes,
     ExtendedResource,
-    Image,
+    ImageName,
     JobName,
     Keys,
     LabelKey,
     LabelValue,
-    Memory,
+    MemoryAmount,
     MemoryLimit,
     MountPath,
     Natural,
     ObjectName,
-    Period,
+    PeriodText,
     Positive,
     RetryLimit,
     Storage,
@@ -213,7 +213,7 @@ class Values(Keys):
         "[{key: project-name, value: my-project}]",
         (),
     )
-    container_image: Image = entry("Image of the container.", "ghcr.io/my-org/my-image:v1")
+    container_image: ImageName = entry("Image of the container.", "ghcr.io/my-org/my-image:v1")
     image_pull_secrets: tuple[ImagePullSecret, ...] = entry(
         "Secrets with which images are pulled.", "[{name: registry-login}]", ()
     )
@@ -225,7 +225,7 @@ class Values(Keys):
     num_gpus_per_pod: Natural = entry(
         "GPUs (nvidia.com/gpu) of each pod. torchrun starts one process for each GPU.", "8", 0
     )
-    total_memory_per_pod: Memory = entry("Memory that each pod requests.", "64Gi", "1Gi")
+    total_memory_per_pod: MemoryAmount = entry("Memory that each pod requests.", "64Gi", "1Gi")
     limit_cpus_per_pod: Cpus | None = entry(
         "CPU limit of each pod; 0 or nothing means numCpusPerPod.", "16", None
     )
@@ -325,26 +325,26 @@ class Values(Keys):
     service_account_name: ObjectName | None = entry(
         "ServiceAccount of the pods. The name gdr adds the capability IPC_LOCK.", "my-account", None
     )
-    admission_grace_period_duration: Period | None = entry(
+    admission_grace_period_duration: PeriodText | None = entry(
         "How long all pods may take to exist.", "2m", None
     )
-    warmup_grace_period_duration: Period | None = entry(
+    warmup_grace_period_duration: PeriodText | None = entry(
         "How long all pods may take to run.", "10m", None
     )
-    failure_grace_period_duration: Period | None = entry(
+    failure_grace_period_duration: PeriodText | None = entry(
         "How long the Training Operator has to replace a failed pod.", "1m", None
     )
-    retry_pause_period_duration: Period | None = entry(
+    retry_pause_period_duration: PeriodText | None = entry(
         "Pause between an attempt and the next one.", "90s", None
     )
     retry_limit: RetryLimit | None = entry("How often a failed job is tried again.", "5", None)
-    forceful_deletion_grace_period_duration: Period | None = entry(
+    forceful_deletion_grace_period_duration: PeriodText | None = entry(
         "How long a deletion may take before pods are deleted by force.", "10m", None
     )
-    deletion_on_failure_grace_period_duration: Period | None = entry(
+    deletion_on_failure_grace_period_duration: PeriodText | None = entry(
         "How long a failed job keeps its pods.", "6h", None
     )
-    success_ttl_duration: Period | None = entry(
+    success_ttl_duration: PeriodText | None = entry(
         "How long the AppWrapper stays after success.", "7d", None, alias="successTTLDuration"
     )
     terminal_exit_codes: ExitCodes | None = entry(

@@ -16,7 +16,7 @@ from cli.teams.manifests import (
     viewer_binding_name,
 )
 from cli.teams.plan import is_of_the_cluster
-from cli.teams.removal import Held, Removal, remaining, removal
+from cli.teams.removal import ExistingObjects, Removal, remaining, removal
 from shared.api.objects import (
     APPWRAPPERS,
     NAMESPACES,
@@ -84,7 +84,7 @@ async def _read(reader: Reader, request: DeleteRequest, config: Configuration) -
     return removal(held, dry_run=request.dry_run)
 
 
-async def _held(reader: Reader, team: str) -> Held:
+async def _held(reader: Reader, team: str) -> ExistingObjects:
     async def one(resource: Resource, name: str) -> JsonObject | None:
         return needed(await reader.one(resource, None, name), "team delete")
 
@@ -96,8 +96,8 @@ async def _held(reader: Reader, team: str) -> Held:
     queue = await one(CLUSTER_QUEUES, queue_name(team))
     binding = await one(CLUSTER_ROLE_BINDINGS, viewer_binding_name(team))
     if namespace is None:
-        return Held(team, namespace, queue, binding, others_queues=queues)
-    return Held(
+        return ExistingObjects(team, namespace, queue, binding, others_queues=queues)
+    return ExistingObjects(
         team,
         namespace,
         queue,
@@ -110,7 +110,7 @@ async def _held(reader: Reader, team: str) -> Held:
     )
 
 
-def _check(held: Held, config: Configuration) -> None:
+def _check(held: ExistingObjects, config: Configuration) -> None:
     """Raise CommandError if this is not a team."""
     behaviour = config.appwrapper
     reserved = behaviour.exemptions.service_account_namespaces

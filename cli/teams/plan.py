@@ -24,8 +24,8 @@ from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
 from shared.waits.quota import cohort_of, quota_entries
 
-ObjectKey = tuple[str, str]  # Kind and name, unique within a team
-Live = Mapping[ObjectKey, JsonObject]
+KindAndName = tuple[str, str]  # Kind and name, unique within a team
+Live = Mapping[KindAndName, JsonObject]
 
 
 class Action(StrEnum):

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
-from controller.facts.slack_quota import by_precedence, flavor_of, node_flavor
+from controller.slack.quota import by_precedence, flavor_of, node_flavor
 from shared.api.amounts import read_amount
 from shared.api.objects import JsonObject, is_label_key
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.waits.quota import FlavorResource, quota_entries
 
-Amounts = Mapping[FlavorResource, Decimal]
+QuotaAmounts = Mapping[FlavorResource, Decimal]
 
 
 class QuotaError(ValueError):
@@ -77,8 +77,8 @@ class CapacityRow:
 
 def capacity_rows(
     keys: Iterable[FlavorResource],
-    before: Amounts,
-    after: Amounts,
+    before: QuotaAmounts,
+    after: QuotaAmounts,
     capacity: Mapping[FlavorResource, tuple[Decimal, Decimal]] | None,
 ) -> tuple[CapacityRow, ...]:
     """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""

@@ -8,13 +8,13 @@ from cli.teams.manifests import VIEWER_ROLE, queue_name, viewer_binding_name
 from shared.api.conditions import is_true
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject, controller_of, is_being_deleted, label
-from shared.kinds.uncounted import is_extended, resources_used
+from shared.kinds.uncounted_pods import is_extended, resources_used
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})  # of AppWrappers and of pods
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ExistingObjects:
     """The objects of a team that were read before its deletion. None: it does not exist.
 
     `others_queues`: all LocalQueues, of which `_feeding` ignores the team's own.
@@ -66,7 +66,7 @@ class Removal:
     kept: tuple[str, ...]
 
 
-def removal(held: Held, *, dry_run: bool) -> Removal:
+def removal(held: ExistingObjects, *, dry_run: bool) -> Removal:
     """Plan the deletion in an order that lets a second run finish an interrupted one.
 
     The ClusterQueue is deleted last, when the namespace is gone. Until then it holds the quota of
@@ -84,7 +84,7 @@ def removal(held: Held, *, dry_run: bool) -> Removal:
     )
 
 
-def blockers(held: Held) -> Iterator[str]:
+def blockers(held: ExistingObjects) -> Iterator[str]:
     """Name the objects that run or wait in the namespace, each workload once."""
     if is_being_deleted(held.namespace):
         return  # the deletion cannot be stopped any more
@@ -113,7 +113,7 @@ def blockers(held: Held) -> Iterator[str]:
             yield f"Pod {each['metadata']['name']} (uses {', '.join(devices)})"
 
 
-def _targets(held: Held) -> Iterator[DeletionTarget]:
+def _targets(held: ExistingObjects) -> Iterator[DeletionTarget]:
     """Yield the objects in the order of their deletion."""
     binding, queue = held.viewer_binding, held.queue
     if binding is not None and binding["roleRef"]["name"] == VIEWER_ROLE:
@@ -124,7 +124,7 @@ def _targets(held: Held) -> Iterator[DeletionTarget]:
         yield _target("ClusterQueue", queue)
 
 
-def _kept(held: Held) -> Iterator[str]:
+def _kept(held: ExistingObjects) -> Iterator[str]:
     """Describe objects with the team's name that are not deleted, and why."""
     binding = held.viewer_binding
     if binding is not None and (role := binding["roleRef"]["name"]) != VIEWER_ROLE:
@@ -136,7 +136,7 @@ def _kept(held: Held) -> Iterator[str]:
         )
 
 
-def _feeding(held: Held) -> list[str]:
+def _feeding(held: ExistingObjects) -> list[str]:
     """Name LocalQueues of other namespaces that use the team's ClusterQueue."""
     return [
         f"{each['metadata']['namespace']}/{each['metadata']['name']}"

@@ -15,7 +15,7 @@ from controller.apply.status import status_after
 from controller.facts.observe import Observation
 from controller.facts.outline import component_texts, outlined
 from controller.facts.own_status import Outline
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.actions import (
     Actions,
     AddFinalizer,

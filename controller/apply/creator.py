@@ -10,7 +10,7 @@ from controller.apply.fence import OutOfDate, is_later, read_unchanged
 from controller.facts.components import fixed_name, is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.facts.refusals import is_definite
-from controller.memory import Creations
+from controller.memory.memory import Creations
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
@@ -43,7 +43,7 @@ class ComponentObserver(Protocol):
         ...
 
 
-class CannotCreate(Exception):
+class CreateFailed(Exception):
     """Why a component cannot be created. `fatal`: a retry cannot help.
 
     `refused`: the component certainly was not created. Either no request was sent, or the API
@@ -115,7 +115,7 @@ class ComponentCreator:
                 continue
             try:
                 object_uid = await self._create(appwrapper, index, text, additions)
-            except CannotCreate as problem:
+            except CreateFailed as problem:
                 self._record(appwrapper, index, problem, now)
                 return
             self._creations.record_success(uid, attempt, index, object_uid)
@@ -132,8 +132,8 @@ class ComponentCreator:
         if (twin := _twin(appwrapper, index)) is not None:
             told = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
             if not fixed_name(appwrapper.components[index]):
-                raise CannotCreate(told, fatal=False, refused=False, taken=entry["name"])
-            raise CannotCreate(f"{told}: give each component its own name", fatal=True)
+                raise CreateFailed(told, fatal=False, refused=False, taken=entry["name"])
+            raise CreateFailed(f"{told}: give each component its own name", fatal=True)
         resource = await self._resource(entry)
         await self._observer.ensure(resource)
         kept = await self._kept(appwrapper, resource, index, entry["name"])
@@ -151,14 +151,14 @@ class ComponentCreator:
         except ApiError as error:
             if isinstance(error, NotFound):  # the Kind may have moved to another resource
                 self._discovery.forget(resource.gvk)
-            raise CannotCreate(
+            raise CreateFailed(
                 str(error),
                 fatal=is_definite(error.status, error.message),
                 refused=400 <= error.status < 500 and error.status not in _INDEFINITE,
                 retry_after=error.retry_after,
             ) from error
         except KubeError as error:  # whether the object was created is unknown until the retry
-            raise CannotCreate(str(error), fatal=False, refused=False) from error
+            raise CreateFailed(str(error), fatal=False, refused=False) from error
         self._observer.assume(resource, created)
         return str(created["metadata"]["uid"])
 
@@ -168,7 +168,7 @@ class ComponentCreator:
         try:
             return component_body(appwrapper, index, text, self._defaults, additions)
         except (PodSetError, InjectionConflict) as error:
-            raise CannotCreate(str(error), fatal=True) from error
+            raise CreateFailed(str(error), fatal=True) from error
 
     async def _resource(self, recorded: JsonObject) -> Resource:
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
@@ -176,11 +176,11 @@ class ComponentCreator:
             # Its CRD may be newer than a cached "unknown Kind", and that answer is fatal.
             resource = await self._discovery.resource_for(gvk, since=self._discovery.moment())
         except UnknownKind as error:
-            raise CannotCreate(str(error), fatal=True) from error
+            raise CreateFailed(str(error), fatal=True) from error
         except KubeError as error:  # for example, an aggregated API server is unavailable
-            raise CannotCreate(str(error), fatal=False, refused=False) from error
+            raise CreateFailed(str(error), fatal=False, refused=False) from error
         if not resource.namespaced:
-            raise CannotCreate(
+            raise CreateFailed(
                 f"{resource.kind} is not namespaced, so no AppWrapper can own it", fatal=True
             )
         return resource
@@ -201,7 +201,7 @@ class ComponentCreator:
         except OutOfDate:
             raise
         except KubeError as error:
-            raise CannotCreate(str(error), fatal=False, refused=False) from error
+            raise CreateFailed(str(error), fatal=False, refused=False) from error
 
     async def _find_out(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
@@ -214,7 +214,7 @@ class ComponentCreator:
             raise
         except KubeError as error:
             text = f"{resource.kind} {name} exists already, and its owner cannot be read: {error}"
-            raise CannotCreate(text, fatal=False, refused=False) from error
+            raise CreateFailed(text, fatal=False, refused=False) from error
 
     async def _adopt(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
@@ -251,7 +251,7 @@ class ComponentCreator:
                 propagation=Propagation.FOREGROUND,
             )
             text = f"{resource.kind} {name} is left over from attempt {attempt}"
-            raise CannotCreate(text, fatal=False, refused=False)
+            raise CreateFailed(text, fatal=False, refused=False)
         elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
             whose = f"is spec.components[{labels[LABEL_COMPONENT]}]"
             raise _taken(resource, name, whose, generated=generated)
@@ -259,7 +259,7 @@ class ComponentCreator:
         return str(metadata["uid"])
 
     def _record(
-        self, appwrapper: AppWrapper, index: int, problem: CannotCreate, now: datetime
+        self, appwrapper: AppWrapper, index: int, problem: CreateFailed, now: datetime
     ) -> None:
         uid, attempt = appwrapper.uid, appwrapper.attempt
         failures = self._creations.failures(uid, attempt)
@@ -304,12 +304,12 @@ def _identity(entry: JsonObject) -> tuple[str, str]:
     return gvk.group_kind, entry["name"]
 
 
-def _just_going(resource: Resource, name: str) -> CannotCreate:
+def _just_going(resource: Resource, name: str) -> CreateFailed:
     text = f"{resource.kind} {name} is still being deleted"
-    return CannotCreate(text, fatal=False, refused=False)
+    return CreateFailed(text, fatal=False, refused=False)
 
 
-def _taken(resource: Resource, name: str, whose: str, *, generated: bool) -> CannotCreate:
+def _taken(resource: Resource, name: str, whose: str, *, generated: bool) -> CreateFailed:
     """Return the problem of a name that another object has; another generated name helps."""
     text = f"{resource.kind} {name} exists already and {whose}"
-    return CannotCreate(text, fatal=not generated, refused=False, taken=name if generated else "")
+    return CreateFailed(text, fatal=not generated, refused=False, taken=name if generated else "")

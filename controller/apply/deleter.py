@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from controller.apply.fence import is_later, read_unchanged
-from controller.deletion_memory import Deletions
 from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
+from controller.memory.deletions import Deletions
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper

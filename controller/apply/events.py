@@ -14,7 +14,7 @@ from controller.apply.metrics import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
 from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.actions import (
     Action,
     Actions,

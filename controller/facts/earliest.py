@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from controller.facts.evidence import Evidence, Looks
 from controller.facts.instants import SECOND
+from controller.facts.root_cause_evidence import Evidence, Looks
 
 # torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
 _SLOW_END: Final = 60 * SECOND

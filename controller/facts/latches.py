@@ -48,8 +48,8 @@ def clearing_problem(node: Node, now: datetime) -> str | None:
         why = "lies in the future"
     except ValueError:
         why = f"is not a time such as {format_time(now)}"
-    told = f"annotation {ANNOTATION_LATCH_CLEARED}: {quoted(node.latch_cleared)} {why}"
-    return f"{told}, so it clears no latch: {clear_command(node.name)}"
+    problem = f"annotation {ANNOTATION_LATCH_CLEARED}: {quoted(node.latch_cleared)} {why}"
+    return f"{problem}, so it clears no latch: {clear_command(node.name)}"
 
 
 def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool:
@@ -57,7 +57,7 @@ def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool
     if tag.gone is None:
         return True
     cleared = cleared_at(node, now)
-    if tag.doubted or (cleared is not None and tag.since < cleared + _WHOLE_SECOND):
+    if cleared is not None and tag.since < cleared + _WHOLE_SECOND:
         return False
     return now < tag.gone + period
 
@@ -104,15 +104,14 @@ class RecordedTag:
     tag: Tag
 
 
-Recorded = Mapping[str, Mapping[str, RecordedTag]]  # by the names of resource and node
+RecordedTags = Mapping[str, Mapping[str, RecordedTag]]  # by the names of resource and node
 
 
 def merged(recorded: Tag, known: Tag | None) -> Tag:
     """Combine a tag that an earlier process recorded with the tag known now."""
     if known is None:
         return recorded
-    since = min(recorded.since, known.since)
-    return replace(known, since=since, doubted=known.doubted or recorded.doubted)
+    return replace(known, since=min(recorded.since, known.since))
 
 
 def encode_latches(nodes: Iterable[tuple[Node, Tags]]) -> str:
@@ -138,14 +137,14 @@ def decode_latches(text: str) -> dict[str, dict[str, RecordedTag]]:
 
 
 def _encode_one(uid: str, tag: Tag) -> JsonObject:
-    told: JsonObject = {
+    written: JsonObject = {
         "uid": uid,
         "label": tag.label,
         "since": format_precise_time(tag.since),
     }
     if tag.gone is not None:
-        told["goneAt"] = format_precise_time(tag.gone)
-    return told | {"doubted": True} if tag.doubted else told
+        written["goneAt"] = format_precise_time(tag.gone)
+    return written
 
 
 def _decode_one(one: JsonValue) -> RecordedTag:
@@ -154,6 +153,5 @@ def _decode_one(one: JsonValue) -> RecordedTag:
         label=str(one["label"]),
         since=parse_time(one["since"]),
         gone=parse_time(gone) if gone else None,
-        doubted=one.get("doubted") is True,
     )
     return RecordedTag(str(one["uid"]), tag)

@@ -237,14 +237,12 @@ def unschedulable_by_reason(
 class Tag:
     """A NoExecute `label` (`key=value`) that the controller first saw at `since`.
 
-    `gone`: when the label was removed; since then the node is latched. `doubted`: an open breaker
-    counted the label, and no admin has confirmed it.
+    `gone`: when the label was removed; since then the node is latched.
     """
 
     label: str
     since: datetime
     gone: datetime | None = None
-    doubted: bool = False
 
     @property
     def words(self) -> str:

@@ -10,7 +10,7 @@ from controller.facts.components import ComponentFacts, Located, is_kept_at, is_
 from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
-from controller.facts.failures import evidence, on_bad_nodes
+from controller.facts.failed_pods import evidence, on_bad_nodes
 from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,

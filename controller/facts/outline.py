@@ -13,7 +13,7 @@ from typing import Final
 import orjson
 
 from controller.facts.components import MAY_HAVE_PODS, may_have_pods
-from controller.facts.own_status import Outline, standing_of
+from controller.facts.own_status import Outline, wait_times_of
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import topology_outline
 from controller.phases.phase import Phase
@@ -52,7 +52,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase=str(appwrapper.status.get("phase") or ""),
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
-        standing=standing_of(appwrapper),
+        wait_times=wait_times_of(appwrapper),
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),
         requested=tuple(requested(AppWrapper(outline)).items()),

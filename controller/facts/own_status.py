@@ -37,7 +37,7 @@ from shared.config.fault_tolerance import LONGEST_EXTENSION
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WaitTimes:
     """Since when an AppWrapper waits for quota, or holds quota without its pods.
 
     Moments are in seconds since the epoch; None: it does not. `deletion_blocked`: something blocks
@@ -49,7 +49,7 @@ class Standing:
     deletion_blocked: bool = False
 
 
-def standing_of(appwrapper: AppWrapper) -> Standing:
+def wait_times_of(appwrapper: AppWrapper) -> WaitTimes:
     """Read everything from the stored status, so that a controller restart changes nothing.
 
     Quota is unused since its grant, or since too few pods ran, whichever is later.
@@ -66,7 +66,7 @@ def standing_of(appwrapper: AppWrapper) -> Standing:
     )
     moments = [each for each in (quota, unready) if each is not None]
     deleting = condition(conditions, CONDITION_DELETING_RESOURCES) or {}
-    return Standing(
+    return WaitTimes(
         waits_since=(quota or _created(appwrapper)) if waits else None,
         unused_since=max(moments, default=None) if unused else None,
         deletion_blocked=(deleting.get("status"), deleting.get("reason"))
@@ -90,8 +90,8 @@ def _seconds(moment: datetime | None) -> float | None:
 class Outline:
     """An AppWrapper as the controller remembers it (outline.py). Each pass decodes its text.
 
-    Other readers use the fields beside the text. `standing`: its times for
-    metrics. `waits_in`: namespace and name of the LocalQueue while it is Suspended.
+    Other readers use the fields beside the text. `wait_times` are for metrics. `waits_in`:
+    namespace and name of the LocalQueue while it is Suspended.
     `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
     `requested`: how much of each measured resource its pods request.
     """
@@ -100,7 +100,7 @@ class Outline:
     phase: str
     is_ours: bool
     text: bytes
-    standing: Standing = Standing()
+    wait_times: WaitTimes = WaitTimes()
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None
     requested: tuple[tuple[str, float], ...] = ()

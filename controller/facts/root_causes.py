@@ -9,18 +9,18 @@ from typing import Final
 from controller.facts.earliest import choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
-from controller.facts.evidence import (
-    UNHEALTHY_NODE,
-    Attempt,
-    Evidence,
-    Kind,
-    evidence_of,
-    gather_evidence,
-)
 from controller.facts.instants import moment_of
 from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import is_of_its_run
 from controller.facts.pods import Pod, is_terminal
+from controller.facts.root_cause_evidence import (
+    UNHEALTHY_NODE,
+    Attempt,
+    Evidence,
+    EvidenceKind,
+    evidence_of,
+    gather_evidence,
+)
 from controller.facts.suspects import NO_SUCH_COMMAND
 from controller.phases.root_cause import Confidence, RootCause, Source, clipped
 from controller.phases.snapshot import FaultTolerance
@@ -87,7 +87,7 @@ def _with_loose(first: Evidence | None, loose: Evidence | None) -> Evidence | No
 
     Its pod remains. If its cause is the infrastructure, the record is ignored.
     """
-    if first is None or loose is None or first.kind is Kind.INFRASTRUCTURE:
+    if first is None or loose is None or first.kind is EvidenceKind.INFRASTRUCTURE:
         return first or loose
     return replace(first, record=loose.record, from_store=True)
 
@@ -175,7 +175,7 @@ def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
         return False
     if each.told_to_end:
         return False
-    if each.kind is Kind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
+    if each.kind is EvidenceKind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
         return False
     if each.word in _NOT_STARTED and _NO_COMMAND.search(_text(each)):
         return False

@@ -3,14 +3,14 @@
 Each resource has a breaker. At least `minimumNodes` nodes must have the resource. The breaker opens
 when more than `percent` % of them turned NoExecute within `window` and still are. Once it is open,
 all nodes count that turned since the beginning of that window, so time alone does not close it. It
-closes when an admin confirms the nodes, which then no longer count, or when their share falls.
+closes when an admin confirms the nodes, or when their share falls. Nodes that turned until the
+confirmation no longer count.
 """
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Final
 
 from controller.facts.latches import LATCHES_KEY
@@ -18,81 +18,64 @@ from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, parse_time
 from shared.config.fault_tolerance import EvacuationBreaker
 
-
-@dataclass(frozen=True, slots=True)
-class Turned:
-    """A NoExecute node. `uid` distinguishes it from a later node of the same name."""
-
-    uid: str
-    since: datetime
-    confirmed: bool = False
+Turned = Mapping[str, datetime]  # the NoExecute nodes, and since when
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """The breaker of one resource. `opened`: None while closed. `nodes`: NoExecute, by name."""
+    """The breaker of one resource.
+
+    `opened`: None while closed. `confirmed`: when an admin confirmed the nodes that had turned;
+    None if those nodes are too few to open the breaker.
+    """
 
     opened: datetime | None = None
-    nodes: Mapping[str, Turned] = field(default_factory=lambda: MappingProxyType({}))
+    confirmed: datetime | None = None
 
 
 def judge(
-    breaker: Breaker,
-    tagged: Mapping[str, str],
-    population: int,
-    now: datetime,
-    settings: EvacuationBreaker,
+    breaker: Breaker, turned: Turned, population: int, now: datetime, settings: EvacuationBreaker
 ) -> Breaker:
     """Return the breaker after the current state of the nodes.
 
-    `tagged`: the NoExecute nodes, name → UID. `population`: the number of nodes with the resource.
-    A new NoExecute node counts as having turned now, which after a restart is the safe assumption.
+    `population`: the number of nodes with the resource.
     """
-    nodes = {
-        name: known
-        if (known := breaker.nodes.get(name)) is not None and known.uid == uid
-        else Turned(uid, now)
-        for name, uid in tagged.items()
-    }
-    seen = replace(breaker, nodes=nodes)
+
+    def too_many(nodes: Collection[object]) -> bool:
+        return len(nodes) * 100 > settings.percent * population
+
+    # After a clock was set back, a confirmation must not cover nodes that turn later.
+    confirmed = breaker.confirmed and min(breaker.confirmed, now)
+    if confirmed and not too_many([since for since in turned.values() if since <= confirmed]):
+        confirmed = None
+    known = replace(breaker, confirmed=confirmed)
     # Deleted nodes must not close the breaker.
-    enough = breaker.opened is not None or population >= settings.minimum_nodes
-    too_many = len(counted(seen, now, settings)) * 100 > settings.percent * population
-    return replace(seen, opened=(breaker.opened or now) if enough and too_many else None)
+    enough = known.opened is not None or population >= settings.minimum_nodes
+    opens = enough and too_many(counted(known, turned, now, settings))
+    return replace(known, opened=(known.opened or now) if opens else None)
 
 
-def counted(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> list[str]:
+def counted(
+    breaker: Breaker, turned: Turned, now: datetime, settings: EvacuationBreaker
+) -> list[str]:
     """Return the names of the nodes that keep the breaker open, or count towards opening it."""
-    since = (breaker.opened or now) - settings.window
+    first = counts_from(breaker, now, settings)
     return sorted(
-        name for name, node in breaker.nodes.items() if not node.confirmed and node.since >= since
+        name
+        for name, since in turned.items()
+        if since >= first and not (breaker.confirmed and since <= breaker.confirmed)
     )
 
 
-def confirmed_in(recorded: Breaker, breaker: Breaker) -> list[str]:
-    """Return the nodes of `breaker` that are confirmed in the record."""
-    return [
-        name
-        for name, node in recorded.nodes.items()
-        if node.confirmed
-        and (known := breaker.nodes.get(name)) is not None
-        and (known.uid, known.since) == (node.uid, node.since)
-    ]
-
-
-def confirm(breaker: Breaker, names: Collection[str]) -> Breaker:
-    """Mark the nodes as confirmed by an admin; `judge` then no longer counts them."""
-    nodes = {
-        name: replace(node, confirmed=True) if name in names else node
-        for name, node in breaker.nodes.items()
-    }
-    return replace(breaker, nodes=nodes)
+def counts_from(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> datetime:
+    """Return the beginning of the window: nodes that turned before it do not count."""
+    return (breaker.opened or now) - settings.window
 
 
 # The breakers as text in ConfigMap `appwrapper-node-health`.
 #
-# The text is readable JSON: for each resource, when its breaker opened, and its NoExecute nodes
-# with the times at which they turned.
+# The text is readable JSON: for each resource, when its breaker opened, and the time of the last
+# confirmation.
 
 Breakers = Mapping[str, Breaker]  # by the name of the resource
 
@@ -102,13 +85,18 @@ class BadRecord(ValueError):
 
 
 def encode(breakers: Breakers) -> str:
-    """Return the record as JSON, without resources whose breaker is closed and has no nodes."""
+    """Return the record as JSON, without breakers that are closed and not confirmed."""
     record = {
-        resource: _encode_one(breaker)
+        resource: {
+            key: format_precise_time(time)
+            for key, time in (("openedAt", breaker.opened), ("confirmedAt", breaker.confirmed))
+            if time is not None
+        }
         for resource, breaker in breakers.items()
-        if breaker.nodes or breaker.opened
     }
-    return json.dumps(record, indent=1, sort_keys=True)
+    return json.dumps(
+        {resource: times for resource, times in record.items() if times}, indent=1, sort_keys=True
+    )
 
 
 def decode(text: str) -> dict[str, Breaker]:
@@ -119,28 +107,15 @@ def decode(text: str) -> dict[str, Breaker]:
         raise BadRecord(f"{type(error).__name__}: {error}") from error
 
 
-def _encode_one(breaker: Breaker) -> JsonObject:
-    opened = {"openedAt": format_precise_time(breaker.opened)} if breaker.opened else {}
-    return opened | {
-        "noExecute": {name: _encode_node(node) for name, node in breaker.nodes.items()}
-    }
-
-
-def _encode_node(node: Turned) -> JsonObject:
-    told: JsonObject = {"uid": node.uid, "since": format_precise_time(node.since)}
-    return told | {"confirmed": True} if node.confirmed else told
-
-
 def _decode_one(one: JsonValue) -> Breaker:
-    opened = one.get("openedAt")
+    """Read one breaker. Earlier versions recorded the nodes, and which of them are confirmed."""
+    opened, confirmed = one.get("openedAt"), one.get("confirmedAt")
+    nodes = one.get("noExecute", {}).values()
+    earlier = [parse_time(node["since"]) for node in nodes if node.get("confirmed") is True]
     return Breaker(
         parse_time(opened) if opened else None,
-        {name: _decode_node(node) for name, node in one["noExecute"].items()},
+        parse_time(confirmed) if confirmed else max(earlier, default=None),
     )
-
-
-def _decode_node(node: JsonValue) -> Turned:
-    return Turned(str(node["uid"]), parse_time(node["since"]), node.get("confirmed") is True)
 
 
 # ConfigMap `appwrapper-node-health` in the operator's namespace.

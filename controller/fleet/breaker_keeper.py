@@ -1,7 +1,7 @@
 """Keep the evacuation breakers; record them and the latches in ConfigMap appwrapper-node-health.
 
 An open breaker holds evacuations at once; the record follows. A crash in between loses nothing,
-because nodes without a record count as having turned when they are first seen. A confirmation takes
+because a new process counts the nodes that it finds as having just turned. A confirmation takes
 effect only with the write that records it and removes the annotation. So it can never apply to
 nodes that turned later.
 """
@@ -9,6 +9,8 @@ nodes that turned later.
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from controller.facts.latches import LATCHES_KEY, BadLatches, decode_latches
@@ -19,9 +21,8 @@ from controller.fleet.breaker import (
     BadRecord,
     Breaker,
     HealthRecord,
-    confirm,
-    confirmed_in,
     counted,
+    counts_from,
     decode,
     encode,
     judge,
@@ -105,32 +106,31 @@ class BreakerKeeper:
     def nodes_known(self) -> None:
         """Evaluate from now on: all nodes are listed, so their share is known."""
         self._nodes_known = True
-        self.look()
+        self.evaluate()
 
-    def look(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate the breakers. Call after every change of a node's tags."""
         if not (self._nodes_known and self.record.synced):
             return
         first = self._adopt()
         before, self._breakers = self._breakers, self._judged(self._breakers)
-        if self._breakers != before or first:
-            self._tell_doubts()
+        self._doubt_labels()
         if self._breakers != before or self._nodes.revision != self._seen_revision:
             self._seen_revision = self._nodes.revision
             self._dirty.set()
         for resource, breaker in self._breakers.items():
             was_open = before[resource].opened is not None
             if breaker.opened is not None and not was_open:
-                self._tell_opened(resource)
+                self._report_opened(resource)
             elif was_open and breaker.opened is None:
-                self._tell_closed(resource)
+                self._report_closed(resource)
         if first or any(before[name].opened and not self.is_open(name) for name in before):
             self._closed()
 
     async def run(self) -> None:
         """Write the record after each change, until cancelled."""
         await self.record.wait_synced()
-        self.look()
+        self.evaluate()
         while True:
             await self._dirty.wait()
             self._dirty.clear()
@@ -161,9 +161,12 @@ class BreakerKeeper:
                 "there is no %s: a restart will not know of open breakers and latches", self._place
             )
             return False
-        words = self._words_in(known)
-        kept = {name: confirm(self._breakers[name], nodes) for name, nodes in words.items()}
-        text, latches = encode(self._judged({**self._breakers, **kept})), self._nodes.record()
+        now = self._clock.now()
+        confirmed = {
+            name: replace(self._breakers[name], confirmed=now) for name in self._confirmed_by(known)
+        }
+        text = encode(self._judged({**self._breakers, **confirmed}))
+        latches = self._nodes.record()
         unchanged = text == (known.record or encode({})) and latches == known.latches
         if known.confirmed is None and unchanged:
             return False
@@ -171,23 +174,27 @@ class BreakerKeeper:
             CONFIGMAPS, self._namespace, RECORD_NAME, known.patch(text, latches), PatchType.MERGE
         )
         self.record.assume(written, silent=True)
-        for name, nodes in words.items():
-            self._breakers[name] = confirm(self._breakers[name], nodes)
-        self.look()
+        for name in confirmed:
+            self._confirm(name, now)
+        self.evaluate()
         return True
 
-    def _words_in(self, known: HealthRecord) -> dict[str, list[str]]:
-        """Return the nodes that the annotation confirms, by resource: all that count now."""
-        words: dict[str, list[str]] = {}
+    def _confirmed_by(self, known: HealthRecord) -> list[str]:
+        """Return the resources with an open breaker that the annotation confirms."""
+        confirmed = []
         for resource in known.confirmed_resources:
             if self.is_open(resource):
-                breaker = self._breakers[resource]
-                words[resource] = counted(breaker, self._clock.now(), self._settings)
+                confirmed.append(resource)
             else:
-                told = f"{ANNOTATION_CONFIRM}: no breaker of {resource} is open; nothing changes"
-                logger.warning("%s", told)
-                self._recorder.warning(self._about(known), "NothingToConfirm", told)
-        return words
+                message = f"{ANNOTATION_CONFIRM}: no breaker of {resource} is open; nothing changes"
+                logger.warning("%s", message)
+                self._recorder.warning(self._about(known), "NothingToConfirm", message)
+        return confirmed
+
+    def _confirm(self, resource: str, time: datetime) -> None:
+        """Note that an admin confirmed the nodes that had turned by this time."""
+        breaker = self._breakers[resource]
+        self._breakers[resource] = replace(breaker, confirmed=max(breaker.confirmed or time, time))
 
     def _adopt(self) -> bool:
         """Load the record of the previous process. Return False if it was loaded before."""
@@ -196,7 +203,13 @@ class BreakerKeeper:
         self.adopted = True
         self._dirty.set()
         known = self.record.get(self._namespace, RECORD_NAME)
-        self._breakers |= self._recorded(known)
+        # Without a latch no record shows since when nodes are NoExecute. So if the nodes were
+        # confirmed, all nodes that this process finds count as confirmed.
+        self._breakers |= {
+            name: one if one.opened or not one.confirmed else Breaker(None, self._clock.now())
+            for name, one in self._recorded(known).items()
+        }
+        self._doubt_labels()
         self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s was open before this start", resource)
@@ -226,14 +239,14 @@ class BreakerKeeper:
         if turned := self._nodes.adopt(recorded, self._clock.now()):
             self._turned(turned)
 
-    def _tell_doubts(self) -> None:
-        """Mark the labels that an open breaker counts as doubtful: they must not cause latches."""
+    def _doubt_labels(self) -> None:
+        """Keep labels that an open breaker counts, and no admin has confirmed, from latching."""
+        now = self._clock.now()
         for resource, breaker in self._breakers.items():
             if breaker.opened is not None:
-                doubted = counted(breaker, self._clock.now(), self._settings)
-                self._nodes.doubt(resource, doubted, doubted=True)
-            confirmed = [name for name, node in breaker.nodes.items() if node.confirmed]
-            self._nodes.doubt(resource, confirmed, doubted=False)
+                self._nodes.doubt(resource, counts_from(breaker, now, self._settings), now)
+            if breaker.confirmed is not None:
+                self._nodes.trust(resource, breaker.confirmed)
 
     def _judged(self, breakers: dict[str, Breaker]) -> dict[str, Breaker]:
         now = self._clock.now()
@@ -254,27 +267,28 @@ class BreakerKeeper:
         if not self.adopted:
             return
         for name, recorded in self._recorded(change.new).items():
-            breaker = self._breakers[name]
-            self._breakers[name] = confirm(breaker, confirmed_in(recorded, breaker))
-        self.look()
+            if recorded.confirmed is not None:
+                self._confirm(name, recorded.confirmed)
+        self.evaluate()
 
-    def _tell_opened(self, resource: str) -> None:
-        names = counted(self._breakers[resource], self._clock.now(), self._settings)
+    def _report_opened(self, resource: str) -> None:
+        turned, now = self._nodes.tagged(resource), self._clock.now()
+        names = counted(self._breakers[resource], turned, now, self._settings)
         window = format_duration(self._settings.window)
-        told = (
+        message = (
             f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
             f"{resource} within {window}; evacuations wait. If these nodes really are bad: kubectl "
             f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
-        logger.error("%s (%s)", told, ", ".join(names[:_NAMED]))
+        logger.error("%s (%s)", message, ", ".join(names[:_NAMED]))
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:
-            self._recorder.warning(self._about(known), "EvacuationBreakerOpen", told)
+            self._recorder.warning(self._about(known), "EvacuationBreakerOpen", message)
 
-    def _tell_closed(self, resource: str) -> None:
-        told = f"evacuations for {resource} continue"
-        logger.info("the evacuation breaker closed: %s", told)
+    def _report_closed(self, resource: str) -> None:
+        message = f"evacuations for {resource} continue"
+        logger.info("the evacuation breaker closed: %s", message)
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:
-            self._recorder.normal(self._about(known), "EvacuationBreakerClosed", told)
+            self._recorder.normal(self._about(known), "EvacuationBreakerClosed", message)
 
     def _about(self, known: HealthRecord) -> ObjectReference:
         return ObjectReference("v1", CONFIGMAPS.kind, self._namespace, RECORD_NAME, known.uid)

@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from controller.facts.evacuation import users
+from controller.facts.evacuation import Key, users
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
@@ -17,12 +17,12 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
-from controller.fleet.reset_gate import Key, ResetGate
-from controller.fleet.slack_keeper import SlackKeeper
-from controller.fleet.slack_reports import show_slack_quota
+from controller.fleet.reset_holds import ResetGate
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.gauges import Watched
 from controller.phases.snapshot import HoldReason
+from controller.slack.keeper import SlackKeeper
+from controller.slack.reports import show_slack_quota
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import is_label_value
 from shared.config.configuration import AppWrapperConfig, Configuration
@@ -42,7 +42,7 @@ _LATCHED: Final = "Nodes that stay NoExecute by the latch although their label i
 _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 
-def show_permits(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
+def show_resets(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
     """Register gauges of the waiting resets and of the pause."""
     text = "1 while pauseResets holds all resets and evacuations."
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
@@ -78,7 +78,7 @@ logger = logging.getLogger(__name__)
 # Seconds that the start waits for the breakers' record. Without the record only evacuations wait.
 RECORD_PATIENCE: Final = 5.0
 # Seconds until the end of a latch, or an overdue test, is noticed. Both periods last hours.
-LOOK_AT_TIME: Final = 5.0
+CHECK_SECONDS: Final = 5.0
 
 
 def node_projection(section: AppWrapperConfig) -> NodeProjection:
@@ -141,7 +141,7 @@ class Fleet:
         self._informer = informer
         self._read_nodes = read_nodes
         informer.add_handler(self._node_changed)
-        show_permits(registry, self.reset_gate)
+        show_resets(registry, self.reset_gate)
         # None without a slack queue.
         self.slack: SlackKeeper | None = None
         if self._watched:
@@ -227,15 +227,15 @@ class Fleet:
                 await self._breakers.record.wait_synced()
         except TimeoutError:
             logger.warning("the record of node health cannot be read yet: evacuations wait for it")
-        self._breakers.look()
+        self._breakers.evaluate()
 
     def _node_changed(self, change: Change[Node]) -> None:
         now, name = self._clock.now(), change.key[1]
         resources = self.nodes.update(change, now)
         # First, so that woken AppWrappers meet a breaker that counts this node.
-        self._breakers.look()
+        self._breakers.evaluate()
         if self.slack is not None:
-            self.slack.look()
+            self.slack.changed()
         self._nodes_turned({name: resources} if resources else {})
         old, new = change.old, change.new
         annotated = new is not None and (old is None or old.latch_cleared != new.latch_cleared)
@@ -245,29 +245,29 @@ class Fleet:
     async def _watch_the_time(self) -> None:
         """End latches and find overdue tests, until cancelled."""
         while True:
-            await self._clock.sleep(LOOK_AT_TIME)
+            await self._clock.sleep(CHECK_SECONDS)
             now = self._clock.now()
             overdue, turned = self.nodes.overdue_tests(now), self.nodes.pass_time(now)
             for node, resource, test in overdue:
                 self._node_events.overdue(node, resource, test)
             if turned:
-                self._breakers.look()
+                self._breakers.evaluate()
                 self._nodes_turned(turned)
             if self.slack is not None and overdue:
-                self.slack.look()
+                self.slack.changed()
 
     def _nodes_turned(self, turned: ChangedResources) -> None:
         if not turned:
             return
         if self.slack is not None:
-            self.slack.look()
+            self.slack.changed()
         if not self._turned:
             asyncio.get_running_loop().call_soon(self._wake_users)
         for name, resources in turned.items():
             self._turned[name] = self._turned.get(name, frozenset()) | resources
-            self._tell_latches(name, resources)
+            self._report_latches(name, resources)
 
-    def _tell_latches(self, name: str, resources: frozenset[str]) -> None:
+    def _report_latches(self, name: str, resources: frozenset[str]) -> None:
         """Report new latches; the previous process reported the older ones."""
         node, tags = self.nodes.node(name), self.nodes.tags.get(name, {})
         for resource in sorted(resources & tags.keys()):

@@ -32,11 +32,11 @@ class NodeEvents:
     def latched(self, node: Node, resource: str, label: str, gone: datetime) -> None:
         """Report that the label is gone and the node stays NoExecute."""
         until = format_time(gone + self._health.latch)
-        told = (
+        message = (
             f"label {label} is gone; for {resource} the node stays NoExecute until {until} "
             f"(nodeHealth.latch). If it is repaired: {clear_command(node.name)}"
         )
-        self._warn(node, LATCHED, told)
+        self._warn(node, LATCHED, message)
 
     def unusable_clearing(self, node: Node, now: datetime) -> None:
         """Report an annotation that is meant to clear a latch but does not."""
@@ -46,12 +46,12 @@ class NodeEvents:
     def overdue(self, node: Node, resource: str, test: NodeTest) -> None:
         """Report a test that has not ended."""
         key = test.label.partition("=")[0]
-        told = (
+        message = (
             f"label {test.label} for longer than {format_duration(self._health.testing_timeout)} "
             f"(nodeHealth.testingTimeout): its {resource} counts as unschedulable. See why the "
             f"test does not end; to give the node back: kubectl label node {node.name} {key}-"
         )
-        self._warn(node, OVERDUE, told)
+        self._warn(node, OVERDUE, message)
 
     def _warn(self, node: Node, reason: str, message: str) -> None:
         logger.warning("node %s: %s", node.name, message)

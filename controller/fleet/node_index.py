@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
-from controller.facts.latches import Recorded, counts_still, encode_latches, merged, tags_now
+from controller.facts.latches import RecordedTags, counts_still, encode_latches, merged, tags_now
 from controller.facts.nodes import (
     Node,
     ResourceTaints,
@@ -59,7 +59,9 @@ class NodeIndex:
         self._flagged: dict[str, frozenset[str]] = {}
         # Resources that a label marks as bad, in the same form.
         self.flagged: Mapping[str, frozenset[str]] = MappingProxyType(self._flagged)
-        self._tagged: dict[str, dict[str, str]] = {resource: {} for resource in resource_taints}
+        self._tagged: dict[str, dict[str, datetime]] = {name: {} for name in resource_taints}
+        # Labels that came in this interval are doubtful, by resource: the first moment is excluded.
+        self._doubts: dict[str, tuple[datetime, datetime]] = {}
         self._populations: Counter[str] = Counter()
         self._largest: Mapping[str, Decimal] | None = None
         self.revision = 0  # increases with every change of a tag
@@ -95,7 +97,7 @@ class NodeIndex:
             self._take_tests(change.new, tests if same else {}, now)
         return self._turned(name, before)
 
-    def adopt(self, recorded: Recorded, now: datetime) -> ChangedResources:
+    def adopt(self, recorded: RecordedTags, now: datetime) -> ChangedResources:
         """Load the recorded tags of the previous process.
 
         Call after all nodes are listed: a recorded label that is absent was removed meanwhile.
@@ -124,16 +126,18 @@ class NodeIndex:
                     found.append((self._nodes[name], resource, tests[resource]))
         return found
 
-    def doubt(self, resource: str, names: Collection[str], *, doubted: bool) -> None:
-        """Mark the nodes' current labels as doubtful (open breaker) or certain (admin)."""
-        for name in names:
-            tag = self._tags.get(name, {}).get(resource)
-            if tag is not None and tag.gone is None and tag.doubted is not doubted:
-                self.revision += 1
-                self._tags[name][resource] = replace(tag, doubted=doubted)
+    def doubt(self, resource: str, after: datetime, until: datetime) -> None:
+        """Mark the labels that came in this time as doubtful: they cause no latch."""
+        self._doubts[resource] = (after, until)
 
-    def tagged(self, resource: str) -> Mapping[str, str]:
-        """Return the nodes that have the resource and are NoExecute for it: name → UID."""
+    def trust(self, resource: str, until: datetime) -> None:
+        """Mark the labels that came until this time as certain."""
+        if resource in self._doubts:
+            after, last = self._doubts[resource]
+            self._doubts[resource] = (max(after, until), last)
+
+    def tagged(self, resource: str) -> Mapping[str, datetime]:
+        """Return the nodes that have the resource and are NoExecute for it, and since when."""
         return MappingProxyType(self._tagged.get(resource, {}))
 
     def latched(self, resource: str) -> list[str]:
@@ -205,7 +209,7 @@ class NodeIndex:
             return {}
         for name, tags in self._tags.items():
             for resource, tag in tags.items():
-                if not tag.doubted and (host := self.hostname(name)):
+                if not self._doubtful(resource, tag) and (host := self.hostname(name)):
                     found.setdefault(resource, []).append(host)
         return {resource: tuple(sorted(hosts)) for resource, hosts in found.items()}
 
@@ -226,6 +230,12 @@ class NodeIndex:
             if changed := self._turned(name, before):
                 turned[name] = changed
         return turned
+
+    def _doubtful(self, resource: str, tag: Tag) -> bool:
+        if tag.gone is not None or resource not in self._doubts:
+            return False
+        after, until = self._doubts[resource]
+        return after < tag.since <= until
 
     def _latched(self, name: str) -> frozenset[str]:
         return _latched(self._tags.get(name, {}))
@@ -252,12 +262,17 @@ class NodeIndex:
         if bad := flagged(node, self._resource_taints):
             self._flagged[node.name] = bad
         labels = no_execute(node, self._resource_taints)
-        tags = tags_now(node, labels, before, self._health.latch, now)
+        certain = {
+            resource: tag
+            for resource, tag in before.items()
+            if resource in labels or not self._doubtful(resource, tag)
+        }
+        tags = tags_now(node, labels, certain, self._health.latch, now)
         if not tags:
             return
         self._tags[node.name] = tags
         for resource in tags.keys() & node.resources:
-            self._tagged[resource][node.name] = node.uid
+            self._tagged[resource][node.name] = tags[resource].since
 
     def _turned(self, name: str, before: Tags) -> frozenset[str]:
         """Return the resources whose tag was added or removed, or whose latch began or ended."""

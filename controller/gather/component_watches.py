@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.components import ComponentFacts, project_component
-from controller.facts.failures import failure_in
+from controller.facts.failed_pods import failure_in
 from controller.facts.pods import Pod
 from controller.facts.unexpected import Owned
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource

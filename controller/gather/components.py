@@ -19,7 +19,7 @@ from controller.facts.observe import (
 )
 from controller.facts.unexpected import Owned
 from controller.gather.component_watches import ComponentWatches
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence

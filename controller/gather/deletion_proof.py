@@ -10,14 +10,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.deletion_memory import Deletions, Explanation
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.dependants import BlockerSearch, LeftMakers, unread
+from controller.gather.dependants import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.memory.deletions import Deletions, Explanation
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import LeftPod, blockers, project_left_pod
@@ -87,7 +87,7 @@ class DeletionProof:
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
-        self._makers = LeftMakers(client, discovery, unserved)
+        self._makers = OrphanedOwners(client, discovery, unserved)
         self._search = BlockerSearch(client, discovery, unserved, deletions)
 
     async def look(
@@ -201,7 +201,7 @@ class DeletionProof:
             findings.silent_nodes,
             findings.stuck,
         )
-        self._deletions.tell(context.appwrapper.uid, told)
+        self._deletions.explain(context.appwrapper.uid, told)
         return replace(self._as_told(context, found), empty=findings.empty)
 
     def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
@@ -215,13 +215,13 @@ class DeletionProof:
             return False
         if not _is_long(context):
             return True
-        told = self._deletions.told(owner)
+        told = self._deletions.explanation(owner)
         if told is None or told.forcing is not _is_forced(context):
             return False
         return timedelta(0) <= context.now - told.at < LOOK_INTO
 
     def _as_told(self, context: GatherContext, seen: Observation) -> Observation:
-        told = self._deletions.told(context.appwrapper.uid)
+        told = self._deletions.explanation(context.appwrapper.uid)
         if told is None or not _is_long(context):
             return seen
         forced_off = told.forced_off if seen.pods else ()

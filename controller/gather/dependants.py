@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.deletion_memory import Deletions
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, kind_of
 from controller.facts.stuck_deletions import Stuck, stuck_deletions
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.memory.deletions import Deletions
 from controller.phases.snapshot import Presence
 from controller.reports.deleting_resources import (
     LeftComponent,
@@ -162,7 +162,7 @@ def _is_owned(item: JsonObject, uid: str) -> bool:
 # creates pods with the AppWrapper's labels. The controller's foreground deletion leaves none.
 
 
-class LeftMakers:
+class OrphanedOwners:
     """Lists orphaned owners live, by label."""
 
     def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:

@@ -17,7 +17,7 @@ from controller.facts.components import (
 )
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
-from controller.facts.failures import failure_in
+from controller.facts.failed_pods import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
@@ -32,7 +32,7 @@ from controller.gather.queue_watch import QueueWatch
 from controller.gather.reads import Reads
 from controller.gather.rejections import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
@@ -195,7 +195,7 @@ class SnapshotGatherer:
         """Observe what was read so far."""
         observation = observe(reads.context, reads.located, reads.pods)
         observation = self._with_too_large(observation, reads.pods)
-        return replace(reads, observation=self._sightings.look(observation))
+        return replace(reads, observation=self._sightings.with_history(observation))
 
     def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
         """If the scheduler rejects pods, add the request that no node can satisfy."""

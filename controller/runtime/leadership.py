@@ -32,8 +32,8 @@ _RELEASE: Final = 1.0
 STOP_WRITING: Final = 2.0
 # They also have so many turns of the event loop: a process that got no CPU time is not stuck.
 _TURNS: Final = 200
-# While this process leads it looks for the Go operator this often.
-_LOOK_FOR_GO: Final = 10.0
+# While this process leads it reads the Go operator's lease this often.
+_READ_GO_LEASE: Final = 10.0
 
 
 class NotLeading(KubeError):
@@ -49,7 +49,7 @@ class _Lost(Exception):
 
 
 @dataclass(slots=True)
-class LeaseStanding:
+class LeaseState:
     """The lease as this process knows it, for metrics. `gained` and `lost` count its own terms."""
 
     leads: bool = False
@@ -73,13 +73,13 @@ class Leadership:
         self._namespace = namespace
         self._place = f"{namespace}/{LEASE_NAME}"
         self.identity = f"{sources.host}_{sources.random.getrandbits(64):016x}"
-        self.standing = LeaseStanding()
+        self.state = LeaseState()
         self._lease: JsonObject | None = None
         self._seen: Seen | None = None
         self._go: Seen | None = None
-        self._go_looked_at = float("-inf")
+        self._go_read_at = float("-inf")
         self._until = float("-inf")  # monotonic: no write is sent from then on
-        self._told = ""
+        self._logged = ""
 
     def permit(self, request: Request) -> None:
         """Raise NotLeading if this process may not send `request` now. Reads are always allowed."""
@@ -136,21 +136,21 @@ class Leadership:
             return await request
 
     async def _lead(self, lead: Lead) -> None:
-        self.standing.leads, self.standing.gained = True, self.standing.gained + 1
-        self._told = ""
+        self.state.leads, self.state.gained = True, self.state.gained + 1
+        self._logged = ""
         logger.info("leads: %s holds lease %s", self.identity, self._place)
         term = asyncio.ensure_future(lead())
         keeping = asyncio.create_task(self._keep(), name="lease renewals")
         try:
             await asyncio.wait([term, keeping], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.standing.leads = False
+            self.state.leads = False
             self._until = float("-inf")
             lost = await _end(keeping)
             await self._end_writers(term)
             await self._release()
         if isinstance(lost, _Lost):
-            self.standing.lost += 1
+            self.state.lost += 1
             logger.warning("leads no longer: %s", lost)
         elif lost is not None:
             raise lost
@@ -198,7 +198,7 @@ class Leadership:
             if (holder := _holder(self._seen)) != self.identity:
                 raise _Lost(f"{holder or 'no process'} holds lease {self._place}") from None
             await self._write()
-        if self._clock.monotonic() - self._go_looked_at < _LOOK_FOR_GO:
+        if self._clock.monotonic() - self._go_read_at < _READ_GO_LEASE:
             return
         if await self._go_operator_for() > 0.0:
             raise _Lost(f"the Go operator runs: {_holder(self._go)} holds its lease")
@@ -224,7 +224,7 @@ class Leadership:
 
     async def _go_operator_for(self) -> float:
         """Return the seconds for which the Go operator may still act; 0 without one."""
-        self._go_looked_at = self._clock.monotonic()
+        self._go_read_at = self._clock.monotonic()
         with suppress(NotFound):
             found = _checked(await self._client.get(LEASES, self._namespace, GO_OPERATORS_LEASE))
             self._go = lease.see(self._go, found, self._clock.monotonic())
@@ -253,13 +253,13 @@ class Leadership:
     def _see(self, answer: JsonObject) -> None:
         self._lease = _checked(answer)
         self._seen = lease.see(self._seen, self._lease, self._clock.monotonic())
-        self.standing.holder = self._seen.holding.holder
-        self.standing.acquired = lease.time_of(self._seen.holding.acquired)
+        self.state.holder = self._seen.holding.holder
+        self.state.acquired = lease.time_of(self._seen.holding.acquired)
 
-    def _is_new(self, told: str) -> bool:
-        """True unless the last look showed the same, which the log has already."""
-        known, self._told = self._told, told
-        return known != told
+    def _is_new(self, text: str) -> bool:
+        """True unless the last try ended the same, which the log has already."""
+        known, self._logged = self._logged, text
+        return known != text
 
 
 def _checked(answer: JsonObject) -> JsonObject:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
 
-from controller.runtime.workqueue import ShutDown, Taken, Wake, WorkQueue
+from controller.runtime.workqueue import ShutDown, Taken, WakeReason, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError
 from shared.process.clock import Clock, ExponentialBackoff
 from shared.process.sources import Sources
@@ -258,8 +258,8 @@ class Workers(Generic[K]):
                 return "success"
             case RequeueAfter(delay=delay, acted=acted):
                 self._limiter.forget(key)
-                if acted and taken.wake is Wake.RESYNC:
-                    self._tell_of_repair(key)
+                if acted and taken.wake is WakeReason.RESYNC:
+                    self._report_repair(key)
                 return self._come_back(key, delay)
             case _Failed(least):
                 # The retry keeps the reason of this pass: it handles the same change or resync.
@@ -269,13 +269,13 @@ class Workers(Generic[K]):
 
     def _come_back(self, key: K, delay: timedelta | None) -> str:
         resync = RESYNC.total_seconds() * self._random.uniform(*RESYNC_JITTER)
-        self._queue.add_after(key, resync, Wake.RESYNC)
+        self._queue.add_after(key, resync, WakeReason.RESYNC)
         if delay is None:
             return "success"
         self._queue.add_after(key, delay.total_seconds())
         return "requeue_after"
 
-    def _tell_of_repair(self, key: K) -> None:
+    def _report_repair(self, key: K) -> None:
         logger.warning(
             "the resync found a change that no watch reported", extra=self._log_fields(key)
         )

@@ -22,7 +22,7 @@ _SPARE_MOMENTS: Final = 1000
 ALARM: Final = "workqueue alarm"
 
 
-class Wake(IntEnum):
+class WakeReason(IntEnum):
     """Why a key needs work. The greatest of several reasons counts."""
 
     RESYNC = 0  # no known reason: a watch may have missed a change
@@ -35,7 +35,7 @@ class Taken(Generic[K]):
     """A key to reconcile, the reason, and the seconds since the key was first wanted."""
 
     key: K
-    wake: Wake
+    wake: WakeReason
     waited: float
 
 
@@ -53,15 +53,15 @@ class KeyQueue(Generic[K]):
     def __init__(self) -> None:
         self._ready: deque[K] = deque()
         # Keys that are ready, or become so after their work or rest: why, and since when.
-        self._wanted: dict[K, tuple[Wake, float]] = {}
+        self._wanted: dict[K, tuple[WakeReason, float]] = {}
         self._in_work: dict[K, float] = {}  # since when
-        self._moments: dict[tuple[K, Wake], float] = {}
+        self._moments: dict[tuple[K, WakeReason], float] = {}
         self._resting: dict[K, float] = {}  # until when
         # May hold outdated entries: `_moments` and `_resting` decide. Without a Wake: a rest's end.
-        self._heap: list[tuple[float, int, K, Wake | None]] = []
+        self._heap: list[tuple[float, int, K, WakeReason | None]] = []
         self._pushed = 0
 
-    def add(self, key: K, now: float, wake: Wake = Wake.CHANGE) -> bool:
+    def add(self, key: K, now: float, wake: WakeReason = WakeReason.CHANGE) -> bool:
         """Mark `key` as wanted now. Return False if it was wanted already."""
         if (wanted := self._wanted.get(key)) is not None:
             if wake > wanted[0]:
@@ -72,7 +72,7 @@ class KeyQueue(Generic[K]):
             self._ready.append(key)
         return True
 
-    def add_at(self, key: K, moment: float, wake: Wake = Wake.DEADLINE) -> None:
+    def add_at(self, key: K, moment: float, wake: WakeReason = WakeReason.DEADLINE) -> None:
         """Mark `key` as wanted at `moment`, unless it is taken earlier."""
         if moment >= self._moments.get((key, wake), float("inf")):
             return
@@ -105,7 +105,7 @@ class KeyQueue(Generic[K]):
             return None
         key = self._ready.popleft()
         wake, since = self._wanted.pop(key)
-        for each in Wake:
+        for each in WakeReason:
             self._moments.pop((key, each), None)
         self._in_work[key] = now
         return Taken(key, wake, now - since)
@@ -135,7 +135,7 @@ class KeyQueue(Generic[K]):
         """The number of pairs of key and reason that wait for a time."""
         return len(self._moments)
 
-    def _push(self, moment: float, key: K, wake: Wake | None) -> None:
+    def _push(self, moment: float, key: K, wake: WakeReason | None) -> None:
         # The counter prevents the heap from comparing keys.
         self._pushed += 1
         heapq.heappush(self._heap, (moment, self._pushed, key, wake))
@@ -143,7 +143,7 @@ class KeyQueue(Generic[K]):
             self._heap = [each for each in self._heap if self._counts(each)]
             heapq.heapify(self._heap)
 
-    def _counts(self, entry: tuple[float, int, K, Wake | None]) -> bool:
+    def _counts(self, entry: tuple[float, int, K, WakeReason | None]) -> bool:
         moment, _, key, wake = entry
         known = self._resting.get(key) if wake is None else self._moments.get((key, wake))
         return known == moment
@@ -187,9 +187,9 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Report a change of `key`. Has no effect after `shut_down`."""
-        self._add(key, Wake.CHANGE)
+        self._add(key, WakeReason.CHANGE)
 
-    def add_after(self, key: K, delay: float, wake: Wake = Wake.DEADLINE) -> None:
+    def add_after(self, key: K, delay: float, wake: WakeReason = WakeReason.DEADLINE) -> None:
         """Mark `key` as wanted in `delay` seconds, unless it is taken earlier."""
         if delay <= 0:
             self._add(key, wake)
@@ -197,7 +197,7 @@ class WorkQueue(Generic[K]):
             self._keys.add_at(key, self._clock.monotonic() + delay, wake)
             self._set_alarm()
 
-    def retry_after(self, key: K, delay: float, wake: Wake) -> None:
+    def retry_after(self, key: K, delay: float, wake: WakeReason) -> None:
         """Retry a failed pass; `wake` is the reason of that pass and remains the reason."""
         if self._observer is not None:
             self._observer.retried()
@@ -253,7 +253,7 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         return [now - since for since in self._keys.in_work_since]
 
-    def _add(self, key: K, wake: Wake) -> None:
+    def _add(self, key: K, wake: WakeReason) -> None:
         if self._shut_down:
             return
         if self._keys.add(key, self._clock.monotonic(), wake) and self._observer is not None:

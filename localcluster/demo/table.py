@@ -16,10 +16,10 @@ _COLOURS = {
     "Suspended": "yellow",
 }
 
-Row = tuple[str, str, str, str, str, str]
+TableRow = tuple[str, str, str, str, str, str]
 
 
-def row_of(appwrapper: JsonObject, now: datetime) -> Row:
+def row_of(appwrapper: JsonObject, now: datetime) -> TableRow:
     """Returns the cells of one AppWrapper, in the order of HEADINGS. `now` is timezone-aware."""
     metadata, status = appwrapper["metadata"], appwrapper.get("status", {})
     conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
@@ -40,7 +40,7 @@ def age_text(seconds: float) -> str:
     return f"{whole}s" if whole < 120 else f"{whole // 60}m{whole % 60}s"
 
 
-def table_of(rows: Iterable[Row]) -> Table:
+def table_of(rows: Iterable[TableRow]) -> Table:
     """Returns the rows as a table for a terminal, with a coloured status."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for heading in HEADINGS:
@@ -51,6 +51,6 @@ def table_of(rows: Iterable[Row]) -> Table:
     return table
 
 
-def line_of(row: Row) -> str:
+def line_of(row: TableRow) -> str:
     """Returns the row as a line of a log, in columns of a fixed width."""
     return f"{row[0]:<20} {row[1]:<11} {row[2]:<16} {row[3]:<20} {row[4]:<11} {row[5]}"

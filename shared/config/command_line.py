@@ -10,7 +10,7 @@ from typing import NoReturn
 from shared.api.objects import JsonValue
 from shared.api.times import format_duration
 from shared.config.configuration import Configuration
-from shared.config.keys import Path
+from shared.config.keys import KeyPath
 from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.config.loading import DEFAULT_ORIGIN, ConfigError, LoadedConfig, Override, load_config
 from shared.config.values import Section
@@ -32,7 +32,7 @@ def changed_values(loaded: LoadedConfig) -> dict[str, JsonValue]:
     }
 
 
-def _lines(section: Section, path: Path, loaded: LoadedConfig) -> Iterator[str]:
+def _lines(section: Section, path: KeyPath, loaded: LoadedConfig) -> Iterator[str]:
     indent = "  " * len(path)
     for key, value in _entries(section):
         if isinstance(value, Section):
@@ -43,7 +43,7 @@ def _lines(section: Section, path: Path, loaded: LoadedConfig) -> Iterator[str]:
             yield f"{indent}{key}: {json.dumps(value, ensure_ascii=False)}  # {origin}"
 
 
-def _leaves(section: Section, path: Path) -> Iterator[tuple[Path, JsonValue]]:
+def _leaves(section: Section, path: KeyPath) -> Iterator[tuple[KeyPath, JsonValue]]:
     for key, value in _entries(section):
         if isinstance(value, Section):
             yield from _leaves(value, (*path, key))

@@ -20,7 +20,7 @@ from shared.config.values import Section
 
 # YAML with the line of every value; duplicate keys are errors.
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _LARGEST_DOCUMENT: Final = 1 << 20  # the size limit of a ConfigMap
 
@@ -34,9 +34,9 @@ class YamlDocument:
     """The plain value of a document, and the line (from 1) of each key and element in it."""
 
     value: JsonValue
-    lines: dict[Path, int]
+    lines: dict[KeyPath, int]
 
-    def line_of(self, path: Path) -> int | None:
+    def line_of(self, path: KeyPath) -> int | None:
         """Return the line of `path`, or of its nearest parent; None for an empty document."""
         while path not in self.lines and path:
             path = path[:-1]
@@ -50,7 +50,7 @@ def parse_yaml(text: str) -> YamlDocument:
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
-        lines: dict[Path, int] = {}
+        lines: dict[KeyPath, int] = {}
         value = None if node is None else _construct(loader, node, (), lines)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -63,7 +63,7 @@ def parse_yaml(text: str) -> YamlDocument:
 
 
 def _construct(
-    loader: yaml.SafeLoader, node: yaml.Node, path: Path, lines: dict[Path, int]
+    loader: yaml.SafeLoader, node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int]
 ) -> JsonValue:
     lines.setdefault(path, node.start_mark.line + 1)
     match node:
@@ -95,7 +95,7 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node, present: dict[str, JsonValue]
 
 
 # Keys of the Go operator (any of its versions) or of earlier versions: accepted with a warning.
-_IGNORED: Final[dict[Path, str]] = {
+_IGNORED: Final[dict[KeyPath, str]] = {
     ("webhooksEnabled",): "the webhook is a deployment of its own: remove that instead",
     ("controllerManager", "enableHTTP2"): "HTTP/2 is never offered",
     ("appwrapper", "enableKueueIntegrations"): "Kueue itself integrates AppWrappers",
@@ -108,7 +108,7 @@ _IGNORED: Final[dict[Path, str]] = {
 }
 
 # Short forms: a value in place of a section with one key.
-_SHORT_FORMS: Final[dict[Path, Path]] = {
+_SHORT_FORMS: Final[dict[KeyPath, KeyPath]] = {
     ("appwrapper", "slackQueueName"): ("appwrapper", "slackQueue", "name"),
 }
 
@@ -122,9 +122,9 @@ class ResolvedKeys:
     """
 
     values: JsonObject = field(default_factory=dict)
-    written: dict[Path, Path] = field(default_factory=dict)
-    errors: list[tuple[Path, FieldError]] = field(default_factory=list)
-    warnings: list[tuple[Path, str]] = field(default_factory=list)
+    written: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    errors: list[tuple[KeyPath, FieldError]] = field(default_factory=list)
+    warnings: list[tuple[KeyPath, str]] = field(default_factory=list)
 
 
 def resolve_keys(document: JsonObject) -> ResolvedKeys:
@@ -134,7 +134,7 @@ def resolve_keys(document: JsonObject) -> ResolvedKeys:
     return resolved
 
 
-def dotted(path: Path) -> str:
+def dotted(path: KeyPath) -> str:
     """Format `appwrapper.autopilot.resourceTaints[nvidia.com/gpu][0].key`, as Kubernetes does."""
     text = ""
     for element in path:
@@ -146,7 +146,7 @@ def dotted(path: Path) -> str:
 
 
 def _resolve(
-    section: type[Section], given: JsonObject, canonical: Path, file: Path, into: ResolvedKeys
+    section: type[Section], given: JsonObject, canonical: KeyPath, file: KeyPath, into: ResolvedKeys
 ) -> None:
     names = _names(section)
     for key, value in given.items():
@@ -168,7 +168,7 @@ def _resolve(
                 _put(into, target, here, value)
 
 
-def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None:
+def _put(into: ResolvedKeys, target: KeyPath, here: KeyPath, value: JsonValue) -> None:
     if value is None:
         return
     if target in into.written:
@@ -185,7 +185,7 @@ def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None
     place[str(target[-1])] = value
 
 
-def _check_elements(info: FieldInfo, value: JsonValue, here: Path, into: ResolvedKeys) -> None:
+def _check_elements(info: FieldInfo, value: JsonValue, here: KeyPath, into: ResolvedKeys) -> None:
     """Report unknown keys of objects inside lists and maps, such as a resource's taints."""
     section = next(_sections_in(info.annotation), None)
     if section is None:
@@ -204,7 +204,7 @@ def _sections_in(annotation: Any) -> Iterator[type[Section]]:
         yield from _sections_in(argument)
 
 
-def _objects_in(value: JsonValue, path: Path) -> Iterator[tuple[Path, JsonObject]]:
+def _objects_in(value: JsonValue, path: KeyPath) -> Iterator[tuple[KeyPath, JsonObject]]:
     """Yield the objects inside lists, and inside maps of lists."""
     if isinstance(value, list):
         for index, element in enumerate(value):
@@ -228,7 +228,7 @@ def _names(section: type[Section]) -> dict[str, tuple[str, FieldInfo]]:
     return names
 
 
-def _unknown(path: Path, names: dict[str, tuple[str, FieldInfo]]) -> FieldError:
+def _unknown(path: KeyPath, names: dict[str, tuple[str, FieldInfo]]) -> FieldError:
     key = str(path[-1])
     detail = "unknown key"
     if nearest := _nearest(key, path[:-1], names):
@@ -236,7 +236,7 @@ def _unknown(path: Path, names: dict[str, tuple[str, FieldInfo]]) -> FieldError:
     return FieldError(dotted(path), FieldErrorKind.FORBIDDEN, detail)
 
 
-def _nearest(key: str, parent: Path, names: dict[str, tuple[str, FieldInfo]]) -> str | None:
+def _nearest(key: str, parent: KeyPath, names: dict[str, tuple[str, FieldInfo]]) -> str | None:
     """Return the same key in other case, else the same key elsewhere, else a similar key."""
     here = {dotted((*parent, name)): name for name in names}
     elsewhere = {dotted(path): str(path[-1]) for path in _all_paths(Configuration, ())}
@@ -252,7 +252,7 @@ def _nearest(key: str, parent: Path, names: dict[str, tuple[str, FieldInfo]]) ->
     return None
 
 
-def _all_paths(section: type[Section], prefix: Path) -> Iterator[Path]:
+def _all_paths(section: type[Section], prefix: KeyPath) -> Iterator[KeyPath]:
     for key, (_, info) in _names(section).items():
         yield (*prefix, key)
         if isinstance(info.annotation, type) and issubclass(info.annotation, Section):

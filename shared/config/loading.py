@@ -12,7 +12,7 @@ from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.config.configuration import Configuration
 from shared.config.keys import (
-    Path,
+    KeyPath,
     ResolvedKeys,
     YamlDocument,
     YamlError,
@@ -44,14 +44,14 @@ class LoadedConfig:
 
     config: Configuration
     warnings: tuple[str, ...] = ()
-    origins: Mapping[Path, str] = field(default_factory=dict)
+    origins: Mapping[KeyPath, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
     """A value set by a flag of the command line, which takes precedence over the file."""
 
-    path: Path
+    path: KeyPath
     value: JsonValue
     flag: str
 
@@ -123,7 +123,7 @@ def _apply(override: Override, resolved: ResolvedKeys) -> None:
     resolved.written[override.path] = override.path
 
 
-def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Path, FieldError]]]:
+def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[KeyPath, FieldError]]]:
     errors = list(resolved.errors)
     try:
         # From JSON, not from objects: only then strict mode accepts arrays as tuples.
@@ -145,7 +145,7 @@ def _as_json(values: JsonObject) -> bytes:
     return json.dumps(values, default=str).encode()
 
 
-def _as_field_error(path: Path, kind: str, message: str, value: JsonValue) -> FieldError:
+def _as_field_error(path: KeyPath, kind: str, message: str, value: JsonValue) -> FieldError:
     if kind == "missing":
         return FieldError(dotted(path), FieldErrorKind.REQUIRED, "must be set")
     detail = message.removeprefix("Value error, ").replace("Input should be", "must be")
@@ -158,7 +158,7 @@ def _as_field_error(path: Path, kind: str, message: str, value: JsonValue) -> Fi
     )
 
 
-def _written_path(canonical: Path, resolved: ResolvedKeys) -> Path:
+def _written_path(canonical: KeyPath, resolved: ResolvedKeys) -> KeyPath:
     """Return the file's path of the value at `canonical`: it may use another name of a key."""
     for length in range(len(canonical), 0, -1):
         if (written := resolved.written.get(canonical[:length])) is not None:
@@ -166,7 +166,7 @@ def _written_path(canonical: Path, resolved: ResolvedKeys) -> Path:
     return canonical
 
 
-def _as_written(error: FieldError, resolved: ResolvedKeys) -> tuple[Path, FieldError]:
+def _as_written(error: FieldError, resolved: ResolvedKeys) -> tuple[KeyPath, FieldError]:
     """Return the error under the key that the file uses, with that key's path."""
     for canonical, written in resolved.written.items():
         prefix = dotted(canonical)
@@ -176,6 +176,6 @@ def _as_written(error: FieldError, resolved: ResolvedKeys) -> tuple[Path, FieldE
     return (), error
 
 
-def _located(source: str, document: YamlDocument, path: Path, text: str) -> str:
+def _located(source: str, document: YamlDocument, path: KeyPath, text: str) -> str:
     line = document.line_of(path)
     return f"{source}: {text}" if line is None else f"{source}:{line}: {text}"

@@ -4,20 +4,23 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from shared.config.configuration import Configuration
+from shared.config.keys import KeyPath
 
-Path = tuple[str | int, ...]
-
-_OF_NODES: Final[tuple[Path, ...]] = (
+_OF_NODES: Final[tuple[KeyPath, ...]] = (
     ("appwrapper", "slackQueue", "name"),
     ("appwrapper", "nodeHealth"),
     ("appwrapper", "evacuationBreaker"),
 )
-_OF_AFFINITIES: Final[tuple[Path, ...]] = (("appwrapper", "autopilot", "preferNoScheduleWeight"),)
-_OF_THE_QUEUE: Final[tuple[Path, ...]] = (("appwrapper", "defaultQueueNameOnDirectKinds"),)
-_SUSPECTS: Final[Path] = ("appwrapper", "suspectNodes")
+_OF_AFFINITIES: Final[tuple[KeyPath, ...]] = (
+    ("appwrapper", "autopilot", "preferNoScheduleWeight"),
+)
+_OF_THE_QUEUE: Final[tuple[KeyPath, ...]] = (("appwrapper", "defaultQueueNameOnDirectKinds"),)
+_SUSPECTS: Final[KeyPath] = ("appwrapper", "suspectNodes")
 
 
-def without_effect(config: Configuration, written: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+def without_effect(
+    config: Configuration, written: Iterable[KeyPath]
+) -> Iterator[tuple[KeyPath, str]]:
     """Yield the path of each setting in a file that has no effect, and why."""
     appwrapper = config.appwrapper
     switches = (

@@ -158,12 +158,12 @@ def _compiled(
     return PodDefaults(scheduler_name, anti_affinities(dict(taints), weight))
 
 
-Place = tuple[str, ...]
+TemplatePath = tuple[str, ...]
 
 
 def missing_fields(
     pod_template: JsonObject, labels: Mapping[str, str], defaults: PodDefaults, path: str
-) -> Iterator[tuple[Place, JsonValue]]:
+) -> Iterator[tuple[TemplatePath, JsonValue]]:
     """Yield the keys down to each field to set, and its value.
 
     `labels` replace others of the same key, a named scheduler stays, affinities are extended.

@@ -96,7 +96,7 @@ def progress(item: JsonObject) -> Progress:
     spec = item.get("spec") or {}
     jobs = list(_jobs(item))
     name = (item.get("metadata") or {}).get("name") or ""
-    said = Progress(
+    counted = Progress(
         sum(each.succeeded * each.pods for each in jobs),
         wanted=0 if spec.get("suspend") is True else None,
         by_owner=tuple(
@@ -105,9 +105,9 @@ def progress(item: JsonObject) -> Progress:
     )
     in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
     in_stages = in_order or any(each.depends_on for each in jobs)
-    if not in_stages or said.wanted is not None:
-        return said
-    return replace(said, wanted=_wanted(jobs, in_order))
+    if not in_stages or counted.wanted is not None:
+        return counted
+    return replace(counted, wanted=_wanted(jobs, in_order))
 
 
 def _wanted(jobs: list[_Jobs], in_order: bool) -> int:

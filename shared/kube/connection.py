@@ -44,7 +44,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """A complete answer."""
 
     status: int
@@ -68,12 +68,12 @@ class Stream:
     def status(self) -> int:
         return self._response.status
 
-    async def whole(self) -> Answer:
+    async def whole(self) -> ApiAnswer:
         """Read the rest of the answer, after its status reports an error."""
         with _as_unreachable(self._name):
             async with asyncio.timeout(self._limit):
                 body = await self._response.read()
-        return Answer(self._response.status, self._response.headers, body)
+        return ApiAnswer(self._response.status, self._response.headers, body)
 
     async def chunk(self) -> bytes:
         """Return the next bytes; empty at the end. The caller limits the time."""
@@ -81,7 +81,7 @@ class Stream:
             return await self._response.content.readany()
 
 
-class Connection:
+class ApiConnection:
     """Send requests to one server, without knowledge of their meaning.
 
     Make it inside a running event loop, and close it.
@@ -108,7 +108,7 @@ class Connection:
         *,
         largest: int | None = None,
         permit: Callable[[], None] | None = None,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Return the whole answer, also if its status is an error.
 
         `permit` is called when a connection is open, directly before the request is written to it:
@@ -125,7 +125,7 @@ class Connection:
                 **self._arguments(request, identity), timeout=limit, trace_request_ctx=permit
             ) as response:
                 body = await _body(response, largest)
-                return Answer(response.status, response.headers, body)
+                return ApiAnswer(response.status, response.headers, body)
 
     @asynccontextmanager
     async def stream(self, request: Request, identity: Identity) -> AsyncIterator[Stream]:

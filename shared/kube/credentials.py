@@ -64,8 +64,8 @@ class KubeconfigContext:
             # show the file's whole text. Every exception is therefore caught, and its cause is cut
             # off.
             except Exception as error:  # noqa: BLE001
-                said = _without_contents(error)
-                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {said}") from None
+                problem = _without_contents(error)
+                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {problem}") from None
             self.server = str(configuration.host).rstrip("/")
             self.namespace = str(context.get("namespace") or "default")
             self.tls_server_name: str | None = configuration.tls_server_name or None

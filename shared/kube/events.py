@@ -78,7 +78,7 @@ class _Messages:
 
 
 @dataclass(slots=True)
-class _Told:
+class _RepeatedEvent:
     """One event and how often it happened."""
 
     about: ObjectReference
@@ -105,9 +105,9 @@ class EventRecorder:
         self._clock = clock
         self._component = component
         self._instance = instance
-        self._told: OrderedDict[_Key, _Told] = OrderedDict()
+        self._events: OrderedDict[_Key, _RepeatedEvent] = OrderedDict()
         self._messages: OrderedDict[_Kind, _Messages] = OrderedDict()
-        self._queue: deque[_Told] = deque()
+        self._queue: deque[_RepeatedEvent] = deque()
         self._wake = asyncio.Event()
         self._ending = False
         self._number = 0  # Events so far
@@ -141,21 +141,23 @@ class EventRecorder:
         now = self._clock.monotonic()
         key = self._key((about.uid, event_type, reason), _clipped(message), now)
         text = _clipped(message if key[3] else COMBINED + message)
-        told = self._told.get(key)
-        if told is not None and now - told.begun_at < SAME_SECONDS:
-            told.count += 1
-            told.last = self._clock.now()
-            told.message = text
-            if told.written_at is None or now - told.written_at < COUNT_SECONDS:
+        event = self._events.get(key)
+        if event is not None and now - event.begun_at < SAME_SECONDS:
+            event.count += 1
+            event.last = self._clock.now()
+            event.message = text
+            if event.written_at is None or now - event.written_at < COUNT_SECONDS:
                 return
         else:
             wall = self._clock.now()
-            told = _Told(about, event_type, reason, text, wall, wall, key, now, self._name(wall))
-            self._told[key] = told
-        self._told.move_to_end(key)
-        while len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
-        self._enqueue(told)
+            event = _RepeatedEvent(
+                about, event_type, reason, text, wall, wall, key, now, self._name(wall)
+            )
+            self._events[key] = event
+        self._events.move_to_end(key)
+        while len(self._events) > REMEMBERED:
+            self._events.popitem(last=False)
+        self._enqueue(event)
 
     def _name(self, wall: datetime) -> str:
         """Return nanoseconds in hexadecimal, as client-go's recorder names Events.
@@ -169,7 +171,7 @@ class EventRecorder:
     def _key(self, kind: _Kind, message: str, now: float) -> _Key:
         """Return the key under which this event is counted."""
         key = (*kind, message)
-        known = self._told.get(key)
+        known = self._events.get(key)
         if known is not None and now - known.begun_at < SAME_SECONDS:
             return key
         messages = self._messages.get(kind)
@@ -183,48 +185,48 @@ class EventRecorder:
         messages.number += 1
         return key
 
-    def _enqueue(self, told: _Told) -> None:
-        if told.queued:
+    def _enqueue(self, event: _RepeatedEvent) -> None:
+        if event.queued:
             return
         if len(self._queue) >= QUEUE_LIMIT:
-            logger.warning("an event is lost, too many wait: %s", told.reason, extra=_about(told))
-            if told.written_at is None:
-                self._forget(told)
+            logger.warning("an event is lost, too many wait: %s", event.reason, extra=_about(event))
+            if event.written_at is None:
+                self._forget(event)
             return
-        told.queued = True
-        self._queue.append(told)
+        event.queued = True
+        self._queue.append(event)
         self._wake.set()
 
-    async def _write(self, told: _Told) -> None:
-        told.queued = False
-        namespace = told.about.namespace or "default"
-        name = f"{told.about.name[:_NAME_LIMIT]}.{told.name}"
+    async def _write(self, event: _RepeatedEvent) -> None:
+        event.queued = False
+        namespace = event.about.namespace or "default"
+        name = f"{event.about.name[:_NAME_LIMIT]}.{event.name}"
         try:
-            if told.written_at is None:
-                await self._client.create(EVENTS, namespace, self._event(told, namespace, name))
+            if event.written_at is None:
+                await self._client.create(EVENTS, namespace, self._event(event, namespace, name))
             else:
                 seen = {
-                    "count": told.count,
-                    "lastTimestamp": _timestamp(told.last),
-                    "message": told.message,
+                    "count": event.count,
+                    "lastTimestamp": _timestamp(event.last),
+                    "message": event.message,
                 }
                 await self._client.patch(EVENTS, namespace, name, seen, PatchType.MERGE)
         except NotFound:
             # The Event has expired, or its namespace is gone. The next write creates a new Event.
-            self._forget(told)
+            self._forget(event)
         except KubeError as error:
-            logger.warning("an event is lost: %s: %s", told.reason, error, extra=_about(told))
-            if told.written_at is None:
-                self._forget(told)
+            logger.warning("an event is lost: %s: %s", event.reason, error, extra=_about(event))
+            if event.written_at is None:
+                self._forget(event)
         else:
-            told.written_at = self._clock.monotonic()
+            event.written_at = self._clock.monotonic()
 
-    def _forget(self, told: _Told) -> None:
-        if self._told.get(told.key) is told:
-            del self._told[told.key]
+    def _forget(self, event: _RepeatedEvent) -> None:
+        if self._events.get(event.key) is event:
+            del self._events[event.key]
 
-    def _event(self, told: _Told, namespace: str, name: str) -> JsonObject:
-        about = told.about
+    def _event(self, event: _RepeatedEvent, namespace: str, name: str) -> JsonObject:
+        about = event.about
         involved = {
             "apiVersion": about.api_version,
             "kind": about.kind,
@@ -238,22 +240,22 @@ class EventRecorder:
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": involved,
-            "type": told.type.value,
-            "reason": told.reason,
-            "message": told.message,
-            "count": told.count,
-            "firstTimestamp": _timestamp(told.first),
-            "lastTimestamp": _timestamp(told.last),
+            "type": event.type.value,
+            "reason": event.reason,
+            "message": event.message,
+            "count": event.count,
+            "firstTimestamp": _timestamp(event.first),
+            "lastTimestamp": _timestamp(event.last),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
         }
 
 
-def _about(told: _Told) -> dict[str, object]:
+def _about(event: _RepeatedEvent) -> dict[str, object]:
     """Return the fields of a log line. Messages may quote users' text, so no log holds them."""
-    about = told.about
-    return object_fields(about.namespace, about.name, about.uid, reason=told.reason)
+    about = event.about
+    return object_fields(about.namespace, about.name, about.uid, reason=event.reason)
 
 
 def _clipped(message: str) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
-from shared.kube.connection import Answer, Connection, Stream, Timeouts, TooLarge
+from shared.kube.connection import ApiAnswer, ApiConnection, Stream, Timeouts, TooLarge
 from shared.kube.credentials import Credentials, Impersonation, load_credentials
 from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
 from shared.kube.requests import Request, retry_delay
@@ -58,10 +58,10 @@ class HttpKubeClient(KubeClient):
             RenewedAuthorization(credentials.authorization, clock),
             RenewedTls(credentials.tls, clock),
         )
-        self._connection = Connection(
+        self._connection = ApiConnection(
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )
-        self._said_at: tuple[str | None, datetime] = (None, clock.now())
+        self._dated_at: tuple[str | None, datetime] = (None, clock.now())
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         answer = await self._answer(request, retry=retry)
@@ -137,15 +137,15 @@ class HttpKubeClient(KubeClient):
                 del event  # the next event may take long
 
     def server_ahead(self) -> timedelta | None:
-        said = responses.date_of(self._said_at[0])
-        return None if said is None else said - self._said_at[1]
+        server = responses.date_of(self._dated_at[0])
+        return None if server is None else server - self._dated_at[1]
 
     async def close(self) -> None:
         await self._connection.close()
 
     async def _answer(
         self, request: Request, *, retry: bool = True, largest: int | None = None
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Return a successful answer, after retries if necessary. Raise TooLarge."""
         tries = 0
         while True:
@@ -158,7 +158,7 @@ class HttpKubeClient(KubeClient):
                     raise
             await self._clock.sleep(delay)
 
-    async def _answer_once(self, request: Request, largest: int | None) -> Answer:
+    async def _answer_once(self, request: Request, largest: int | None) -> ApiAnswer:
         permit = None if self._permit is None else partial(self._permit, request)
         identity = await self._identity.current()
         answer = await self._connection.send(request, identity, largest=largest, permit=permit)
@@ -166,7 +166,7 @@ class HttpKubeClient(KubeClient):
             renewed = await self._renewed_or_raise(identity, answer)
             answer = await self._connection.send(request, renewed, largest=largest, permit=permit)
         # `server_ahead` decodes the header when it is called.
-        self._said_at = (answer.headers.get("Date"), self._clock.now())
+        self._dated_at = (answer.headers.get("Date"), self._clock.now())
         if self._on_warning is not None:
             for warning in responses.warnings_of(answer.headers):
                 self._on_warning(warning)
@@ -186,7 +186,7 @@ class HttpKubeClient(KubeClient):
         async with self._connection.stream(request, renewed) as stream:
             yield stream
 
-    async def _renewed_or_raise(self, rejected: Identity, answer: Answer) -> Identity:
+    async def _renewed_or_raise(self, rejected: Identity, answer: ApiAnswer) -> Identity:
         """Return the credentials, read again; raise the 401 if they did not change."""
         renewed = await self._identity.after_rejection(rejected)
         if renewed == rejected:

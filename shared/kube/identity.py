@@ -17,7 +17,7 @@ from shared.process.clock import Clock
 logger = logging.getLogger(__name__)
 
 # Seconds between two checks of the files.
-LOOK_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 10.0
 
 # Inode, size and time of each file: a replaced file differs in one of them.
 _State = tuple[tuple[int, int, int] | None, ...]
@@ -104,38 +104,38 @@ class TlsFiles:
 
 
 class RenewedTls:
-    """Hold the current context. A thread checks it every `LOOK_SECONDS` and after a rejection."""
+    """Hold the current context. A thread checks it every `CHECK_SECONDS` and after a rejection."""
 
     def __init__(self, source: TlsSource, clock: Clock) -> None:
         self._source = source
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._looked_at = clock.monotonic()
+        self._checked_at = clock.monotonic()
 
     async def current(self) -> ssl.SSLContext | None:
         """Return the context. Never fail: if files are unusable, the last context stays in use."""
         if not self._is_young():
             async with self._lock:
                 if not self._is_young():
-                    await self._look()
+                    await self._check()
         return self._source.context
 
     async def after_rejection(self, rejected: ssl.SSLContext | None) -> ssl.SSLContext | None:
         """Return the context to try after a 401; the rejected one itself if there is no newer."""
         async with self._lock:
             if self._source.context is rejected:
-                await self._look()
+                await self._check()
         return self._source.context
 
     def _is_young(self) -> bool:
-        return self._clock.monotonic() - self._looked_at < LOOK_SECONDS
+        return self._clock.monotonic() - self._checked_at < CHECK_SECONDS
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         try:
             await asyncio.to_thread(self._source.read_if_changed)
         except CannotConnect as error:
             logger.warning("%s; the last ones stay in use", error)
-        self._looked_at = self._clock.monotonic()
+        self._checked_at = self._clock.monotonic()
 
 
 def client_tls(

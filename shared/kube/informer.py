@@ -102,7 +102,7 @@ class Informer(Generic[T]):
 
         For a user that begins while `run` keeps the cache in another task, after `wait_synced`.
         """
-        self._tell([Change(key, None, value) for key, value in self._cache])
+        self._call_handlers([Change(key, None, value) for key, value in self._cache])
         await asyncio.Event().wait()
 
     def drop_handlers(self) -> None:
@@ -171,7 +171,7 @@ class Informer(Generic[T]):
         """
         changes = self._cache.lay_over(written)
         if not silent:
-            self._tell(changes)
+            self._call_handlers(changes)
 
     async def run(self) -> None:
         """Keep the cache in step until cancelled. Raise only errors of `transform` or of a handler.
@@ -253,7 +253,7 @@ class Informer(Generic[T]):
                     self._cache.begin_list(version)
                 self._take_in_page(page, listed)
                 del page  # before the next page arrives
-        self._tell(self._cache.end_of_list(listed, version))
+        self._call_handlers(self._cache.end_of_list(listed, version))
         self._must_list = self._in_doubt = False
         self._last_error = None
         self._progressed = self._clock.monotonic()
@@ -263,7 +263,7 @@ class Informer(Generic[T]):
         for raw in page.items:
             self._name_kind(raw)
             listed.add(identity(raw)[0])
-            self._tell(self._cache.put(raw))
+            self._call_handlers(self._cache.put(raw))
 
     def _name_kind(self, raw: JsonObject) -> None:
         """Add apiVersion and kind, which only the list itself holds, for `transform`."""
@@ -302,15 +302,15 @@ class Informer(Generic[T]):
         version = _version_of(event)
         match event.type:
             case WatchEventType.ADDED | WatchEventType.MODIFIED:
-                self._tell(self._cache.put(event.object))
+                self._call_handlers(self._cache.put(event.object))
             case WatchEventType.DELETED:
-                self._tell(self._cache.remove(event.object))
+                self._call_handlers(self._cache.remove(event.object))
             case WatchEventType.BOOKMARK:
                 pass
         self._cache.advance(version)
         self._progressed = self._clock.monotonic()
 
-    def _tell(self, changes: list[Change[T]]) -> None:
+    def _call_handlers(self, changes: list[Change[T]]) -> None:
         for change in changes:
             for handler in self._handlers:
                 handler(change)

@@ -22,7 +22,7 @@ RESOURCE_FLAVORS: Final = Resource(
 )
 COHORTS: Final = Resource("kueue.x-k8s.io", "v1beta2", "cohorts", "Cohort", namespaced=False)
 
-FlavorResource = tuple[str, str]
+FlavorResource = tuple[str, str]  # the flavor's and the resource's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

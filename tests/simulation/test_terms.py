@@ -17,5 +17,5 @@ def test_a_leader_that_froze_for_long_is_an_empty_standby_when_it_wakes(name: st
     world = World(Recorded(), scenario)
     outcome = world.run()
     assert (outcome.violations, outcome.ends) == ((), scenario.ends)
-    standings = [each._leadership.standing for each in world.replicas.values() if each._leadership]
-    assert [each.lost for each in standings] == [1, 0]
+    states = [each._leadership.state for each in world.replicas.values() if each._leadership]
+    assert [each.lost for each in states] == [1, 0]

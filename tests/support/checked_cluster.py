@@ -10,7 +10,7 @@ import pytest
 
 from cli import main as program
 from cli.cluster.connection import Cluster
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
 from shared.process.clock import SystemClock
@@ -67,5 +67,5 @@ def checked(
 
     monkeypatch.setattr("cli.cluster.connection.connected", connected)
     out, err = io.StringIO(), io.StringIO()
-    code = program.main(["check", *argv], Terminal(io.StringIO(), out, err, environment))
+    code = program.main(["check", *argv], CommandTerminal(io.StringIO(), out, err, environment))
     return code, out.getvalue(), err.getvalue()

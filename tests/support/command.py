@@ -4,7 +4,7 @@ import io
 from dataclasses import dataclass
 
 from cli.main import main
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,5 @@ class Ended:
 
 def appwrapper(*argv: str, stdin: str = "", **environment: str) -> Ended:
     out, err = io.StringIO(), io.StringIO()
-    code = main(argv, Terminal(io.StringIO(stdin), out, err, environment))
+    code = main(argv, CommandTerminal(io.StringIO(stdin), out, err, environment))
     return Ended(int(code), out.getvalue(), err.getvalue())

@@ -14,7 +14,7 @@ from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
 from cli.explaining.text import render, render_line
 from cli.reports import as_json, to_text
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from tests.support.builders.explained import deployed, ending, waiting
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -96,7 +96,7 @@ def _cell(text: str) -> str:
 def _printed(shown: object, width: int) -> str:
     """Returns lines without the blanks that fill a table's last column."""
     stream = io.StringIO()
-    Terminal(stdout=stream, environment={"COLUMNS": f"{width}"}).console().print(shown)
+    CommandTerminal(stdout=stream, environment={"COLUMNS": f"{width}"}).console().print(shown)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 

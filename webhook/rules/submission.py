@@ -16,7 +16,7 @@ from shared.kinds.table import (
     has_more_templates,
     unreadable,
 )
-from shared.kinds.uncounted import Counter
+from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference

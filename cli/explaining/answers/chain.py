@@ -6,10 +6,10 @@ from typing import Final
 from cli.explaining.answers import deletion, deployed, life, pods, queue, quota
 from cli.explaining.answers.case import Case, SituationAnswer
 
-Rule = Callable[[Case], SituationAnswer | None]
+AnswerRule = Callable[[Case], SituationAnswer | None]
 
 # The last rule of each list always applies.
-WAITING: Final[tuple[Rule, ...]] = (
+WAITING: Final[tuple[AnswerRule, ...]] = (
     queue.suspended_by_its_user,
     queue.about_to_start,
     queue.kueue_is_missing,
@@ -25,7 +25,7 @@ WAITING: Final[tuple[Rule, ...]] = (
     quota.cannot_be_seen,
     quota.waits_for_its_turn,
 )
-DEPLOYED: Final[tuple[Rule, ...]] = (
+DEPLOYED: Final[tuple[AnswerRule, ...]] = (
     deployed.namespace_ends,
     deployed.cannot_create,
     deployed.creating,
@@ -37,7 +37,7 @@ DEPLOYED: Final[tuple[Rule, ...]] = (
     pods.pods_are_missing,
     deployed.runs,
 )
-OTHERS: Final[tuple[Rule, ...]] = (
+OTHERS: Final[tuple[AnswerRule, ...]] = (
     life.managed_by_another,
     life.not_seen_yet,
     deletion.retry_pause,

@@ -6,7 +6,7 @@ from typing import Final
 from cli.durations import span
 from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import retries_spent
-from cli.explaining.forecast import Change
+from cli.explaining.forecast import StepKind
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
@@ -117,7 +117,7 @@ def _why_no_retry(case: Case) -> tuple[str, ...]:
 
 
 def _removal(case: Case, period: str) -> tuple[Next, ...]:
-    deletes = next((each for each in case.moment.steps if each.change is Change.DELETES), None)
+    deletes = next((each for each in case.moment.steps if each.change is StepKind.DELETES), None)
     if deletes is not None and deletes.at > case.now:
         return (
             Next(f"The {period} ends, and its pods and other components are deleted.", deletes.at),

@@ -2,7 +2,7 @@
 
 from cli.durations import span
 from cli.explaining.answers.case import Case
-from cli.explaining.forecast import Change, Step
+from cli.explaining.forecast import Step, StepKind
 from cli.explaining.report import CommandHint, Next
 from controller.phases.phase import Phase
 from shared.waits.words import counted
@@ -17,9 +17,9 @@ def _described(step: Step, case: Case) -> Next:
     moment = case.moment
     at = step.at
     match step.change:
-        case Change.UNHEALTHY:
+        case StepKind.UNHEALTHY:
             return Next(f"It turns Unhealthy ({step.reason}): {step.message}.", at)
-        case Change.PHASE if step.phase == Phase.RESETTING:
+        case StepKind.PHASE if step.phase == Phase.RESETTING:
             number = moment.snapshot.retries + 1
             spent = (
                 f"retry {number} of {moment.config.retry_limit}"
@@ -32,23 +32,23 @@ def _described(step: Step, case: Case) -> Next:
                 " attempt begins, with the same quota.",
                 at,
             )
-        case Change.PHASE if step.phase == Phase.FAILED:
+        case StepKind.PHASE if step.phase == Phase.FAILED:
             return Next(f"It fails for good: {retries_spent(case)[0]}", at)
-        case Change.PHASE if step.phase == Phase.RESUMING:
+        case StepKind.PHASE if step.phase == Phase.RESUMING:
             return Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at)
-        case Change.PHASE:
+        case StepKind.PHASE:
             return Next(f"Its phase becomes {step.phase}.", at)
-        case Change.FORCES_PODS | Change.FORCES_COMPONENTS:
+        case StepKind.FORCES_PODS | StepKind.FORCES_COMPONENTS:
             return Next("The remaining pods and components are deleted without grace period.", at)
-        case Change.DELETES:
+        case StepKind.DELETES:
             return Next("Its pods and other components are deleted.", at)
-        case Change.REMOVES_THE_REST:
+        case StepKind.REMOVES_THE_REST:
             return Next("The pods that still run are deleted.", at)
 
 
 def phase_step(case: Case) -> Step | None:
     """Return the next change of phase, None if none is forecast."""
-    return next((each for each in case.moment.steps if each.change is Change.PHASE), None)
+    return next((each for each in case.moment.steps if each.change is StepKind.PHASE), None)
 
 
 def retries_spent(case: Case) -> tuple[str, ...]:

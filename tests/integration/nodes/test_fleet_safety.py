@@ -133,7 +133,6 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
         return [message for message in told if message.startswith("2 of 8 nodes ")]
 
     await comes_to(is_recorded, True)
-    assert len((await record(breaker))["noExecute"]) == 2
     await comes_to(opened, [OPENED])  # what is not told yet dies with the process
     await cluster.processes.stop("controller", patience=0)
     await cluster.processes.restart("controller")
@@ -155,8 +154,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     assert await breaker.node_of(second) != bad
     await breaker.shows(OPEN, 0, resource=GPU)
     kept = await record(breaker)
-    assert "openedAt" not in kept
-    assert [node["confirmed"] for node in kept["noExecute"].values()] == [True, True]
+    assert list(kept) == ["confirmedAt"]
     assert await opened() == [OPENED]
     await first.check_the_promise_to_kueue()
     await second.check_the_promise_to_kueue()

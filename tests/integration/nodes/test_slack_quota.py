@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from controller.fleet.node_index import NodeIndex
-from controller.fleet.slack_keeper import SlackKeeper
+from controller.slack.keeper import SlackKeeper
 from localcluster.cluster import LocalCluster
 from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import yaml
 
 from cli import main as program
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
 from shared.api.objects import CONFIGMAPS, PODS, JsonObject, Resource
 from shared.kube.client import PatchType
@@ -29,7 +29,7 @@ KUEUE = ("kueue-system", "kueue-manager-config", "controller_manager_config.yaml
 async def check(cluster: RunningCluster, *argv: str) -> tuple[int, str, str]:
     """`appwrapper check ARGV` as an admin, unless ARGV says as whom: code, output, errors."""
     out, err = io.StringIO(), io.StringIO()
-    terminal = Terminal(io.StringIO(), out, err, {})
+    terminal = CommandTerminal(io.StringIO(), out, err, {})
     command = ["check", "--kubeconfig", str(cluster.kubeconfig), *argv]
     # In a thread: the command brings its own event loop.
     code = await asyncio.to_thread(program.main, command, terminal)

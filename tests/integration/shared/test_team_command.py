@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from cli.command import ExitCode
 from cli.main import main
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
 from localcluster.installers import kwok
 from shared.api.conditions import is_true
@@ -81,7 +81,7 @@ async def typed(cluster: RunningCluster, *words: str) -> tuple[int, str, str]:
     """`appwrapper team WORDS`: exit code, output, errors."""
     out, err = io.StringIO(), io.StringIO()
     whom = ("--kubeconfig", str(cluster.kubeconfig))
-    terminal = Terminal(io.StringIO(), out, err, {})
+    terminal = CommandTerminal(io.StringIO(), out, err, {})
     code = await asyncio.to_thread(main, ["team", *words, *whom], terminal)
     return code, out.getvalue(), err.getvalue()
 

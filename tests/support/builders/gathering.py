@@ -15,7 +15,7 @@ from controller.gather.components import ComponentLocator
 from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.ask import Ask, Need
 from controller.phases.decide import next_step
 from controller.phases.snapshot import CreateProblem, Presence

@@ -5,7 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
-from controller.facts.slack_quota import (
+from controller.fleet.node_index import NodeIndex
+from controller.slack.quota import (
     NodeFlavor,
     SlackQuota,
     StoredQuota,
@@ -14,7 +15,6 @@ from controller.facts.slack_quota import (
     slack_quotas,
     stored_queue,
 )
-from controller.fleet.node_index import NodeIndex
 from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.nodes import TAINTS, change, raw_node

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cli.main import main
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
 
 _CLOCK: Final = r"(\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d) UTC"
@@ -44,7 +44,7 @@ class Explained:
 async def explain(cluster: RunningCluster, namespace: str, *arguments: str) -> Explained:
     """Runs `appwrapper explain ARGUMENTS`, as an admin unless `--as` names another user."""
     out, err = io.StringIO(), io.StringIO()
-    terminal = Terminal(io.StringIO(), out, err, {"COLUMNS": "400"})
+    terminal = CommandTerminal(io.StringIO(), out, err, {"COLUMNS": "400"})
     where = ("--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace)
     code = await asyncio.to_thread(main, ["explain", *arguments, *where], terminal)
     return Explained(code, out.getvalue(), err.getvalue())

@@ -6,7 +6,7 @@ from typing import Any
 from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from shared.api.objects import PODS, Resource
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS

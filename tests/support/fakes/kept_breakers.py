@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from controller.fleet.breaker import RECORD_NAME, Breaker, Turned, encode
+from controller.fleet.breaker import RECORD_NAME, Breaker, encode
 from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_index import NodeIndex
 from shared.api.objects import CONFIGMAPS
@@ -74,7 +74,7 @@ class KeeperBench:
         for number in range(10):
             known = node(f"n{number}", "EVICT" if number in bad else "")
             self.nodes.update(change(known, known), self.clock.now())
-        self.keeper.look()
+        self.keeper.evaluate()
 
     def answer(self, *answers: Any) -> None:
         """Sets the answers to the next patches."""
@@ -97,9 +97,8 @@ class KeeperBench:
         return [call.args[3] for call in self.kube.called("patch")]
 
 
-def record(opened: bool = True, *, turned: int = 3, **changes: Any) -> str:
-    nodes = {f"n{n}": Turned(f"uid-n{n}", START, **changes) for n in range(turned)}
-    return encode({GPU: Breaker(START if opened else None, nodes)})
+def record(opened: datetime | None = START, *, confirmed: datetime | None = None) -> str:
+    return encode({GPU: Breaker(opened, confirmed)})
 
 
 def body(version: int, text: str, **metadata: Any) -> Any:

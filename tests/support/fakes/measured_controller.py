@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from controller.controller import Controller
 from controller.gauges import WatchGauge
 from controller.replica_metrics import ReplicaMetrics
-from controller.runtime.leadership import LeaseStanding
+from controller.runtime.leadership import LeaseState
 from shared.config.configuration import Configuration
 from shared.process.sources import Sources
 from tests.support.builders.slack import SLACK, row
@@ -23,6 +23,6 @@ def registries() -> tuple[CollectorRegistry, ...]:
     controller = Controller(client, config, sources=Sources.of_the_machine())
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
-    held = LeaseStanding(leads=True, holder="pod_1", acquired=datetime(2026, 1, 1, tzinfo=UTC))
+    held = LeaseState(leads=True, holder="pod_1", acquired=datetime(2026, 1, 1, tzinfo=UTC))
     watches = WatchGauge(lambda: controller.watched, lambda: 0.0)
     return ReplicaMetrics(lambda: True, held, watches).registry, controller._metrics.registry

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controller.facts.observe import GatherContext, Observation
-from controller.fleet.reset_gate import ResetGate
+from controller.fleet.reset_holds import ResetGate
 from controller.gather.reads import Reads
 from controller.phases.actions import Actions, MoveTo, SetCondition
 from controller.phases.ask import Need
@@ -95,6 +95,6 @@ class Reconciled:
 
     def asks(self, name: str) -> timedelta | None:
         """Returns how long a reset of another AppWrapper must wait; None if it may begin."""
-        with self.reset_gate.asking(name, ("team1", name), START) as asking:
-            hold = asking.hold(None)
+        with self.reset_gate.request(name, ("team1", name), START) as request:
+            hold = request.hold(None)
         return None if hold is None else hold.retry_in

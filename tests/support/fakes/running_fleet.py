@@ -9,9 +9,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from controller.facts.evacuation import Key
 from controller.facts.pods import Pod
 from controller.fleet.fleet import Fleet, node_projection
-from controller.fleet.reset_gate import Key
 from controller.phases.snapshot import HoldReason
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
@@ -94,8 +94,8 @@ class FleetBench:
         return self.woken
 
     def hold(self, name: str, evacuation: str | None, now: datetime = LATER) -> HoldReason | None:
-        with self.fleet.reset_gate.asking(name, ("team1", name), now) as asking:
-            hold = asking.hold({evacuation} if evacuation else None)
+        with self.fleet.reset_gate.request(name, ("team1", name), now) as request:
+            hold = request.hold({evacuation} if evacuation else None)
         return hold.reason if hold else None
 
     def value(self, name: str, **labels: str) -> float | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from controller.fleet.slack_keeper import SlackKeeper
-from controller.fleet.slack_reports import show_slack_quota
+from controller.slack.keeper import SlackKeeper
+from controller.slack.reports import show_slack_quota
 from shared.api.objects import JsonObject
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.client import NotFound, PatchType
@@ -134,7 +134,7 @@ class SlackWorld:
         for number, amount in enumerate(gpus):
             made = labelled_node(f"n{number}", allocatable={GPU: str(amount)})
             self.nodes.update(change(None, made), START)
-        self.keeper.look()
+        self.keeper.changed()
 
     async def seconds(self, seconds: float) -> list[str | None]:
         """Advances the clock; returns all limits that were sent by then."""

@@ -7,7 +7,7 @@ from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
 from cli.commands.team import run_on
 from cli.main import build_parser
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from shared.api.objects import JsonObject
 from shared.kube.discovery import Discovery
 from tests.support.builders import teams
@@ -49,7 +49,7 @@ async def team(
     cluster = Cluster(client, Discovery(client, FakeClock()), clock or HastyClock(), "default")
     error = ""
     try:
-        code = await run_on(cluster, arguments, Terminal(stdin, out, err, {}))
+        code = await run_on(cluster, arguments, CommandTerminal(stdin, out, err, {}))
     except CommandError as raised:
         code, error = raised.exit_code, str(raised)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]

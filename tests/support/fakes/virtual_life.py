@@ -11,7 +11,7 @@ from typing import Any
 from controller.apply.status import status_after
 from controller.facts.observe import Observation
 from controller.facts.own_status import read_status
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,
@@ -98,7 +98,7 @@ class VirtualLife:
     def look(self, **observed: Any) -> Actions:
         """Runs one pass: observe, decide, apply. Time does not advance."""
         seen = replace(self.snapshot, **observed)
-        seen = self._memory.look(Observation(self.appwrapper, seen, self.config)).snapshot
+        seen = self._memory.with_history(Observation(self.appwrapper, seen, self.config)).snapshot
         actions = self._permitted(seen)
         before = self.appwrapper.status
         self.appwrapper, self.snapshot = carried_out(self.appwrapper, seen, actions, self.now)

@@ -6,7 +6,7 @@ import pytest
 
 from bench.circumstances import Circumstances
 from bench.recorded import Recorded
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from shared.api.objects import JsonObject
 
 RUN = Recorded(
@@ -15,7 +15,7 @@ RUN = Recorded(
         "mutate": ResultSection(
             "Mutation",
             [
-                Row(
+                ResultRow(
                     "p50",
                     "ms",
                     (SpeedTarget(1),),

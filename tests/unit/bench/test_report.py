@@ -5,7 +5,7 @@ from rich.console import Console
 
 from bench.circumstances import Circumstances
 from bench.report import as_json, cells, markdown, number, terminal_table
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 CIRCUMSTANCES = Circumstances(
     date="2026-01-02",
@@ -19,14 +19,14 @@ CIRCUMSTANCES = Circumstances(
 
 
 def section() -> ResultSection:
-    latency = Row("p50", "ms", (SpeedTarget(1.0, Contender.PEER), SpeedTarget(0.2)))
+    latency = ResultRow("p50", "ms", (SpeedTarget(1.0, Contender.PEER), SpeedTarget(0.2)))
     for ours, theirs in ((0.2, 0.4), (0.3, 0.4)):
         latency.add(Contender.OURS, ours)
         latency.add(Contender.PEER, theirs)
-    memory = Row("memory", "MiB", (SpeedTarget(0.6, Contender.PEER),))
+    memory = ResultRow("memory", "MiB", (SpeedTarget(0.6, Contender.PEER),))
     memory.add(Contender.OURS, 120.0)
     memory.add(Contender.PEER, 60.0)
-    return ResultSection("Mutation", [latency, memory, Row("never", "s")], ["A note."])
+    return ResultSection("Mutation", [latency, memory, ResultRow("never", "s")], ["A note."])
 
 
 @pytest.mark.parametrize(

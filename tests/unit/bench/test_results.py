@@ -1,13 +1,13 @@
 import pytest
 
-from bench.results import Contender, ResultSection, Row, SpeedTarget, measured
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget, measured
 from bench.statistics import Spread
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
 
 
-def row(target: SpeedTarget | None = None, /, **rounds: list[float]) -> Row:
-    made = Row("mutate", "ms", (target,) if target else ())
+def row(target: SpeedTarget | None = None, /, **rounds: list[float]) -> ResultRow:
+    made = ResultRow("mutate", "ms", (target,) if target else ())
     for name, values in rounds.items():
         for value in values:
             made.add(Contender[name], value)
@@ -118,7 +118,7 @@ def test_a_section_is_read_as_it_was_written() -> None:
         SpeedTarget(1.3, PLATFORM, True),
         SpeedTarget(1, PEER, False, True),
     )
-    one = Row("mutate", "ms", targets, {OURS: [1.0, 2.0], PEER: [2.0, 2.0]})
+    one = ResultRow("mutate", "ms", targets, {OURS: [1.0, 2.0], PEER: [2.0, 2.0]})
     section = ResultSection("Mutation", [one], ["so"])
     assert ResultSection.from_json(section.as_json()) == section
 

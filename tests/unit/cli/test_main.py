@@ -14,27 +14,27 @@ import pytest
 from cli import main as program
 from cli.command import Command, CommandError, ExitCode
 from cli.completion import proposals
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from shared.kube.client import CannotConnect
 
 ROOT = Path(__file__).parents[3]
 
 
-def in_test(**environment: str) -> tuple[Terminal, io.StringIO, io.StringIO]:
+def in_test(**environment: str) -> tuple[CommandTerminal, io.StringIO, io.StringIO]:
     out, err = io.StringIO(), io.StringIO()
-    return Terminal(io.StringIO(), out, err, environment), out, err
+    return CommandTerminal(io.StringIO(), out, err, environment), out, err
 
 
 def runs(
-    monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace, Terminal], ExitCode]
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace, CommandTerminal], ExitCode]
 ) -> None:
     """`completion` does that instead."""
     command = Command("Does it.", lambda parser: None, run)
     monkeypatch.setattr(program, "load", lambda name: command)
 
 
-def failing(error: BaseException) -> Callable[[argparse.Namespace, Terminal], ExitCode]:
-    def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+def failing(error: BaseException) -> Callable[[argparse.Namespace, CommandTerminal], ExitCode]:
+    def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         raise error
 
     return run
@@ -140,8 +140,9 @@ def test_help_imports_nothing_that_takes_long(words: list[str]) -> None:
     Of the standard library asyncio alone takes as long as all the rest.
     """
     script = (
-        "import sys; from cli.main import main; from cli.terminal import Terminal;"
-        f"main({words!r}, Terminal()); print(sorted({{n.partition('.')[0] for n in sys.modules}}"
+        "import sys; from cli.main import main; from cli.terminal import CommandTerminal;"
+        f"main({words!r}, CommandTerminal());"
+        "print(sorted({n.partition('.')[0] for n in sys.modules}"
         " - ({*sys.stdlib_module_names} - {'asyncio'})), file=sys.stderr)"
     )
     ended = subprocess.run(

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import Terminal, harmless
+from cli.terminal import CommandTerminal, harmless
 
 LONG = "word " * 60
 
@@ -18,7 +18,7 @@ class _Window(io.StringIO):
 
 
 def shown(stream: io.StringIO, **environment: str) -> str:
-    terminal = Terminal(io.StringIO(), stream, io.StringIO(), environment)
+    terminal = CommandTerminal(io.StringIO(), stream, io.StringIO(), environment)
     table = Table()
     table.add_column("TEXT", style="red")
     table.add_row(LONG)
@@ -48,7 +48,7 @@ def test_columns_sets_the_width_for_a_program_too() -> None:
 
 @pytest.mark.parametrize(("stream", "is_seen"), [(io.StringIO(), False), (_Window(), True)])
 def test_only_a_person_sees_what_is_going_on(stream: io.StringIO, is_seen: bool) -> None:
-    terminal = Terminal(io.StringIO(), io.StringIO(), stream, {"TERM": "xterm"})
+    terminal = CommandTerminal(io.StringIO(), io.StringIO(), stream, {"TERM": "xterm"})
     with terminal.progress("Reading pods"):
         pass
     assert ("Reading pods" in stream.getvalue()) is is_seen
@@ -59,7 +59,9 @@ HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\x7fb"
 
 def test_no_escape_sequence_of_an_object_reaches_the_terminal() -> None:
     stream = _Window()
-    terminal = Terminal(io.StringIO(), stream, io.StringIO(), {"TERM": "xterm", "COLUMNS": "80"})
+    terminal = CommandTerminal(
+        io.StringIO(), stream, io.StringIO(), {"TERM": "xterm", "COLUMNS": "80"}
+    )
     table = Table.grid()
     table.add_row(HOSTILE)
     for each in (HOSTILE, Text(HOSTILE, style="red"), Padding(table, 0, expand=False)):
@@ -70,6 +72,6 @@ def test_no_escape_sequence_of_an_object_reaches_the_terminal() -> None:
 
 def test_a_warning_is_harmless_and_keeps_its_lines() -> None:
     stream = io.StringIO()
-    Terminal(io.StringIO(), io.StringIO(), stream, {}).warn(f"{HOSTILE}\n\tmore")
+    CommandTerminal(io.StringIO(), io.StringIO(), stream, {}).warn(f"{HOSTILE}\n\tmore")
     assert stream.getvalue() == "warning: a[2J]0;title31mb\n\tmore\n"
     assert harmless("żółw → 日本") == "żółw → 日本"

@@ -3,14 +3,14 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from controller.deletion_memory import Explanation
-from controller.facts.own_status import Outline, Standing
+from controller.facts.own_status import Outline, WaitTimes
 from controller.gauges import WatchGauge
-from controller.memory import Memory
+from controller.memory.deletions import Explanation
+from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Phase
 from controller.replica_metrics import ReplicaMetrics
-from controller.runtime.leadership import LeaseStanding
+from controller.runtime.leadership import LeaseState
 from shared.api.objects import PODS, Resource
 from tests.support.moments import NOW
 
@@ -42,10 +42,10 @@ def known(name: str, phase: str = "Running", **fields: Any) -> tuple[tuple[str, 
 def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
     metrics = ControllerMetrics()
     outlines = [
-        known("w1", standing=Standing(waits_since=900.0)),
-        known("w2", standing=Standing(waits_since=400.0)),
-        known("w3", standing=Standing(unused_since=950.0, deletion_blocked=True)),
-        known("b/w4", standing=Standing(waits_since=1_007.0)),  # by a clock that is ahead
+        known("w1", wait_times=WaitTimes(waits_since=900.0)),
+        known("w2", wait_times=WaitTimes(waits_since=400.0)),
+        known("w3", wait_times=WaitTimes(unused_since=950.0, deletion_blocked=True)),
+        known("b/w4", wait_times=WaitTimes(waits_since=1_007.0)),  # by a clock that is ahead
     ]
     metrics.show_standings(lambda: outlines, lambda _: True, lambda: 1_000.0)
     found = [line for line in shown(metrics) if "{namespace=" in line and "_held_" not in line]
@@ -64,14 +64,14 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
 def test_a_scrape_shows_the_quota_that_is_held_without_any_pod() -> None:
     metrics = ControllerMetrics()
     four = (("nvidia.com/gpu", 4.0),)
-    since = Standing(unused_since=939.0)
+    since = WaitTimes(unused_since=939.0)
     outlines = [
-        known("long", standing=since, requested=four),
-        known("longer", standing=Standing(unused_since=100.0), requested=four),
-        known("pods", standing=since, requested=four),
-        known("minute", standing=Standing(unused_since=940.0), requested=four),
+        known("long", wait_times=since, requested=four),
+        known("longer", wait_times=WaitTimes(unused_since=100.0), requested=four),
+        known("pods", wait_times=since, requested=four),
+        known("minute", wait_times=WaitTimes(unused_since=940.0), requested=four),
         known("b/ready", requested=four),
-        known("c/cpu", standing=since),
+        known("c/cpu", wait_times=since),
     ]
     with_pods = {("a", "pods"), ("b", "ready")}
     metrics.show_standings(lambda: outlines, lambda key: key in with_pods, lambda: 1_000.0)
@@ -109,7 +109,7 @@ def test_a_scrape_shows_the_stuck_deletions_by_finalizer_and_kind() -> None:
     assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
     job, pods = ("other", "Job"), ("none", "Pod")
     for uid, stuck in (("u1", ((job, 1),)), ("u2", ((pods, 3), (job, 1))), ("u3", ())):
-        memory.deletions.tell(uid, Explanation(NOW, False, (), (), stuck=stuck))
+        memory.deletions.explain(uid, Explanation(NOW, False, (), (), stuck=stuck))
     assert [line for line in shown(metrics) if "deletions_stuck{" in line] == [
         'appwrapper_deletions_stuck{finalizer="none",kind="Pod"} 3.0',
         'appwrapper_deletions_stuck{finalizer="other",kind="Job"} 2.0',
@@ -132,7 +132,7 @@ def test_a_scrape_shows_the_oldest_answer_about_each_resource() -> None:
     volcano = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
     watches = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
     metrics = ReplicaMetrics(
-        lambda: True, LeaseStanding(), WatchGauge(lambda: watches, lambda: 1_000.0)
+        lambda: True, LeaseState(), WatchGauge(lambda: watches, lambda: 1_000.0)
     )
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == [

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation
-from controller.fleet.reset_gate import ResetGate
+from controller.fleet.reset_holds import ResetGate
 from controller.gather.reads import Reads
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers

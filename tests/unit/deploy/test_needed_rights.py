@@ -93,8 +93,8 @@ VARIABLES = {
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.components", "resource"): WRAPPED,
     ("controller.gather.dependants", "resource"): DEPENDANTS | MAKERS,
-    ("controller.fleet.slack_keeper", "queues.resource"): {CLUSTER_QUEUES},
-    ("controller.fleet.slack_keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
+    ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
+    ("controller.slack.keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
     ("controller.gather.queue_watch", "resource"): {
         KUEUES_WORKLOADS,
         LOCAL_QUEUES,

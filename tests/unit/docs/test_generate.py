@@ -10,7 +10,7 @@ import yaml
 
 from cli import main as program
 from cli.generation.generator import generate
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from tests.support.manifests import ROOT
 
 PAGE = (ROOT / "docs" / "users" / "generate.md").read_text()
@@ -25,7 +25,7 @@ def ran(command: str, stdin: str = "") -> tuple[int, str, str]:
     """Up to the first pipe or redirection."""
     words = shlex.split(re.split(r" (?:\||>|<<)", command)[0])
     out, err = StringIO(), StringIO()
-    code = program.main(words, Terminal(StringIO(stdin), out, err, {}))
+    code = program.main(words, CommandTerminal(StringIO(stdin), out, err, {}))
     return code, out.getvalue(), err.getvalue()
 
 

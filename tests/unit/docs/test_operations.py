@@ -12,12 +12,12 @@ from pkgutil import iter_modules
 from controller import phases, reports
 from controller.apply.events import REASON as INVALID_ANNOTATION
 from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
-from controller.fleet import slack_reports
 from controller.gather.error_store import SKIPPED, UNAVAILABLE
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
+from controller.slack import reports as slack_reports
 from shared.api import names
 from shared.kube.events import EventType
 from tests.support.fakes.measured_controller import registries
@@ -143,7 +143,7 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
         ast.literal_eval(node.args[1])
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and getattr(node.func, "attr", "") in ("_warn", "_tell", "_once")
+        and getattr(node.func, "attr", "") in ("_warn", "_normal", "_once")
         and isinstance(node.args[1], ast.Constant)
     }
     assert len(reasons) == 6

@@ -7,7 +7,7 @@ import pytest
 
 from bench.circumstances import Circumstances
 from bench.recorded import Recorded
-from bench.results import Contender, ResultSection, Row, SpeedTarget
+from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from localcluster.programs.catalogue import CATALOGUE
 from scripts.benchmark_pages import (
     FIGURES,
@@ -33,11 +33,13 @@ CIRCUMSTANCES = Circumstances(
 )
 
 
-def row(measure: str, ours: float, peer: float, *targets: SpeedTarget, unit: str = "s") -> Row:
-    return Row(measure, unit, targets, {OURS: [ours], PEER: [peer]})
+def row(
+    measure: str, ours: float, peer: float, *targets: SpeedTarget, unit: str = "s"
+) -> ResultRow:
+    return ResultRow(measure, unit, targets, {OURS: [ours], PEER: [peer]})
 
 
-def run(**sections: list[Row]) -> Recorded:
+def run(**sections: list[ResultRow]) -> Recorded:
     return Recorded(
         CIRCUMSTANCES, {part: ResultSection(part, rows) for part, rows in sections.items()}
     )
@@ -123,6 +125,6 @@ def test_a_measured_part_without_a_row_of_the_readme_is_an_error() -> None:
 
 
 def test_a_row_that_only_one_contender_has_shows_no_winner() -> None:
-    alone = Row("create, controllers idle, p50", "ms", (), {OURS: [1.0]})
+    alone = ResultRow("create, controllers idle, p50", "ms", (), {OURS: [1.0]})
     passage = readme_passage(run(creation=[alone, row("create, controllers at work, p50", 1, 2)]))
     assert "| creation, 16 at once, controllers idle | - | 1.00 ms | - | - |" in passage

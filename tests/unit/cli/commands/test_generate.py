@@ -12,7 +12,7 @@ import yaml
 from cli import main as program
 from cli.command import ExitCode
 from cli.generation.describe import example, json_schema
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from tests.support.manifests import ROOT
 
 NAMED = "jobName: j\ncontainerImage: i\nmainProgram: t.py\n"
@@ -20,7 +20,7 @@ NAMED = "jobName: j\ncontainerImage: i\nmainProgram: t.py\n"
 
 def ran(*words: str, stdin: str = "") -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    code = program.main(["generate", *words], Terminal(io.StringIO(stdin), out, err, {}))
+    code = program.main(["generate", *words], CommandTerminal(io.StringIO(stdin), out, err, {}))
     return code, out.getvalue(), err.getvalue()
 
 
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert ran("-f", str(binary)) == (2, "", f"error: {binary}: is not UTF-8 text\n")
     out, err = io.StringIO(), io.StringIO()
     stdin = io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8")
-    assert program.main(["generate", "-f", "-"], Terminal(stdin, out, err, {})) == 2
+    assert program.main(["generate", "-f", "-"], CommandTerminal(stdin, out, err, {})) == 2
     assert err.getvalue() == "error: standard input: is not UTF-8 text\n"
 
 
@@ -123,8 +123,8 @@ def test_it_imports_nothing_that_takes_long(values: str) -> None:
     """What starts within a moment is what is not imported: no figure depends on the machine."""
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from cli.main import main\nfrom cli.terminal import Terminal\n"
-        f"main(['generate', '-f', {values!r}], Terminal())\n"
+        "from cli.main import main\nfrom cli.terminal import CommandTerminal\n"
+        f"main(['generate', '-f', {values!r}], CommandTerminal())\n"
         "print({name.partition('.')[0] for name in sys.modules} - {*sys.stdlib_module_names},"
         " file=sys.stderr)"
     )

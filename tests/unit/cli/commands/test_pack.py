@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import main
 from cli.manifests.yaml_text import parse_yaml
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from tests.support.builders.packed import GROUPS, JOB, OF_SERVICE, PACKED, SERVICE
 from tests.support.command import appwrapper
 from tests.support.packing import packed, refused, unable
@@ -201,7 +201,7 @@ def test_an_input_is_never_the_output(folder: Path, out: str) -> None:
 def test_a_redirected_input_is_one_too(folder: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     with (folder / "job.yaml").open() as stdin:
-        code = main(["pack", "-O", "job.yaml"], Terminal(stdin, out, err, {}))
+        code = main(["pack", "-O", "job.yaml"], CommandTerminal(stdin, out, err, {}))
     assert (code, err.getvalue()) == (
         2,
         "error: --out job.yaml: this file is one of the inputs. Name another\n",

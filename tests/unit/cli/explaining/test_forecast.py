@@ -7,7 +7,7 @@ import pytest
 
 from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.explaining.appwrapper_objects import AppWrapperObjects
-from cli.explaining.forecast import Change, Step
+from cli.explaining.forecast import Step, StepKind
 from cli.explaining.moment import moment_of
 from shared.config.configuration import AppWrapperConfig, Configuration
 from tests.support.builders.explained import deployed, ending
@@ -18,7 +18,7 @@ def later(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def steps(seen: AppWrapperObjects) -> list[tuple[float, Change, str]]:
+def steps(seen: AppWrapperObjects) -> list[tuple[float, StepKind, str]]:
     """When from NOW on, what, and the phase or the reason."""
     return [
         ((each.at - NOW).total_seconds(), each.change, each.phase or each.reason)
@@ -29,8 +29,8 @@ def steps(seen: AppWrapperObjects) -> list[tuple[float, Change, str]]:
 def test_pods_that_never_run_turn_it_unhealthy_and_then_reset_it() -> None:
     """Warm-up began 60 s ago and lasts for 5 minutes; then it has a minute to heal."""
     assert steps(deployed.unschedulable()) == [
-        (240, Change.UNHEALTHY, "InsufficientPodsReady"),
-        (300, Change.PHASE, "Resetting"),
+        (240, StepKind.UNHEALTHY, "InsufficientPodsReady"),
+        (300, StepKind.PHASE, "Resetting"),
     ]
 
 
@@ -38,7 +38,7 @@ def test_a_failed_pod_has_the_rest_of_its_grace_period() -> None:
     (step,) = moment_of(deployed.unhealthy()).steps
     assert step == Step(
         at=NOW + later(40),
-        change=Change.PHASE,
+        change=StepKind.PHASE,
         phase="Resetting",
         reason="FoundFailedPods",
         message="1 failed pod: train-1-x7k2p on gpu-2 (exit code 139)",
@@ -50,7 +50,7 @@ def test_a_failed_pod_has_the_rest_of_its_grace_period() -> None:
 def test_the_deadline_stands_while_time_passes(seconds: float, at: float) -> None:
     """Once it is over, the reset is due now."""
     seen = replace(deployed.unhealthy(), now=NOW + later(seconds))
-    assert steps(seen) == [(at, Change.PHASE, "Resetting")]
+    assert steps(seen) == [(at, StepKind.PHASE, "Resetting")]
 
 
 def test_without_a_retry_left_it_fails() -> None:
@@ -58,7 +58,7 @@ def test_without_a_retry_left_it_fails() -> None:
     seen.appwrapper["metadata"]["annotations"] = {
         "workload.codeflare.dev.appwrapper/retryLimit": "1"
     }
-    assert steps(seen) == [(40, Change.PHASE, "Failed")]
+    assert steps(seen) == [(40, StepKind.PHASE, "Failed")]
 
 
 def test_an_annotation_moves_the_deadline() -> None:
@@ -66,21 +66,21 @@ def test_an_annotation_moves_the_deadline() -> None:
     seen.appwrapper["metadata"]["annotations"] = {
         "workload.codeflare.dev.appwrapper/failureGracePeriodDuration": "10m"
     }
-    assert steps(seen) == [(580, Change.PHASE, "Resetting")]
+    assert steps(seen) == [(580, StepKind.PHASE, "Resetting")]
 
 
 def test_the_configuration_changes_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"faultTolerance": {"failureGracePeriod": "5m"}})
     world = replace(seen.world, settings=OperatorConfiguration(Configuration(appwrapper=behaviour)))
-    assert steps(replace(seen, world=world)) == [(280, Change.PHASE, "Resetting")]
+    assert steps(replace(seen, world=world)) == [(280, StepKind.PHASE, "Resetting")]
 
 
 def test_a_pause_of_resets_is_in_the_forecast_for_its_readers() -> None:
     seen = deployed.unhealthy()
     behaviour = AppWrapperConfig.model_validate({"pauseResets": True})
     world = replace(seen.world, settings=OperatorConfiguration(Configuration(appwrapper=behaviour)))
-    assert steps(replace(seen, world=world)) == [(40, Change.UNHEALTHY, "ResetsPaused")]
+    assert steps(replace(seen, world=world)) == [(40, StepKind.UNHEALTHY, "ResetsPaused")]
 
 
 def test_a_failure_whose_records_are_in_the_error_store_has_no_forecast() -> None:
@@ -97,28 +97,28 @@ def test_a_failure_whose_records_are_in_the_error_store_has_no_forecast() -> Non
 
 def test_the_retry_pause_is_a_little_longer_than_asked_for() -> None:
     ((at, change, phase),) = steps(ending.retry_pause())
-    assert (change, phase) == (Change.PHASE, "Resuming")
+    assert (change, phase) == (StepKind.PHASE, "Resuming")
     assert 60 <= at <= 69
 
 
 def test_a_deletion_is_forced_after_its_period() -> None:
-    assert steps(ending.resetting()) == [(560, Change.FORCES_PODS, "")]
+    assert steps(ending.resetting()) == [(560, StepKind.FORCES_PODS, "")]
 
 
 def test_once_everything_is_deleted_only_the_retry_pause_is_left() -> None:
     """The controller has not seen it yet, so its status still says that it deletes."""
     gone = replace(ending.resetting(), pods=(), components=(None,))
     ((at, change, phase),) = steps(gone)
-    assert (change, phase) == (Change.PHASE, "Resuming")
+    assert (change, phase) == (StepKind.PHASE, "Resuming")
     assert 90 <= at <= 99
 
 
 def test_a_failed_appwrapper_is_kept_for_the_users_period() -> None:
-    assert steps(ending.failed_and_kept()) == [(29 * 60 + 20, Change.DELETES, "")]
+    assert steps(ending.failed_and_kept()) == [(29 * 60 + 20, StepKind.DELETES, "")]
 
 
 def test_success_is_kept_for_its_ttl() -> None:
-    assert steps(ending.succeeded()) == [(7 * 86400 - 300, Change.DELETES, "")]
+    assert steps(ending.succeeded()) == [(7 * 86400 - 300, StepKind.DELETES, "")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cli import main as program
 from cli.cluster.connection import Cluster
 from cli.explaining import running, watching
 from cli.explaining.gather import AppWrapperReader
-from cli.terminal import Terminal
+from cli.terminal import CommandTerminal
 from shared.api.objects import JsonObject
 from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.discovery import Discovery
@@ -44,7 +44,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> ServedObjects:
 
 def explain(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    code = program.main(["explain", *arguments], Terminal(io.StringIO(stdin), out, err, {}))
+    code = program.main(["explain", *arguments], CommandTerminal(io.StringIO(stdin), out, err, {}))
     return code, out.getvalue(), err.getvalue()
 
 
@@ -186,7 +186,9 @@ def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
 
     lives(client, ending.retry_pause().appwrapper, ending.succeeded().appwrapper)
     out = Window()
-    terminal = Terminal(io.StringIO(), out, io.StringIO(), {"TERM": "xterm", "COLUMNS": "80"})
+    terminal = CommandTerminal(
+        io.StringIO(), out, io.StringIO(), {"TERM": "xterm", "COLUMNS": "80"}
+    )
     assert program.main(["explain", "train", "--watch"], terminal) == 0
     assert "train succeeded at 13:58:10 UTC" in out.getvalue()
     assert "\x1b[2K" in out.getvalue()  # the lines of the screen before are taken away

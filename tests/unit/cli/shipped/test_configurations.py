@@ -47,8 +47,8 @@ def test_the_strategies_are_those_of_the_configuration() -> None:
 def test_offline_commands_import_nothing_that_takes_long(command: list[str]) -> None:
     """What starts within a moment is what is not imported: no figure depends on the machine."""
     script = (
-        "import sys; from cli.main import main; from cli.terminal import Terminal;"
-        f"main({command!r}, Terminal());"
+        "import sys; from cli.main import main; from cli.terminal import CommandTerminal;"
+        f"main({command!r}, CommandTerminal());"
         "print(sorted({n.partition('.')[0] for n in sys.modules}"
         " - {*sys.stdlib_module_names}), file=sys.stderr)"
     )

@@ -1,6 +1,6 @@
 """What forbids the deletion of a team, and what goes with it."""
 
-from cli.teams.removal import Claim, DeletionTarget, Held, removal
+from cli.teams.removal import Claim, DeletionTarget, ExistingObjects, removal
 from shared.api.objects import JsonObject
 from tests.support.builders.teams import GPU, team
 
@@ -36,11 +36,11 @@ def pod(
     return {"metadata": metadata, "spec": {"containers": containers}, "status": {"phase": phase}}
 
 
-def held(**changes: object) -> Held:
-    return Held("team1", NAMESPACE, QUEUE, VIEWERS, **changes)  # type: ignore[arg-type]
+def held(**changes: object) -> ExistingObjects:
+    return ExistingObjects("team1", NAMESPACE, QUEUE, VIEWERS, **changes)  # type: ignore[arg-type]
 
 
-def blockers(found: Held) -> tuple[str, ...]:
+def blockers(found: ExistingObjects) -> tuple[str, ...]:
     return removal(found, dry_run=False).blockers
 
 
@@ -55,7 +55,7 @@ def test_an_empty_team_goes_in_an_order_that_can_be_finished() -> None:
 
 
 def test_a_second_run_finds_what_the_first_left() -> None:
-    found = removal(Held("team1", None, QUEUE, None), dry_run=False)
+    found = removal(ExistingObjects("team1", None, QUEUE, None), dry_run=False)
     assert [each.kind for each in found.targets] == ["ClusterQueue"]
 
 
@@ -121,7 +121,7 @@ def test_pods_block_while_they_hold_devices() -> None:
 
 def test_nothing_blocks_what_is_being_deleted_already() -> None:
     going = {**NAMESPACE, "metadata": {**NAMESPACE["metadata"], "deletionTimestamp": "now"}}
-    found = Held("team1", going, QUEUE, None, [appwrapper("train", "Running")])
+    found = ExistingObjects("team1", going, QUEUE, None, [appwrapper("train", "Running")])
     assert blockers(found) == ()
 
 
@@ -156,7 +156,7 @@ def test_a_queue_that_another_namespace_feeds_stays() -> None:
 
 def test_a_binding_of_another_role_stays() -> None:
     foreign = {**VIEWERS, "roleRef": {**VIEWERS["roleRef"], "name": "admin"}}
-    found = removal(Held("team1", NAMESPACE, QUEUE, foreign), dry_run=False)
+    found = removal(ExistingObjects("team1", NAMESPACE, QUEUE, foreign), dry_run=False)
     assert [each.kind for each in found.targets] == ["Namespace", "ClusterQueue"]
     assert found.kept == (
         "ClusterRoleBinding team1-queue-viewer stays: it binds admin, which this command does not",

@@ -8,7 +8,7 @@ import pytest
 
 from controller.apply.applier import Applier
 from controller.facts.observe import Observation
-from controller.memory import Measured, Memory
+from controller.memory.memory import Measured, Memory
 from controller.phases.actions import (
     Action,
     AddFinalizer,

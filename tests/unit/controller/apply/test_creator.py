@@ -5,7 +5,7 @@ import pytest
 
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import Resource

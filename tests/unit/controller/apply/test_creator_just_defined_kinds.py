@@ -7,7 +7,7 @@ import pytest
 
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
-from controller.memory import Creations, Memory
+from controller.memory.memory import Creations, Memory
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource

@@ -12,7 +12,7 @@ import pytest
 from controller.apply.creator import ComponentCreator
 from controller.apply.status import status_after
 from controller.facts.outline import component_texts
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,

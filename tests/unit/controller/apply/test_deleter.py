@@ -9,7 +9,7 @@ import pytest
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
 from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot

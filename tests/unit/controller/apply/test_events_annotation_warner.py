@@ -1,7 +1,7 @@
 from typing import Any
 
 from controller.apply.events import AnnotationWarner
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import FaultToleranceConfig
 

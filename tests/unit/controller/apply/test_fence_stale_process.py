@@ -16,7 +16,7 @@ from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.actions import (
     Action,
     Actions,

@@ -73,12 +73,6 @@ def test_a_label_that_comes_after_the_latch_has_ended_is_another(
     assert tags(LATCHED, now, GPU, cleared=cleared) == {GPU: Tag(EVICTED, now)}
 
 
-def test_a_label_in_doubt_leaves_no_latch() -> None:
-    doubted = Tag(EVICTED, CAME, doubted=True)
-    assert tags(doubted, START) == {}
-    assert tags(doubted, START, GPU) == {GPU: doubted}
-
-
 @pytest.mark.parametrize(
     ("cleared", "is_latched"),
     [
@@ -143,12 +137,11 @@ def test_without_an_annotation_no_latch_is_cleared() -> None:
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    doubted = Tag(EVICTED, START, doubted=True)
     text = encode_latches(
-        [(node("n2"), {GPU: doubted, "example.com/nic": HERE}), (node("n1"), {GPU: LATCHED})]
+        [(node("n2"), {GPU: LATCHED, "example.com/nic": HERE}), (node("n1"), {GPU: LATCHED})]
     )
     assert decode_latches(text) == {
-        GPU: {"n1": RecordedTag("uid-n1", LATCHED), "n2": RecordedTag("uid-n2", doubted)},
+        GPU: {"n1": RecordedTag("uid-n1", LATCHED), "n2": RecordedTag("uid-n2", LATCHED)},
         "example.com/nic": {"n2": RecordedTag("uid-n2", HERE)},
     }
 
@@ -159,6 +152,12 @@ def test_people_can_read_it() -> None:
         '   "label": "autopilot.ibm.com/gpuhealth=EVICT",\n'
         '   "since": "2026-01-01T11:00:00.000000Z",\n   "uid": "uid-n1"\n  }\n }\n}'
     )
+
+
+def test_the_doubts_of_earlier_versions_are_ignored() -> None:
+    text = encode_latches([(node("n1"), {GPU: HERE})])
+    earlier = text.replace('"label"', '"doubted": true,\n   "label"')
+    assert decode_latches(earlier) == decode_latches(text)
 
 
 def test_nothing_to_remember_is_no_text() -> None:
@@ -193,8 +192,3 @@ def test_a_recorded_latch_is_older_than_one_that_a_new_process_observes(
     known: Tag | None, expected: Tag
 ) -> None:
     assert merged(LATCHED, known) == expected
-
-
-def test_a_doubt_outlives_a_restart() -> None:
-    doubted = Tag(EVICTED, CAME, doubted=True)
-    assert merged(doubted, Tag(EVICTED, START)) == doubted

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.facts.evidence import Attempt, gather_evidence
 from controller.facts.pod_reasons import PROOFS, Proof, proof_of
 from controller.facts.pods import Pod
+from controller.facts.root_cause_evidence import Attempt, gather_evidence
 from controller.facts.suspects import points_at_node
 from controller.phases.root_cause import RootCause
 from tests.support.builders.failed_pods import NOW, clock, failed_pod, found, record, said, sure

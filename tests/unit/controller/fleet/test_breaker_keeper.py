@@ -6,12 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from controller.fleet.breaker import Breaker, Turned, encode
 from controller.fleet.breaker_keeper import PACE
 from shared.kube.client import Conflict, Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
-from tests.support.builders.nodes import change, node
 from tests.support.fakes.fake_clock import START, settle
 from tests.support.fakes.kept_breakers import PLACE, KeeperBench, body, record, running
 
@@ -44,7 +42,7 @@ async def test_before_the_record_is_read_no_pod_is_evacuated() -> None:
 
 
 async def test_before_all_nodes_are_known_no_share_is_reported() -> None:
-    world = KeeperBench(config_map(3, record(opened=False)))
+    world = KeeperBench(config_map(3))
     async with running(world, nodes_known=False):
         world.tag(0, 1, 2)
         await settle()
@@ -54,21 +52,31 @@ async def test_before_all_nodes_are_known_no_share_is_reported() -> None:
         assert world.refused == REFUSED
 
 
-async def test_it_refuses_at_once_and_is_written_down_at_a_pace() -> None:
+async def test_it_refuses_at_once_and_is_written_down() -> None:
     async with running(KeeperBench(config_map(3))) as world:
-        world.answer(config_map(6, record(opened=False, turned=2)), config_map(7, record()))
         world.tag(0, 1)
         await settle()
         assert not world.refuses()
+        world.answer(config_map(7, record()))
         world.tag(0, 1, 2)
         assert world.refused == REFUSED
         await settle()
-        assert world.written == [body(3, record(opened=False, turned=2))]
-        await world.clock.advance(PACE)
-        assert world.written[1:] == [body(6, record())]
+        assert world.written == [body(3, record())]
         assert world.events.told == [("Warning", "EvacuationBreakerOpen", OPENED)]
         await world.clock.advance(3600)
         assert world.refused == REFUSED
+
+
+async def test_writes_of_the_record_keep_a_pace() -> None:
+    async with running(KeeperBench(config_map(3))) as world:
+        world.answer(config_map(6, record()), config_map(7, "{}"))
+        world.tag(0, 1, 2)
+        await settle()
+        world.tag()
+        await settle()
+        assert world.written == [body(3, record())]
+        await world.clock.advance(PACE)
+        assert world.written[1:] == [body(6, "{}")]
 
 
 async def test_one_that_must_leave_for_another_resource_too_may_leave() -> None:
@@ -90,22 +98,43 @@ async def test_a_breaker_stays_open_over_a_restart() -> None:
         assert world.written == []
 
 
+async def test_an_upgrade_keeps_an_open_breaker() -> None:
+    node = {"uid": "uid-n0", "since": "2026-01-01T11:59:00.000000Z"}
+    written = {"openedAt": "2026-01-01T12:00:00.000000Z", "noExecute": {"n0": node}}
+    world = KeeperBench(config_map(3, json.dumps({GPU: written})))
+    world.clock.pass_by(timedelta(days=1).total_seconds())
+    world.tag(0, 1, 2)
+    world.answer(config_map(6, record()))
+    async with running(world):
+        assert world.refused == REFUSED
+        assert world.written == [body(3, record())]
+
+
 async def test_a_crash_before_the_write_makes_the_next_process_no_less_careful() -> None:
-    world = KeeperBench(config_map(3, record(opened=False, turned=1)))
+    world = KeeperBench(config_map(3))
     world.tag(0, 1, 2)
     world.answer(config_map(6, record()))
     async with running(world):
         assert world.refused == REFUSED
 
 
-async def test_nodes_that_were_bad_for_long_are_not_new_after_a_restart() -> None:
-    old = {f"n{n}": Turned(f"uid-n{n}", START - timedelta(days=1)) for n in range(5)}
-    world = KeeperBench(config_map(3, encode({GPU: Breaker(None, old)})))
-    for number in range(5):
-        known = node(f"n{number}", "EVICT")
-        world.nodes.update(change(known, known), START)
+async def test_nodes_that_were_confirmed_are_not_new_after_a_restart() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START - timedelta(days=1))))
+    world.tag(0, 1, 2, 3, 4)
+    world.answer(config_map(6))
     async with running(world):
-        assert (world.refused, world.written) == (None, [])
+        assert (world.refused, world.written) == (None, [body(3, record(None, confirmed=START))])
+        world.clock.pass_by(1)
+        world.tag(*range(8))
+        assert world.refused == REFUSED
+
+
+async def test_an_earlier_confirmation_leaves_a_breaker_open_after_a_restart() -> None:
+    world = KeeperBench(config_map(3, record(confirmed=START - timedelta(days=1))))
+    world.tag(0, 1, 2)
+    world.answer(config_map(6))
+    async with running(world):
+        assert (world.refused, world.written) == (REFUSED, [body(3, record())])
 
 
 async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() -> None:
@@ -113,14 +142,14 @@ async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() ->
     world.tag(0, 1, 2)
     async with running(world):
         told = world.closings
-        world.answer(config_map(6, record(opened=False, turned=2)))
+        world.answer(config_map(6, "{}"))
         world.tag(0, 1)
         assert (world.refused, world.closings) == (None, told + 1)
         assert world.events.told == [
             ("Normal", "EvacuationBreakerClosed", "evacuations for nvidia.com/gpu continue")
         ]
         await settle()
-        assert world.written == [body(3, record(opened=False, turned=2))]
+        assert world.written == [body(3, "{}")]
 
 
 async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotation() -> None:
@@ -128,16 +157,18 @@ async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotatio
     world.tag(0, 1, 2)
     async with running(world):
         told = world.closings
-        confirmed = record(opened=False, confirmed=True)
+        confirmed = record(None, confirmed=START + timedelta(seconds=PACE))
         world.answer(Unreachable("away"), config_map(7, confirmed))
         world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
         await settle()
         assert (world.refused, world.closings) == (REFUSED, told)
         await world.clock.advance(PACE)
         heard = {"annotations": {"workload.codeflare.dev/confirm-evacuations": None}}
-        assert world.written == [body(6, confirmed, **heard)] * 2
+        first = body(6, record(None, confirmed=START), **heard)
+        assert world.written == [first, body(6, confirmed, **heard)]
         assert (world.refused, world.closings) == (None, told + 1)
         # What turns after that is not confirmed.
+        world.clock.pass_by(1)
         world.answer(config_map(8, ""))
         world.tag(0, 1, 2, 3, 4, 5)
         assert world.refused == REFUSED
@@ -151,24 +182,21 @@ async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
         world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
         await settle()
         assert world.refused == REFUSED
-        world.feed.send("MODIFIED", config_map(7, record(opened=False, confirmed=True)))
+        world.feed.send("MODIFIED", config_map(7, record(None, confirmed=START)))
         await settle()
         assert not world.refuses()
         await world.clock.advance(PACE)
         assert len(world.written) == 1
 
 
-async def test_a_confirmation_of_other_nodes_counts_for_nothing() -> None:
+async def test_a_recorded_confirmation_does_not_cover_nodes_that_turned_later() -> None:
     world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
-        nodes = {
-            "n0": Turned("uid-n0", START - timedelta(seconds=1), confirmed=True),
-            "n1": Turned("another", START, confirmed=True),
-            "n9": Turned("uid-n9", START, confirmed=True),
-        }
         world.answer(config_map(7, record()))
-        world.feed.send("MODIFIED", config_map(6, encode({GPU: Breaker(None, nodes)})))
+        world.feed.send(
+            "MODIFIED", config_map(6, record(None, confirmed=START - timedelta(seconds=1)))
+        )
         await settle()
         assert world.refused == REFUSED
         assert world.written == [body(6, record())]
@@ -192,14 +220,12 @@ async def test_a_confirmation_without_a_breaker_is_removed_and_reported() -> Non
 
 async def test_a_conflict_is_tried_again_on_the_newest_version() -> None:
     async with running(KeeperBench(config_map(3))) as world:
-        conflict = Conflict(409, "Conflict", "changed")
-        text = record(opened=False, turned=1)
-        world.answer(conflict, config_map(8, text))
-        world.tag(0)
+        world.answer(Conflict(409, "Conflict", "changed"), config_map(8, record()))
+        world.tag(0, 1, 2)
         await settle()
         world.feed.send("MODIFIED", config_map(7))
         await world.clock.advance(PACE)
-        assert world.written == [body(3, text), body(7, text)]
+        assert world.written == [body(3, record()), body(7, record())]
 
 
 async def test_a_record_that_was_emptied_is_written_again() -> None:
@@ -232,13 +258,9 @@ async def test_a_foreign_record_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = KeeperBench(config_map(3, "[]"))
-    world.tag(0)
-    world.answer(config_map(6))
+    world.answer(config_map(6, "{}"))
     async with running(world):
-        assert world.refused is None
-        assert json.loads(world.written[0]["data"]["evacuationBreakers"])[GPU][
-            "noExecute"
-        ].keys() == {"n0"}
+        assert (world.refused, world.written) == (None, [body(3, "{}")])
     assert (
         f"{PLACE}: evacuationBreakers was not written by this controller: AttributeError"
         in caplog.text

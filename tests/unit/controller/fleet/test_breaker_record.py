@@ -4,29 +4,47 @@ from datetime import timedelta
 
 import pytest
 
-from controller.fleet.breaker import BadRecord, Breaker, Turned, decode, encode
+from controller.fleet.breaker import BadRecord, Breaker, decode, encode
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START
 
-BREAKER = Breaker(
-    START + timedelta(milliseconds=5),
-    {"n2": Turned("u2", START), "n1": Turned("u1", START, confirmed=True)},
-)
+BREAKER = Breaker(START + timedelta(milliseconds=5), START)
 WRITTEN = """\
+{
+ "nvidia.com/gpu": {
+  "confirmedAt": "2026-01-01T12:00:00.000000Z",
+  "openedAt": "2026-01-01T12:00:00.005000Z"
+ }
+}"""
+# Versions until November 2026 recorded each NoExecute node.
+EARLIER = """\
 {
  "nvidia.com/gpu": {
   "noExecute": {
    "n1": {
     "confirmed": true,
-    "since": "2026-01-01T12:00:00.000000Z",
+    "since": "2026-01-01T11:00:00.000000Z",
     "uid": "u1"
    },
    "n2": {
+    "confirmed": true,
     "since": "2026-01-01T12:00:00.000000Z",
     "uid": "u2"
+   },
+   "n3": {
+    "since": "2026-01-01T12:00:00.002000Z",
+    "uid": "u3"
    }
   },
   "openedAt": "2026-01-01T12:00:00.005000Z"
+ },
+ "example.com/nic": {
+  "noExecute": {
+   "n1": {
+    "since": "2026-01-01T12:00:00.000000Z",
+    "uid": "u1"
+   }
+  }
  }
 }"""
 
@@ -36,10 +54,14 @@ def test_people_can_read_it() -> None:
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    closed = Breaker(None, {"n1": Turned("u1", START)})
     assert decode(WRITTEN) == {GPU: BREAKER}
-    assert decode(encode({GPU: closed})) == {GPU: closed}
+    for one in (Breaker(START), Breaker(None, START)):
+        assert decode(encode({GPU: one})) == {GPU: one}
     assert decode(encode({})) == {}
+
+
+def test_a_record_of_an_earlier_version_keeps_opening_and_confirmation() -> None:
+    assert decode(EARLIER) == {GPU: BREAKER, "example.com/nic": Breaker()}
 
 
 @pytest.mark.parametrize(
@@ -50,11 +72,10 @@ def test_it_is_read_as_it_was_written() -> None:
         "null",
         "{",
         '{"nvidia.com/gpu": 1}',
-        '{"nvidia.com/gpu": {}}',
-        '{"nvidia.com/gpu": {"noExecute": {"n1": {"uid": "u1"}}}}',
-        '{"nvidia.com/gpu": {"noExecute": {"n1": {"uid": "u1", "since": "yesterday"}}}}',
-        '{"nvidia.com/gpu": {"noExecute": {"n1": {"uid": "u1", "since": "2026-01-01T00:00:00"}}}}',
-        '{"nvidia.com/gpu": {"noExecute": {}, "openedAt": 5}}',
+        '{"nvidia.com/gpu": {"openedAt": 5}}',
+        '{"nvidia.com/gpu": {"openedAt": "yesterday"}}',
+        '{"nvidia.com/gpu": {"confirmedAt": "2026-01-01T00:00:00"}}',
+        '{"nvidia.com/gpu": {"noExecute": {"n1": {"confirmed": true}}}}',
         '{"nvidia.com/gpu": {"noExecute": []}}',
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 from controller.facts.latches import encode_latches
 from controller.facts.nodes import Tag
-from controller.fleet.fleet import LOOK_AT_TIME
+from controller.fleet.fleet import CHECK_SECONDS
 from shared.api.appwrapper import AppWrapper
 from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from tests.support.builders.autopilot import GPU
@@ -66,7 +66,7 @@ async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
         world.woken.clear()
         await clock.advance(600 - 1)
         assert world.woken == []
-        await clock.advance(LOOK_AT_TIME + 1)
+        await clock.advance(CHECK_SECONDS + 1)
         assert world.woken == ["high", "low"]
         assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n3",)})
         assert world.value("appwrapper_nodes_latched", resource=GPU) == 0.0
@@ -130,7 +130,7 @@ async def test_a_node_test_that_does_not_end_is_reported(warnings: Warnings) -> 
         await clock.advance(3600 - 1)
         assert warnings.told == []
         assert world.value("appwrapper_nodes_test_overdue", resource=GPU) == 0.0
-        await clock.advance(2 * LOOK_AT_TIME)
+        await clock.advance(2 * CHECK_SECONDS)
         told = (
             "label autopilot.ibm.com/gpuhealth=TESTING for longer than 1h "
             "(nodeHealth.testingTimeout): its nvidia.com/gpu counts as unschedulable. See why the "

@@ -26,7 +26,7 @@ def test_a_label_comes_and_goes() -> None:
     well, bad = node("n1"), node("n1", "EVICT")
     assert nodes.update(change(well, bad), LATER) == {GPU}
     assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, LATER)}
-    assert nodes.tagged(GPU) == {"n1": "uid-n1"}
+    assert nodes.tagged(GPU) == {"n1": LATER}
     assert nodes.update(change(bad, node("n1", "WARN")), LATER) == {GPU}
     assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 2)
 
@@ -74,7 +74,7 @@ def test_a_new_node_of_the_same_name_has_no_history() -> None:
     nodes.update(change(node("n1", "EVICT"), None), LATER)
     nodes.update(change(None, PROJECTION.project(raw)), LATER)
     assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, LATER)}
-    assert nodes.tagged(GPU) == {"n1": "another"}
+    assert nodes.tagged(GPU) == {"n1": LATER}
 
 
 def test_a_node_without_the_resource_does_not_count() -> None:

@@ -34,6 +34,7 @@ class Model:
         self.gone: datetime | None = None
         self.word: datetime | None = None
         self.doubted = False
+        self.doubt: tuple[datetime, datetime] | None = None  # the interval of doubtful labels
 
     @property
     def is_to_be_left(self) -> bool:
@@ -45,6 +46,7 @@ class Model:
         return not self.doubted and not forgiven and self.now < self.gone + PERIOD
 
     def happens(self, event: str, value: object) -> None:
+        self.now += timedelta(milliseconds=1)
         left = self.is_to_be_left
         match event, value:
             case "label", str(label):
@@ -58,8 +60,9 @@ class Model:
                 self.now += timedelta(hours=hours)
             case "clear", _:
                 self.word, self.cleared = self.now, format_precise_time(self.now)
-            case "doubt", _:
-                self.doubted = self.doubted or self.label == "EVICT"
+            case "doubt", _ if self.label == "EVICT" and self.came is not None:
+                self.doubted = True
+                self.doubt = self.came - timedelta(milliseconds=1), self.now
             case "another node", _:
                 self.uid += 1
                 self.came = self.now if self.label == "EVICT" else None
@@ -68,11 +71,13 @@ class Model:
                 pass
 
 
-def restarted(known: NodeIndex, now: datetime) -> NodeIndex:
-    """Another process that sees the same node and reads what this one wrote down."""
+def restarted(known: NodeIndex, model: Model) -> NodeIndex:
+    """Another process that reads the same node and record, and whose breaker is still open."""
     fresh = NodeIndex(TAINTS, HEALTH)
-    fresh.update(change(None, known.node("n1")), now)
-    fresh.adopt(decode_latches(known.record()), now)
+    fresh.update(change(None, known.node("n1")), model.now)
+    if model.doubt is not None:
+        fresh.doubt(GPU, *model.doubt)
+    fresh.adopt(decode_latches(known.record()), model.now)
     return fresh
 
 
@@ -86,9 +91,9 @@ def test_a_node_is_left_as_promised_and_a_restart_changes_nothing(
         seen = node("n1", model.label, uid=f"uid-{model.uid}", cleared=model.cleared)
         nodes.pass_time(model.now)
         nodes.update(change(nodes.node("n1"), seen), model.now)
-        if event == "doubt":
-            nodes.doubt(GPU, ["n1"], doubted=True)
-        after = restarted(nodes, model.now)
+        if model.doubt is not None:
+            nodes.doubt(GPU, *model.doubt)
+        after = restarted(nodes, model)
         assert (after.tags, after.avoided_hosts()) == (nodes.tags, nodes.avoided_hosts())
         if event == "restart":
             nodes = after

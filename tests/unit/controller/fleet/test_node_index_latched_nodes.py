@@ -43,7 +43,7 @@ def latched() -> NodeIndex:
 def test_it_stays_no_execute_and_unschedulable() -> None:
     nodes = latched()
     assert nodes.tags.get("n1") == {GPU: LATCHED}
-    assert nodes.tagged(GPU) == {"n1": "uid-n1"}
+    assert nodes.tagged(GPU) == {"n1": START}
     assert nodes.latched(GPU) == ["n1"]
     assert nodes.withheld("n1") == {GPU}
     assert nodes.withheld("n2") == frozenset()
@@ -111,20 +111,22 @@ def test_pods_are_kept_off_its_host_while_the_label_is_there_too() -> None:
 
 def test_a_label_in_doubt_keeps_no_pod_off_and_is_not_latched() -> None:
     nodes = latching(n1="EVICT")
-    before = nodes.revision
-    nodes.doubt(GPU, ["n1", "unknown"], doubted=True)
-    assert nodes.revision > before
-    assert nodes.avoided_hosts() == {}
-    nodes.doubt(GPU, ["n1"], doubted=False)
+    nodes.doubt(GPU, START, START + SECOND)
     assert nodes.avoided_hosts() == {GPU: ("n1",)}
-    nodes.doubt(GPU, ["n1"], doubted=True)
+    nodes.doubt(GPU, START - SECOND, START)
+    assert nodes.avoided_hosts() == {}
+    nodes.trust(GPU, START)
+    assert nodes.avoided_hosts() == {GPU: ("n1",)}
+    nodes.doubt(GPU, START - SECOND, START)
     assert nodes.update(change(node("n1", "EVICT"), node("n1")), LATER) == {GPU}
     assert nodes.tags == {}
 
 
 def test_a_doubt_about_a_label_that_is_gone_comes_too_late() -> None:
     nodes = latched()
-    nodes.doubt(GPU, ["n1"], doubted=True)
+    nodes.doubt(GPU, START - SECOND, LATER)
+    assert nodes.avoided_hosts() == {GPU: ("n1",)}
+    nodes.pass_time(LATER)
     assert nodes.tags.get("n1") == {GPU: LATCHED}
 
 
@@ -153,8 +155,6 @@ def test_a_restart_takes_over_what_it_wrote_down() -> None:
         ("", LATER + PERIOD - SECOND, LATCHED, LATCHED),
         # It ended meanwhile, and then the label came again, nobody knows when.
         ("EVICT", LATER, Tag(EVICTED, START - 3 * PERIOD, START - PERIOD), Tag(EVICTED, START)),
-        # The label was in doubt.
-        ("", LATER, Tag(EVICTED, START, doubted=True), None),
     ],
 )
 def test_a_label_that_changed_meanwhile(

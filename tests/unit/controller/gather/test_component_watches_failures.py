@@ -8,7 +8,7 @@ import pytest
 
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Suspect

@@ -14,7 +14,7 @@ from controller.gather.dependants import (
     BlockerSearch,
     Findings,
 )
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.reports.deleting_resources import LeftPod

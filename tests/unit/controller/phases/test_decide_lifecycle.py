@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from controller.fleet.reset_gate import ResetRate
+from controller.fleet.reset_rate_limit import ResetRate
 from controller.phases import decide
 from controller.phases.actions import (
     DeleteComponents,

@@ -14,14 +14,14 @@ from controller.runtime.worker import (
     Result,
     Workers,
 )
-from controller.runtime.workqueue import Taken, Wake, WorkQueue
+from controller.runtime.workqueue import Taken, WakeReason, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")
 ACTED, WAITS = RequeueAfter(acted=True), RequeueAfter(acted=False)
-TAKEN = Taken("a", Wake.CHANGE, 0.0)
+TAKEN = Taken("a", WakeReason.CHANGE, 0.0)
 
 
 class Passes:
@@ -199,7 +199,7 @@ class TestResync:
         asked: list[float] = []
         monkeypatch.setattr(bench.queue, "add_after", lambda _, seconds, __: asked.append(seconds))
         for number in range(5):
-            await bench.workers.work_on(Taken(f"train-{number}", Wake.CHANGE, 0.0))
+            await bench.workers.work_on(Taken(f"train-{number}", WakeReason.CHANGE, 0.0))
         assert len(set(asked)) == 5
         assert all(540 <= each <= 660 for each in asked)
 

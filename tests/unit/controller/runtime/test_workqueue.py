@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.workqueue import QueueMetrics, ShutDown, Wake, WorkQueue
+from controller.runtime.workqueue import QueueMetrics, ShutDown, WakeReason, WorkQueue
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 
@@ -119,19 +119,19 @@ async def test_a_deadline_that_passed_unnoticed_is_a_reason_all_the_same(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
     """The loop was busy: the resync's alarm rings late, and the deadline's has yet to ring."""
-    queue.add_after("a", 10, Wake.RESYNC)
+    queue.add_after("a", 10, WakeReason.RESYNC)
     queue.add_after("a", 11)
     await settle()
     clock.pass_by(12)
-    assert (await queue.take()).wake is Wake.DEADLINE
+    assert (await queue.take()).wake is WakeReason.DEADLINE
 
 
 async def test_a_retry_keeps_the_reason_of_what_failed(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
-    queue.retry_after("a", 5, Wake.RESYNC)
+    queue.retry_after("a", 5, WakeReason.RESYNC)
     await clock.advance(5)
-    assert (await queue.take()).wake is Wake.RESYNC
+    assert (await queue.take()).wake is WakeReason.RESYNC
 
 
 NAMES = (
@@ -173,7 +173,7 @@ async def test_metrics_for_dashboards_of_work_queues(clock: FakeClock) -> None:
     assert [(await queue.take()).key for _ in range(2)] == ["a", "b"]
     await clock.advance(3)
     assert measured.values() == [2, 0, 0, 6, 3, 2, 3, 0, 0]
-    queue.retry_after("a", 60, Wake.CHANGE)
+    queue.retry_after("a", 60, WakeReason.CHANGE)
     queue.done("a")
     await clock.advance(1)
     assert measured.values() == [2, 1, 0, 4, 4, 2, 3, 1, 3]

@@ -1,6 +1,6 @@
 import pytest
 
-from controller.runtime.workqueue import KeyQueue, Taken, Wake
+from controller.runtime.workqueue import KeyQueue, Taken, WakeReason
 
 
 def take(queue: KeyQueue[str], now: float = 0) -> str | None:
@@ -74,7 +74,7 @@ def test_moments_come_in_order() -> None:
 def test_taking_a_key_drops_its_moments() -> None:
     queue = KeyQueue[str]()
     queue.add_at("a", 10)
-    queue.add_at("a", 20, Wake.RESYNC)
+    queue.add_at("a", 20, WakeReason.RESYNC)
     queue.add("a", 0)
     assert take(queue) == "a"
     assert queue.next_moment() is None
@@ -106,7 +106,7 @@ def test_giving_back_what_was_not_taken_is_a_bug() -> None:
         KeyQueue[str]().done("a")
 
 
-RESYNC, DEADLINE, CHANGE = Wake.RESYNC, Wake.DEADLINE, Wake.CHANGE
+RESYNC, DEADLINE, CHANGE = WakeReason.RESYNC, WakeReason.DEADLINE, WakeReason.CHANGE
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ RESYNC, DEADLINE, CHANGE = Wake.RESYNC, Wake.DEADLINE, Wake.CHANGE
     ],
 )
 def test_the_weightiest_of_all_reasons_for_a_key_is_reported(
-    moments: list[tuple[float, Wake]], changed: bool, wake: Wake
+    moments: list[tuple[float, WakeReason]], changed: bool, wake: WakeReason
 ) -> None:
     queue = KeyQueue[str]()
     for moment, reason in moments:
@@ -179,7 +179,7 @@ def test_a_resting_key_is_ready_when_the_rest_is_over_and_not_before() -> None:
     assert queue.release(4.9) == 0
     assert take(queue, 4.9) is None
     assert queue.release(5) == 0  # it was wanted before
-    assert queue.take(6) == Taken("a", Wake.CHANGE, 5)
+    assert queue.take(6) == Taken("a", WakeReason.CHANGE, 5)
 
 
 def test_a_key_that_changed_during_its_pass_waits_for_the_rest() -> None:
@@ -208,7 +208,7 @@ def test_a_deadline_during_the_rest_waits_for_its_end(moment: float, comes: floa
     for now in range(1, 10):
         queue.release(now)
         if (found := queue.take(now)) is not None:
-            assert (now, found.wake) == (comes, Wake.DEADLINE)
+            assert (now, found.wake) == (comes, WakeReason.DEADLINE)
             return
     raise AssertionError("it never came")
 

@@ -16,7 +16,7 @@ from shared.kube.client import CannotConnect, Unauthorized, Unreachable
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import (
-    LOOK_SECONDS,
+    CHECK_SECONDS,
     FixedAuthorization,
     FixedTls,
     RenewedTls,
@@ -74,7 +74,7 @@ class TestRenewal:
         tls = RenewedTls(pair.source(), clock)
         first = await tls.current()
         pair.rotate(SECOND)
-        clock.pass_by(LOOK_SECONDS - 0.1)
+        clock.pass_by(CHECK_SECONDS - 0.1)
         assert await tls.current() is first
         clock.pass_by(0.1)
         second = await tls.current()
@@ -91,7 +91,7 @@ class TestRenewal:
         clock = FakeClock()
         tls = RenewedTls(pair.source(), clock)
         first = await tls.current()
-        clock.pass_by(LOOK_SECONDS)
+        clock.pass_by(CHECK_SECONDS)
         assert await tls.current() is first
         assert await tls.after_rejection(first) is first
 
@@ -194,7 +194,7 @@ async def test_requests_are_sent_under_the_new_certificate_though_old_connection
         await client.get_path("/version")
         pair.rotate(SECOND)
         await client.get_path("/version")
-        clock.pass_by(LOOK_SECONDS)
+        clock.pass_by(CHECK_SECONDS)
         await client.get_path("/version")
     assert server.seen == ["02", "02", "03"]
 

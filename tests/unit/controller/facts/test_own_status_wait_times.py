@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.outline import project_appwrapper
-from controller.facts.own_status import Standing
+from controller.facts.own_status import WaitTimes
 from shared.api.objects import JsonObject
 
 MIDNIGHT = 1767225600.0  # 2026-01-01T00:00:00Z
@@ -16,11 +16,11 @@ def at(second: int) -> str:
     return f"2026-01-01T00:00:{second:02}Z"
 
 
-def stands(phase: str, *conditions: JsonObject, **metadata: str) -> Standing:
+def times(phase: str, *conditions: JsonObject, **metadata: str) -> WaitTimes:
     identity = {"namespace": "team1", "name": "a", "uid": "u", "creationTimestamp": CREATED}
     status = {"phase": phase, "conditions": list(conditions)}
     raw: JsonObject = {"metadata": identity | metadata, "spec": {}, "status": status}
-    return project_appwrapper(raw).standing
+    return project_appwrapper(raw).wait_times
 
 
 def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
@@ -29,7 +29,7 @@ def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("phase", "conditions", "standing"),
+    ("phase", "conditions", "wait_times"),
     [
         pytest.param("", (), {"waits_since": 1}, id="it was just created"),
         pytest.param(
@@ -83,10 +83,14 @@ def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
         ),
     ],
 )
-def test_standing(phase: str, conditions: tuple[JsonObject, ...], standing: dict[str, Any]) -> None:
-    moments = {key: value if value is True else MIDNIGHT + value for key, value in standing.items()}
-    assert stands(phase, *conditions) == Standing(**moments)
+def test_wait_times(
+    phase: str, conditions: tuple[JsonObject, ...], wait_times: dict[str, Any]
+) -> None:
+    moments = {
+        key: value if value is True else MIDNIGHT + value for key, value in wait_times.items()
+    }
+    assert times(phase, *conditions) == WaitTimes(**moments)
 
 
 def test_one_that_is_being_deleted_waits_for_nothing() -> None:
-    assert stands("Suspended", deletionTimestamp=at(3)) == Standing()
+    assert times("Suspended", deletionTimestamp=at(3)) == WaitTimes()

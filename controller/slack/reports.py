@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.facts.slack_quota import FlavorResource, SlackQuota, StoredQueue
-from controller.fleet.slack_pace import LimitChange, limit_text
+from controller.slack.pace import LimitChange, limit_text
+from controller.slack.quota import SlackQuota, StoredQueue
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.events import EventRecorder, ObjectReference
+from shared.waits.quota import FlavorResource
 
 logger = logging.getLogger(__name__)
 
@@ -131,14 +132,14 @@ class SlackReports:
 
     def planned(self, queue: StoredQueue, changes: Sequence[LimitChange]) -> None:
         """Report the limits that a dry run does not write."""
-        said = "; ".join(map(_described, changes))
+        described = "; ".join(map(_described, changes))
         # Do not compare messages: the schedulable amount in them changes with a flapping node.
         before, self._planned = (
             self._planned,
             [(each.row.key, each.row.quota.lending_limit, each.limit) for each in changes],
         )
         if before != self._planned:
-            self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {said}")
+            self._normal(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {described}")
 
     def as_planned(self) -> None:
         """Record that the limits are right, so a dry run reports its next change again."""
@@ -146,7 +147,7 @@ class SlackReports:
 
     def changed(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
         """Report written limits."""
-        self._tell(queue, "SlackQuotaChanged", f"set {'; '.join(map(_described, changes))}")
+        self._normal(queue, "SlackQuotaChanged", f"set {'; '.join(map(_described, changes))}")
 
     def edited(self, queue: StoredQueue) -> None:
         """Report that another client wrote a limit, which the controller will write again."""
@@ -168,7 +169,7 @@ class SlackReports:
         logger.warning("slack queue: %s", message)
         self._recorder.warning(_about(queue), reason, message)
 
-    def _tell(self, queue: StoredQueue, reason: str, message: str) -> None:
+    def _normal(self, queue: StoredQueue, reason: str, message: str) -> None:
         logger.info("slack queue: %s", message)
         self._recorder.normal(_about(queue), reason, message)
 

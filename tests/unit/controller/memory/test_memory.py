@@ -7,11 +7,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from controller.controller import Controller
-from controller.deletion_memory import Explanation
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
 from controller.facts.outline import project_appwrapper
-from controller.memory import Measured, Memory, Remembered
+from controller.memory.deletions import Explanation
+from controller.memory.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
@@ -37,12 +37,12 @@ def fill(memory: Memory, uid: str) -> None:
     memory.creations.record_success(uid, 1, 0, "j1")
     memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
     memory.deletions.accept(uid, "j1")
-    memory.deletions.tell(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
+    memory.deletions.explain(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
     memory.sightings.is_another(uid, 1, 0, "j1")
     running = Snapshot(phase=Phase.RUNNING)
-    memory.sightings.look(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
+    memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
     failing = replace(running, root_cause=RootCause(pod="train-0"))
-    memory.sightings.look(Observation(AppWrapper(raw(uid)), failing, FaultTolerance()))
+    memory.sightings.with_history(Observation(AppWrapper(raw(uid)), failing, FaultTolerance()))
     memory.sightings.see_success(pod("train-0", "Succeeded", appwrapper_uid=uid))
     memory.sightings.see_failure(pod("train-1", "Failed", appwrapper_uid=uid))
     remembered = memory.of(uid)
@@ -103,7 +103,7 @@ def test_nothing_of_it_is_left_and_another_stays() -> None:
     fill(memory, "u1")
     fill(memory, "u2")
     told: list[Any] = []
-    memory.tell_others(lambda uid, key: told.append((uid, key)))
+    memory.on_forget(lambda uid, key: told.append((uid, key)))
     memory.forget("u1", KEY)
     assert memory.known("u1") == Remembered()
     assert memory.known("u2") != Remembered()
@@ -123,7 +123,7 @@ def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
-    memory.deletions.tell("u1", None)
+    memory.deletions.explain("u1", None)
     memory.deletions.find_left("u1")
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0
@@ -137,8 +137,8 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     reset_gate = controller._fleet.reset_gate
     fill(controller._memory, "u1")
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line
-        with reset_gate.asking(each, KEY, NOW) as asking:
-            asking.hold(None)
+        with reset_gate.request(each, KEY, NOW) as request:
+            request.hold(None)
     found = list(places(controller, "u1", "controller", {}))
     # The memory's, those of its ComponentFacts and its two Pods, and the reset gate's.
     assert len(found) == 5, found

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controller.fleet.reset_gate import ResetGate
+from controller.fleet.reset_holds import ResetGate
 from controller.phases.snapshot import HoldReason, ResetHold
 from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.builders.autopilot import GPU
@@ -40,13 +40,13 @@ def ask(
     reset_gate: ResetGate, name: str, evacuation: str | None = None, now: datetime = START
 ) -> ResetHold | None:
     """One pass that asks once."""
-    with reset_gate.asking(name, ("team1", name), now) as asking:
-        return asking.hold({evacuation} if evacuation else None)
+    with reset_gate.request(name, ("team1", name), now) as request:
+        return request.hold({evacuation} if evacuation else None)
 
 
-def look(reset_gate: ResetGate, name: str) -> None:
+def request_nothing(reset_gate: ResetGate, name: str) -> None:
     """One pass that asks nothing."""
-    with reset_gate.asking(name, ("team1", name), START):
+    with reset_gate.request(name, ("team1", name), START):
         pass
 
 
@@ -69,14 +69,14 @@ def test_evacuations_neither_wait_for_tokens_nor_take_them(reset_gate: ResetGate
 def test_a_reset_that_could_not_be_written_takes_one_token_only(reset_gate: ResetGate) -> None:
     assert ask(reset_gate, "a") is None
     assert ask(reset_gate, "a") is None
-    look(reset_gate, "a")  # it is in Resetting
+    request_nothing(reset_gate, "a")  # it is in Resetting
     assert ask(reset_gate, "a") == ResetHold(HoldReason.RATE, THROTTLED, SECOND / 2)
 
 
 def test_one_that_healed_leaves_the_line(reset_gate: ResetGate) -> None:
     for name in "abc":
         ask(reset_gate, name)
-    look(reset_gate, "b")
+    request_nothing(reset_gate, "b")
     assert reset_gate.held(HoldReason.RATE) == [("team1", "c")]
     assert ask(reset_gate, "c", now=START + SECOND / 2) is None
 
@@ -128,12 +128,12 @@ def test_an_open_breaker_holds_evacuations_of_its_resource_alone(
 def test_one_held_evacuation_may_ask_for_another_reset(reset_gate: ResetGate, gate: Gate) -> None:
     gate.shut = {GPU}
     ask(reset_gate, "first")
-    with reset_gate.asking("a", ("team1", "a"), START) as asking:
-        assert asking.hold({GPU}) == ResetHold(HoldReason.BREAKER, "shut")
-        assert asking.hold(None) == ResetHold(HoldReason.RATE, THROTTLED, SECOND / 2)
+    with reset_gate.request("a", ("team1", "a"), START) as request:
+        assert request.hold({GPU}) == ResetHold(HoldReason.BREAKER, "shut")
+        assert request.hold(None) == ResetHold(HoldReason.RATE, THROTTLED, SECOND / 2)
     assert reset_gate.held(HoldReason.BREAKER) == [("team1", "a")]
     assert reset_gate.held(HoldReason.RATE) == [("team1", "a")]
-    look(reset_gate, "a")
+    request_nothing(reset_gate, "a")
     assert reset_gate.held(HoldReason.BREAKER) == reset_gate.held(HoldReason.RATE) == []
 
 
@@ -141,8 +141,8 @@ def test_a_pass_that_failed_asks_again_from_its_place(reset_gate: ResetGate) -> 
     ask(reset_gate, "first")
 
     def failing() -> None:
-        with reset_gate.asking("a", ("team1", "a"), START) as asking:
-            asking.hold(None)
+        with reset_gate.request("a", ("team1", "a"), START) as request:
+            request.hold(None)
             raise ValueError
 
     with pytest.raises(ValueError):

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
-from controller.gather.dependants import LeftMakers
+from controller.gather.dependants import OrphanedOwners
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import Resource
@@ -54,7 +54,7 @@ class MakersBench:
         self.served = FakeDiscovery()
         self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
         served: Any = self.served
-        self.makers = LeftMakers(kube, served, Unserved(kube, FakeClock(), obstacle))
+        self.makers = OrphanedOwners(kube, served, Unserved(kube, FakeClock(), obstacle))
 
     async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
         found, unproved = await self.look(*kinds, **fields)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from controller.facts.slack_quota import FlavorResource, SlackQuota, StoredQueue, within
+from controller.slack.quota import SlackQuota, StoredQueue, within
 from shared.api.amounts import amount_text
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
+from shared.waits.quota import FlavorResource
 
 STABLE_SECONDS: Final = 30.0
 WRITE_SECONDS: Final = 10.0
@@ -32,7 +33,7 @@ class LimitChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LimitPlan:
     """The changes to write, `wait` seconds from now.
 
     `excess`: positive amounts by which promised quota exceeds the schedulable capacity.
@@ -53,7 +54,7 @@ class SlackPace:
         self._lent: dict[FlavorResource, Decimal] = {}
         self._next_write: float | None = None
 
-    def plan(self, rows: Iterable[SlackQuota], now: float, *, certain: bool = True) -> Plan:
+    def plan(self, rows: Iterable[SlackQuota], now: float, *, certain: bool = True) -> LimitPlan:
         """Return the plan for the current state of the queues and nodes.
 
         Not `certain`: the true amounts may be smaller than the rows, so no limit rises.
@@ -69,7 +70,7 @@ class SlackPace:
         steady = {key: least.of_late(now) for key, least in self._steady.items()}
         wanted = (LimitChange(row, _limit(row, steady[key])) for key, row in seen.items())
         dues = [due for each in self._steady.values() if (due := each.due) is not None]
-        return Plan(
+        return LimitPlan(
             changes=tuple(each for each in wanted if each.limit != each.row.quota.lending_limit),
             wait=0.0 if self._next_write is None else max(self._next_write - now, 0.0),
             excess={key: -amount for key, amount in steady.items() if amount < 0},

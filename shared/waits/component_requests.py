@@ -9,7 +9,7 @@ from shared.kinds.table import component_pod_sets
 from shared.waits.workload import PodSetAsk
 
 
-def asks_of_components(components: Iterable[JsonObject]) -> tuple[PodSetAsk, ...]:
+def component_requests(components: Iterable[JsonObject]) -> tuple[PodSetAsk, ...]:
     """Return one per pod set. A component with undetermined pod sets requests nothing here."""
     return tuple(ask for component in components for ask in _asks(component))
 

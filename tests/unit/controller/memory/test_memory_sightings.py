@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from controller.facts.observe import Observation
-from controller.memory import MOST_SUCCESSES, Memory, Sightings
+from controller.memory.memory import MOST_SUCCESSES, Memory, Sightings
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot, Timers
 from shared.api.appwrapper import AppWrapper
@@ -27,7 +27,7 @@ def look(
 ) -> bool:
     raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": attempt}}
     snapshot = Snapshot(phase=phase, pods=PodCounts(expected=2, running=running), timers=timers)
-    found = sightings.look(Observation(AppWrapper(raw), snapshot, FaultTolerance()))
+    found = sightings.with_history(Observation(AppWrapper(raw), snapshot, FaultTolerance()))
     assert found.snapshot == replace(snapshot, pods_fell=found.snapshot.pods_fell)
     return found.snapshot.pods_fell
 
@@ -118,7 +118,7 @@ def staged(
     )
     raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": attempt}}
     snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, timers=Timers(admission=began))
-    return sightings.look(
+    return sightings.with_history(
         Observation(AppWrapper(raw), snapshot, FaultTolerance())
     ).snapshot.pods_fell
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from controller.facts.stuck_deletions import Stuck
 
 if TYPE_CHECKING:
-    from controller.memory import Memory
+    from controller.memory.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Deletion:
     absent: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     forced: dict[str, Forced] = field(default_factory=dict)
-    told: Explanation | None = None
+    explanation: Explanation | None = None
     complete: int | None = None  # the attempt whose pods were all seen
     clear_since: datetime | None = None
     makers: bool = False  # an orphaned owner of pods was found
@@ -107,22 +107,22 @@ class Deletions:
         known = self._memory.known(appwrapper_uid).deletion
         return known.forced.get(uid) if known else None
 
-    def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
+    def explain(self, appwrapper_uid: str, explanation: Explanation | None) -> None:
         """Record what blocks the deletion; None: nothing."""
-        if told is not None or self._memory.known(appwrapper_uid).deletion:
-            self._of(appwrapper_uid).told = told
+        if explanation is not None or self._memory.known(appwrapper_uid).deletion:
+            self._of(appwrapper_uid).explanation = explanation
 
-    def told(self, appwrapper_uid: str) -> Explanation | None:
+    def explanation(self, appwrapper_uid: str) -> Explanation | None:
         """Return what blocked the deletion at the last check; None: nothing, or no check."""
         known = self._memory.known(appwrapper_uid).deletion
-        return known.told if known else None
+        return known.explanation if known else None
 
     def stuck(self) -> Counter[tuple[str, str]]:
         """Return the stuck objects of all AppWrappers, by finalizer and Kind."""
         total: Counter[tuple[str, str]] = Counter()
         for each in self._memory.all():
-            if each.deletion is not None and each.deletion.told is not None:
-                total.update(dict(each.deletion.told.stuck))
+            if each.deletion is not None and each.deletion.explanation is not None:
+                total.update(dict(each.deletion.explanation.stuck))
         return total
 
     def see_complete(self, appwrapper_uid: str, attempt: int) -> None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from controller.deletion_memory import Deletion, Deletions
 from controller.facts.components import ComponentFacts
-from controller.facts.failures import SeenFailures
+from controller.facts.failed_pods import SeenFailures
 from controller.facts.observe import Observation
 from controller.facts.pods import Pod
+from controller.memory.deletions import Deletion, Deletions
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem
@@ -93,7 +93,7 @@ class Memory:
     def __init__(self) -> None:
         self._known: dict[str, Remembered] = {}
         self._gone: dict[int, None] = {}  # hashes of UIDs, the oldest first
-        self._others: list[Forget] = []
+        self._forgetters: list[Forget] = []
         self.creations = Creations(self)
         self.deletions = Deletions(self)
         self.sightings = Sightings(self)
@@ -120,9 +120,9 @@ class Memory:
         measured = self.known(uid).measured
         return measured is not None and measured.first_pod is None
 
-    def tell_others(self, forget: Forget) -> None:
+    def on_forget(self, forget: Forget) -> None:
         """Register a function to call with the UID and key of each forgotten AppWrapper."""
-        self._others.append(forget)
+        self._forgetters.append(forget)
 
     def forget(self, uid: str, key: tuple[str, str]) -> None:
         """Forget an AppWrapper that is gone. Its UID is never used again."""
@@ -130,7 +130,7 @@ class Memory:
         self._gone[hash(uid)] = None
         if len(self._gone) > _MOST_GONE:
             del self._gone[next(iter(self._gone))]
-        for forget in self._others:
+        for forget in self._forgetters:
             forget(uid, key)
 
 
@@ -238,8 +238,8 @@ class Sightings:
             remembered.failures = None
         return tuple(remembered.failures or ())
 
-    def look(self, observation: Observation) -> Observation:
-        """Set `pods_fell` and `healed`.
+    def with_history(self, observation: Observation) -> Observation:
+        """Return the observation with `pods_fell` and `healed`, which need earlier observations.
 
         A process that starts during an attempt assumes that all pods existed. Missing pods then get
         the whole admission and warm-up periods from now on. Otherwise a pod that was replaced

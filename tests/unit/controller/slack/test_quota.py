@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.facts.nodes import Node
-from controller.facts.slack_quota import NodeFlavor, schedulable, stored_queue
+from controller.slack.quota import NodeFlavor, schedulable, stored_queue
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.slack import (
     FLAVOR,

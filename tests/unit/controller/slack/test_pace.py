@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.facts.nodes import Node
-from controller.facts.slack_quota import SlackQuota, stored_queue
-from controller.fleet.slack_pace import SlackPace, limit_text, patch
+from controller.slack.pace import SlackPace, limit_text, patch
+from controller.slack.quota import SlackQuota, stored_queue
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.slack import (
     FLAVOR,

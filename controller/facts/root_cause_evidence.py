@@ -40,7 +40,7 @@ _NAME: Final = re.compile(r"[a-z0-9][-.a-z0-9]{0,252}")  # of a pod
 _SIGNALS: Final = range(129, 193)  # exit codes that mean a signal
 
 
-class Kind(IntEnum):
+class EvidenceKind(IntEnum):
     """The kind of a failure. Among failures at one time the smallest kind is the root cause."""
 
     INFRASTRUCTURE = 0  # out of memory, evicted, on a bad node
@@ -125,15 +125,15 @@ class Evidence:
         return bool(self.infrastructure) or self.word == OOM_KILLED
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EvidenceKind:
         """Return the kind. Costly: it may search the texts."""
         if self.is_forced:
-            return Kind.INFRASTRUCTURE
+            return EvidenceKind.INFRASTRUCTURE
         if self._says_peer_loss():
-            return Kind.PEER_LOSS
+            return EvidenceKind.PEER_LOSS
         if self.signal is not None:
-            return Kind.SIGNAL
-        return Kind.OWN_ERROR if self._says_own_error() else Kind.EXIT_CODE
+            return EvidenceKind.SIGNAL
+        return EvidenceKind.OWN_ERROR if self._says_own_error() else EvidenceKind.EXIT_CODE
 
     @property
     def looks(self) -> "Looks":

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from controller.deletion_memory import Explanation, Forced
-from controller.memory import Memory
+from controller.memory.deletions import Explanation, Forced
+from controller.memory.memory import Memory
 from tests.support.moments import NOW
 
 TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
@@ -16,11 +16,11 @@ def test_nothing_is_known_of_what_was_never_asked_for() -> None:
     assert not deletions.is_absent("u1", "a")
     assert deletions.refusal("u1", "a") == ""
     assert deletions.forced("u1", "a") is None
-    assert deletions.told("u1") is None
+    assert deletions.explanation("u1") is None
     assert not deletions.was_complete("u1", 0)
     assert not deletions.had_makers("u1")
     assert not deletions.was_announced("u1", 1, "apps/Deployment", "train")
-    deletions.tell("u1", None)
+    deletions.explain("u1", None)
     deletions.find_left("u1")
     deletions.end("u1")
     memory.forget("u1", ("team1", "train"))
@@ -54,14 +54,14 @@ def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     deletions.see_complete("u1", 3)
     deletions.accept("u1", "a")
     deletions.force("u1", "a", 7.0)
-    deletions.tell("u1", TOLD)
+    deletions.explain("u1", TOLD)
     deletions.find_makers("u1")
-    assert (deletions.forced("u1", "a"), deletions.told("u1")) == (Forced(1, 7.0), TOLD)
+    assert (deletions.forced("u1", "a"), deletions.explanation("u1")) == (Forced(1, 7.0), TOLD)
     assert (deletions.had_makers("u1"), deletions.had_makers("u2")) == (True, False)
     deletions.end("u1")
     assert not deletions.had_makers("u1")
     assert (deletions.was_complete("u1", 3), deletions.was_complete("u1", 4)) == (True, False)
-    assert (deletions.is_accepted("u1", "a"), deletions.told("u1")) == (False, None)
+    assert (deletions.is_accepted("u1", "a"), deletions.explanation("u1")) == (False, None)
     memory.forget("u1", ("team1", "train"))
     assert not deletions.was_complete("u1", 3)
 

@@ -13,12 +13,12 @@ from typing import Final
 from controller.facts.nodes import Node
 from shared.api.objects import JsonObject, JsonValue, texts
 from shared.api.quantities import QuantityError, parse_quantity
+from shared.waits.quota import FlavorResource
 
 # The field manager of the controller's writes to a ClusterQueue.
 FIELD_MANAGER: Final = "appwrapper-slack-quota"
 
-FlavorResource = tuple[str, str]  # the flavor's and the resource's name
-Amounts = Mapping[FlavorResource, Decimal]
+FlavorAmounts = Mapping[FlavorResource, Decimal]
 
 _ZERO: Final = Decimal(0)
 # More than any cluster has, but finite, so that its sums and differences are numbers.
@@ -183,7 +183,7 @@ def flavor_of(labels: frozenset[tuple[str, str]], ordered: Iterable[NodeFlavor])
 
 
 def slack_quotas(
-    slack: StoredQueue, queues: Iterable[StoredQueue], free: Amounts
+    slack: StoredQueue, queues: Iterable[StoredQueue], free: FlavorAmounts
 ) -> tuple[SlackQuota, ...]:
     """Return the rows of the slack queue. `free`: schedulable amounts; `queues`: all queues."""
     promised: dict[FlavorResource, Decimal] = defaultdict(Decimal)

@@ -1,4 +1,4 @@
-from controller.memory import Memory
+from controller.memory.memory import Memory
 from controller.phases.snapshot import CreateProblem
 
 PROBLEM = CreateProblem(fatal=False, message="403")

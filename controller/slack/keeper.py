@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from controller.facts.slack_quota import (
+from controller.fleet.node_index import NodeIndex
+from controller.slack.pace import LimitPlan, SlackPace, patch
+from controller.slack.quota import (
     FIELD_MANAGER,
     NodeFlavor,
     SlackQuota,
@@ -20,9 +22,7 @@ from controller.facts.slack_quota import (
     slack_quotas,
     stored_queue,
 )
-from controller.fleet.node_index import NodeIndex
-from controller.fleet.slack_pace import Plan, SlackPace, patch
-from controller.fleet.slack_reports import SlackReports
+from controller.slack.reports import SlackReports
 from shared.api.objects import Resource
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound, PatchType
@@ -37,13 +37,13 @@ logger = logging.getLogger(__name__)
 KUEUE: Final = "kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is served is used
 # Seconds between two computations: a hundred nodes that change at once are summed up once.
-LOOK_SECONDS: Final = 1.0
+COMPUTE_SECONDS: Final = 1.0
 # Seconds until a computation without an event: a node may become unschedulable by time alone.
 IDLE_SECONDS: Final = 30.0
 
 
 class SlackKeeper:
-    """Adjusts the limits. `nodes` must be complete before `run`; call `look` when nodes change.
+    """Adjusts the limits. `nodes` must be complete before `run`; call `changed` when nodes change.
 
     `certain`: whether the state of the nodes is current. If not, limits only fall.
     """
@@ -65,18 +65,18 @@ class SlackKeeper:
         self._settings = settings
         self._reports = SlackReports(settings, recorder)
         self._pace = SlackPace()
-        self._changed = asyncio.Event()
+        self._has_changed = asyncio.Event()
         self._unserved = asyncio.Event()
-        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(LOOK_SECONDS, IDLE_SECONDS)
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
         self._no_write_before = 0.0  # monotonic; after a failed write
         # The current state of the queue, empty without such a queue. For the metrics.
         self.rows: tuple[SlackQuota, ...] = ()
         # Empty while Kueue's API is not known. For the metrics, too.
         self.informers: tuple[Informer[StoredQueue] | Informer[NodeFlavor], ...] = ()
 
-    def look(self) -> None:
+    def changed(self) -> None:
         """Report a change. Fast: `run` computes the limits later, once for all changes."""
-        self._changed.set()
+        self._has_changed.set()
 
     async def run(self) -> None:
         """Run until cancelled. Begin again when Kueue serves its API in another version."""
@@ -92,7 +92,7 @@ class SlackKeeper:
                     each.cancel()
 
     async def _served_version(self) -> str:
-        backoff: ExponentialBackoff[None] = ExponentialBackoff(LOOK_SECONDS, IDLE_SECONDS)
+        backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
         while True:
             try:
                 found = await self._client.get_path(f"/apis/{KUEUE}")
@@ -125,16 +125,16 @@ class SlackKeeper:
             sources=self._sources,
             failed=self._failed,
         )
-        flavors.add_handler(lambda _: self.look())
+        flavors.add_handler(lambda _: self.changed())
         return queues, flavors
 
     def _failed(self, error: KubeError) -> None:
         if isinstance(error, NotFound):
             self._unserved.set()
-            self.look()
+            self.changed()
 
     def _queue_changed(self, change: Change[StoredQueue]) -> None:
-        self.look()
+        self.changed()
         old, new = change.old, change.new
         if old is None or new is None or new.name != self._settings.name:
             return
@@ -145,24 +145,24 @@ class SlackKeeper:
     async def _keep(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> None:
         """Adjust the limits until the API server no longer serves these resources."""
         while not self._unserved.is_set():
-            self._changed.clear()
-            rest = LOOK_SECONDS
+            self._has_changed.clear()
+            rest = COMPUTE_SECONDS
             if queues.synced and flavors.synced:
-                rest = await self._look(queues, flavors)
+                rest = await self._adjust(queues, flavors)
             # At least that long, so that many changes cause few computations.
-            await self._clock.sleep(min(rest, LOOK_SECONDS))
-            await self._until_changed(rest - LOOK_SECONDS)
+            await self._clock.sleep(min(rest, COMPUTE_SECONDS))
+            await self._until_changed(rest - COMPUTE_SECONDS)
 
     async def _until_changed(self, seconds: float) -> None:
         if seconds <= 0:
             return
         try:
             async with self._clock.timeout(seconds):
-                await self._changed.wait()
+                await self._has_changed.wait()
         except TimeoutError:
             pass
 
-    async def _look(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> float:
+    async def _adjust(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> float:
         """Compute and write the limits. Return the seconds until the next computation."""
         slack = queues.get("", self._settings.name)
         if slack is None:
@@ -186,9 +186,11 @@ class SlackKeeper:
         if wait > 0:
             return min(wait, rest)
         await self._write(queues, slack, plan)
-        return LOOK_SECONDS
+        return COMPUTE_SECONDS
 
-    async def _write(self, queues: Informer[StoredQueue], slack: StoredQueue, plan: Plan) -> None:
+    async def _write(
+        self, queues: Informer[StoredQueue], slack: StoredQueue, plan: LimitPlan
+    ) -> None:
         if self._settings.dry_run:
             self._pace.sent(self._clock.monotonic())
             self._reports.found()

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controller.fleet.reset_gate import PATIENCE, ResetRate
+from controller.fleet.reset_rate_limit import PATIENCE, ResetRate
 from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.fake_clock import START
 

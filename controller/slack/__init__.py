@@ -1,0 +1,1 @@
+"""Adjusts the lending limits of the slack ClusterQueue to the capacity that nodes can offer."""
