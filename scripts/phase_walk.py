@@ -27,7 +27,6 @@ from controller.phases.snapshot import (
     Misplacement,
     PodCounts,
     PodSetInfos,
-    PodsReadyEviction,
     Presence,
     Queueing,
     ResetHold,
@@ -42,6 +41,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from shared.waits.workload import PodsReadyEviction
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO: Final = NOW - timedelta(days=30)

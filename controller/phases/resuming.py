@@ -34,7 +34,6 @@ from controller.phases.readiness import report_readiness
 from controller.phases.retries import Finding, fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.snapshot import (
     Component,
-    ConditionText,
     CreateProblem,
     FaultTolerance,
     PodSetInfos,
@@ -46,11 +45,9 @@ from controller.phases.timers import BEGIN, ZERO, remaining
 from controller.reports.resources_deployed import CannotCreate
 from shared.api.names import (
     CONDITION_PODS_READY,
-    CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-from shared.waits.queueing import without_kueues_reason
 
 # A component that the API server refused to create.
 
@@ -82,17 +79,14 @@ def record_created(components: Sequence[Component]) -> Actions:
     return (RecordDeployment(made),) if made else ()
 
 
-# Only the controller's message about an eviction contains it, no other operator's message does.
-_KUEUES_SETTING: Final = "waitForPodsReady"
-
 # The only way into Resuming, for the first attempt and for every retry.
 
 
-def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
-    """Set QuotaReserved with the message `words`, record the planned components and create them.
+def deploy(snapshot: Snapshot, reason: Reason, quota: Actions = ()) -> Actions:
+    """Record the planned components and create them. `quota`: the report of QuotaReserved.
 
-    QuotaReserved must be True before the first resource exists. Unhealthy turns False because it
-    describes only the current execution.
+    QuotaReserved must be True before the first resource exists; in a retry it is True already.
+    Unhealthy turns False because it describes only the current execution.
     """
     finalizer = () if snapshot.finalizer else (AddFinalizer(),)
     return (
@@ -101,25 +95,13 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
         PlanDeployment(),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
-        SetCondition(
-            CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, words or _last_eviction(snapshot)
-        ),
+        *quota,
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.RESUMING),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
         CreateComponents(),
         WakeAfter(ZERO),
     )
-
-
-def _last_eviction(snapshot: Snapshot) -> str:
-    """Return the present message about an eviction; empty without one.
-
-    The message stays after the start: an AppWrapper that Kueue evicts repeatedly mostly runs.
-    """
-    told = snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
-    said = without_kueues_reason(told.message)
-    return said if _KUEUES_SETTING in said else ""
 
 
 _MISMATCH: Final = Finding(

@@ -12,6 +12,7 @@ from controller.phases.root_cause import RootCause
 from controller.reports.report import ConditionReport, is_news
 from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
+from shared.waits.workload import PodsReadyEviction
 
 # The fault tolerance of one AppWrapper: its periods, its retries, its exit codes.
 
@@ -249,25 +250,14 @@ class ResetHold:
 
 
 @dataclass(frozen=True, slots=True)
-class PodsReadyEviction:
-    """Kueue's eviction of a Workload whose pods were not ready within waitForPodsReady.
-
-    `count`: the number of such evictions. `given_up`: Kueue will not admit the Workload again.
-    """
-
-    workload: str
-    count: int
-    given_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Queueing:
     """The state of a queued AppWrapper as Kueue's objects show it.
 
     `workload`: a Workload exists. `considered`: Kueue has considered it. `trouble`: why the queue
     admits nothing. `unmanaged`: why Kueue creates no Workload; empty if nothing proves that, None
     if unknown. `certain`: `trouble` or `unmanaged` is reported at once. `pending`: Kueue's reason
-    for the wait. `evicted`: why the Workload lost its quota before.
+    for the wait. `evicted`: why the Workload lost its quota before; `timed_out`: because its pods
+    were not ready in time.
     """
 
     workload: bool
@@ -277,6 +267,7 @@ class Queueing:
     evicted: str = ""
     considered: bool = False
     unmanaged: str | None = None
+    timed_out: PodsReadyEviction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.resuming import deploy
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot
-from controller.phases.waiting import report_unsuspended, report_waiting
+from controller.phases.waiting import report_reserved, report_unsuspended, report_waiting
 
 
-def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
+def decide_suspended(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
 
     Kueue writes suspend and podSetInfos in one patch. Without podSetInfos the pods would run where
@@ -19,7 +19,7 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
     admits within a moment costs no write.
     """
     if snapshot.suspend:
-        return report_waiting(snapshot, now)
+        return report_waiting(snapshot, now, config)
     if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
         # Rare: Kueue suspends a queued AppWrapper when it is created. KUEUE may end `queued`.
         snapshot.require(Need.KUEUE)
@@ -27,4 +27,4 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
     snapshot.require(Need.OBSERVED)
     if snapshot.unexpected_alive:  # two attempts never run at once
         return (WakeAfter(LOOK_AGAIN),)
-    return deploy(snapshot, Reason.RESUMING)
+    return deploy(snapshot, Reason.RESUMING, report_reserved(snapshot, config))
