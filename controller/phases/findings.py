@@ -22,7 +22,7 @@ from controller.phases.root_cause import (
     outline,
     place_of,
 )
-from controller.phases.snapshot import FaultTolerance, PodCounts, Presence, Snapshot
+from controller.phases.snapshot import FaultTolerance, PodCounts, Presence, Snapshot, TerminalExit
 from controller.phases.success import with_trouble, words_of, words_of_failed
 from controller.phases.timers import ZERO, in_force, remaining
 from controller.reports.unhealthy import Problem
@@ -131,7 +131,7 @@ def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | No
         Reason.FAILED_COMPONENT,
         words_of(failed) + why,
         logged=", ".join(f"{each.kind} {each.name}" for each in failed) + why,
-        terminal_exit=pods.terminal_exit,
+        terminal_exit=pods.terminal is not None,
     )
 
 
@@ -171,7 +171,7 @@ def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> F
     pods = snapshot.pods
     if not pods.failed:
         return None
-    words, terminal = words_of_failed(pods), pods.terminal_exit
+    words, terminal = words_of_failed(pods), pods.terminal is not None
     return failure(snapshot, config, Reason.FAILED_PODS, words, terminal_exit=terminal)
 
 
@@ -278,11 +278,13 @@ def _why_terminal(snapshot: Snapshot, verdict: Forbidden | None, config: FaultTo
         return ""
     if verdict is Forbidden.BY_PROGRAM:
         return "no retry: the program recorded that none can help"
-    root, why = snapshot.root_cause, snapshot.pods.terminal_named
+    root, terminal = snapshot.root_cause, snapshot.pods.terminal
     if root is not None and root.exit_code is not None and config.error_aggregation == EARLIEST:
-        pod = clipped(root.pod or "a worker", _LONGEST_POD)
-        why = f"exit code {root.exit_code} of {pod} {config.forbids(root.exit_code)}"
-    return f"no retry: {why}"
+        terminal = TerminalExit(clipped(root.pod or "a worker", _LONGEST_POD), root.exit_code)
+    if terminal is None:
+        return "no retry"
+    why = config.forbids(terminal.code)
+    return f"no retry: exit code {terminal.code} of {terminal.pod} {why}"
 
 
 def _naming(root: RootCause, words: str) -> str:

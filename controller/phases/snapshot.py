@@ -127,6 +127,14 @@ class Component:
         return unseen and self.expected_pods > 0
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalExit:
+    """The exit code of a failed pod's container that forbids a retry."""
+
+    pod: str
+    code: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCounts:
     """The counts of the labelled pods of this AppWrapper and attempt.
@@ -157,17 +165,11 @@ class PodCounts:
     stragglers: int = 0  # unfinished, not being deleted, of a component that succeeded or is gone
     newest_straggler: datetime | None = None  # its creation, if its component still exists
     loose_succeeded: int = 0
-    # The exit code that forbids a retry, its pod and the annotation; empty: none.
-    terminal_named: str = ""
+    terminal: TerminalExit | None = None
     # The pending pods with containers that crash repeatedly in place, or did until just now.
     unstable: int = 0
     # When the first of them counts as running if it keeps running; None: not by itself.
     stable_in: timedelta | None = None
-
-    @property
-    def terminal_exit(self) -> bool:
-        """True if a failed container's exit code forbids a retry."""
-        return bool(self.terminal_named)
 
     @property
     def wanted(self) -> int:
