@@ -27,11 +27,11 @@ from controller.phases.snapshot import (
     Misplacement,
     PodCounts,
     PodSetInfos,
-    PodsReadyEviction,
     Presence,
     Queueing,
     ResetHold,
     Snapshot,
+    TerminalExit,
     Timers,
 )
 from shared.api.conditions import Terminal
@@ -42,6 +42,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from shared.waits.workload import PodsReadyEviction
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO: Final = NOW - timedelta(days=30)
@@ -61,7 +62,7 @@ _PODS: Final = (
         expected=2,
         running=1,
         failed=1,
-        terminal_named="exit code 42 of train-0 is in terminalExitCodes",
+        terminal=TerminalExit("train-0", 42),
     ),
     PodCounts(expected=2, running=1, failed=1),
     PodCounts(expected=2, running=1, pending=1, unstable=1, stable_in=timedelta(seconds=9)),
@@ -187,7 +188,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         unexpected_alive=not gone and bits >> 18 & 3 == 1,
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
         pods_ready_eviction=PodsReadyEviction("appwrapper-train-1", 2) if bits >> 2 & 1 else None,
-        retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,
+        retries=3 if pods.terminal or bits % 5 == 1 else 0,
         awaits_records=bits >> 12 & 3 == 1,
         reads_store=bits >> 10 & 3 == 1,
         timers=timers,

@@ -1,14 +1,15 @@
 """Writes docs/users/phases.md: drawn from the table of edges and the answers of `decide`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
 from controller.phases import readiness
-from controller.phases.decide import BY_PHASE
-from controller.phases.health import CHECKS, evacuation
+from controller.phases.decide import BY_PHASE, ROWS
+from controller.phases.findings import CHECKS
 from controller.phases.phase import EDGES, Phase
-from controller.phases.running import ROWS
+from controller.phases.rows import Row
+from controller.phases.running import pods_in_trouble
 from controller.phases.snapshot import FaultTolerance
 from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
@@ -83,8 +84,9 @@ _TABLE: Final = """\
 A condition is True (yes), False or absent (no), or can be either in the phase (·)."""
 _WITH_GRACE: Final = "Unhealthy; after FailureGracePeriod reset or fail."
 _ROWS: Final = """\
-The first row that applies decides. "Reset or fail" means a reset while retries are left and no exit
-code forbids one. A reset may have to wait; the reason of Unhealthy shows for what."""
+In each phase the first row that applies decides. "Reset or fail" means a reset while retries are
+left and no exit code forbids one. A reset may have to wait; the reason of Unhealthy shows for
+what."""
 
 
 def phases_page() -> str:
@@ -102,10 +104,8 @@ def phases_page() -> str:
         _TABLE,
         _phase_table(reach),
         "## What the controller does in each phase",
-        _deeds(),
-        "## What the controller checks in Running, in order",
         _ROWS,
-        _rows(),
+        *_deeds(),
         "## Pods that come and go",
         _after_title(readiness.__doc__),
         f"By default flapPeriod is {_seconds(_DEFAULTS.flap_period)}, and settlePeriod is "
@@ -201,16 +201,21 @@ def _phase_table(reach: Reach) -> str:
     return _table(rows)
 
 
-def _deeds() -> str:
-    deeds = ([str(phase) or "(none)", _first(BY_PHASE[phase].__doc__)] for phase in Phase)
-    return _table([["Phase", "What the controller does"], *deeds])
+def _deeds() -> Iterator[str]:
+    for phase in Phase:
+        yield f"### {phase or '(none)'}"
+        yield _first(BY_PHASE[phase].__doc__)
+        texts = (text for row in ROWS[phase] for text in _texts(row))
+        yield "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
 
-def _rows() -> str:
-    rows = [_first(row.__doc__) for row in (*ROWS[:-1], evacuation)]
-    rows += [f"{_first(check.__doc__)} {_WITH_GRACE}" for check in CHECKS]
-    rows.append(_first(readiness.report_readiness.__doc__))
-    return "\n".join(f"{number}. {text}" for number, text in enumerate(rows, start=1))
+def _texts(row: Row) -> Iterator[str]:
+    """Yield the text of a row; of the row that answers the checks, one for each check."""
+    if row is not pods_in_trouble:
+        yield _first(row.__doc__)
+        return
+    for check in CHECKS:
+        yield f"{_first(check.__doc__)} {_WITH_GRACE}"
 
 
 def _condition_table(reach: Reach) -> str:

@@ -8,7 +8,13 @@ from datetime import datetime, timedelta
 from controller.facts.components import reported_alone
 from controller.facts.pod_names import name_failed, name_held_up, name_unheeded, name_waiting
 from controller.facts.pods import Pod, stable_in
-from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
+from controller.phases.snapshot import (
+    Component,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    TerminalExit,
+)
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 
@@ -220,7 +226,7 @@ def count_pods(
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
         loose_succeeded=_loose_successes(ended_well, membership),
-        terminal_named=_terminal(_judged(awaited, failed, membership), config),
+        terminal=_terminal(_judged(awaited, failed, membership), config),
         unstable=len(unstable),
         stable_in=min((left for left in unstable.values() if left is not None), default=None),
     )
@@ -308,17 +314,10 @@ def _judged(pods: Iterable[Pod], failed: Iterable[Pod], membership: Membership) 
             yield pod
 
 
-def _terminal(judged: Iterable[Pod], config: FaultTolerance) -> str:
-    """Return `exit code 42 of train-0 is in terminalExitCodes`; empty if a retry may follow."""
-    return next(
-        (
-            f"exit code {code} of {pod.name} {forbidden}"
-            for pod in judged
-            for code in pod.exit_codes
-            if (forbidden := config.forbids(code))
-        ),
-        "",
-    )
+def _terminal(judged: Iterable[Pod], config: FaultTolerance) -> TerminalExit | None:
+    """Return the first exit code that forbids a retry; None if a retry may follow."""
+    codes = (TerminalExit(pod.name, code) for pod in judged for code in pod.exit_codes)
+    return next((each for each in codes if config.forbids(each.code)), None)
 
 
 def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from controller.facts.own_status import Outline
+from controller.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import REASON_INTERVAL
 from shared.api.appwrapper import AppWrapper
@@ -165,11 +166,11 @@ class QueueWatch:
         """The informers of Kueue's objects; none while Kueue is not installed."""
         return () if self._caches is None else self._caches.all
 
-    async def look(self, appwrapper: AppWrapper, *, reported: str) -> Queueing | None:
+    async def look(self, appwrapper: AppWrapper, remembered: Remembered) -> Queueing | None:
         """Return what Kueue's objects report about the AppWrapper; None if unknown now.
 
-        A live read proves that a queue is missing, unless `reported`, the message in status,
-        already reports it.
+        A live read proves that a queue is missing; `remembered` keeps this proof, and the names of
+        preemptors that are gone since.
         """
         if self._absent:
             return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
@@ -177,16 +178,27 @@ class QueueWatch:
         if caches is None or not caches.current:
             return None
         trouble = caches.trouble(appwrapper.namespace, appwrapper.queue_name)
-        if trouble and trouble.missing and trouble.text != reported:
+        if trouble and trouble.missing and trouble.missing != remembered.missing_queue:
             trouble = await self._proved(caches, appwrapper, trouble)
+        remembered.missing_queue = trouble.missing if trouble else None
         found = caches.workload_of(appwrapper.uid)
+        named: dict[tuple[str, ...], str] = {}
+
+        def name_of(*uids: str) -> str:
+            named[uids] = caches.name_of(*uids) or remembered.preemptors.get(uids, "")
+            return named[uids]
+
+        pending = with_names(found.pending, name_of) if found else ""
+        evicted = with_names(found.evicted, name_of) if found else ""
+        remembered.preemptors = named
         return Queueing(
             workload=found is not None,
             trouble=trouble.text if trouble else "",
             certain=trouble is not None and trouble.by_admin,
-            pending=with_names(found.pending, caches.name_of) if found else "",
-            evicted=with_names(found.evicted, caches.name_of) if found else "",
+            pending=pending,
+            evicted=evicted,
             considered=found is not None and found.considered,
+            timed_out=found.timed_out if found else None,
         )
 
     async def unmanaged(self, namespace: str) -> str | None:

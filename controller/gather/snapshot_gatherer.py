@@ -18,7 +18,6 @@ from controller.facts.components import (
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failed_pods import failure_in
-from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
 from controller.facts.pod_names import too_large
@@ -37,9 +36,7 @@ from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
 from controller.phases.snapshot import Presence, Snapshot
-from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient, KubeError
@@ -47,7 +44,7 @@ from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from shared.process.clock import Clock
 from shared.process.logs import object_fields
-from shared.waits.workload import WORKLOADS
+from shared.waits.workload import WORKLOADS, pods_ready_eviction
 
 logger = logging.getLogger(__name__)
 
@@ -296,9 +293,8 @@ class SnapshotGatherer:
         """QUEUE: what Kueue's objects report about an AppWrapper without components."""
         if self._queues is None:
             return reads
-        told = reads.snapshot.told.get(CONDITION_QUOTA_RESERVED)
-        reported = told.message if told and told.reason == Reason.QUEUE_UNUSABLE else ""
-        found = await self._queues.look(reads.context.appwrapper, reported=reported)
+        appwrapper = reads.context.appwrapper
+        found = await self._queues.look(appwrapper, self._memory.of(appwrapper.uid))
         return reads.knowing(queueing=found)
 
     async def _kueue_settings(self, reads: Reads) -> Reads:
@@ -323,7 +319,8 @@ class SnapshotGatherer:
                 extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
             )
             return reads
-        return reads.knowing(pods_ready_eviction=pods_ready_eviction(workloads))
+        found = next(filter(None, map(pods_ready_eviction, workloads)), None)
+        return reads.knowing(pods_ready_eviction=found)
 
     async def _located(self, appwrapper: AppWrapper, *, proof_follows: bool) -> tuple[Located, ...]:
         located = await self._locator.locate(appwrapper, proof_follows=proof_follows)

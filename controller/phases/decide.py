@@ -4,33 +4,49 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from controller.phases import (
+    empty,
+    failed,
+    resetting,
+    resuming,
+    running,
+    succeeded,
+    suspended,
+    suspending,
+    terminating,
+)
 from controller.phases.actions import Actions, DeleteComponents, DeletionMode
 from controller.phases.ask import Ask, Need, NotRead
-from controller.phases.empty import decide_empty
-from controller.phases.failed import decide_failed
 from controller.phases.phase import Phase
-from controller.phases.resetting import decide_resetting
-from controller.phases.resuming import decide_resuming, record_created, record_refusal
-from controller.phases.running import decide_running
+from controller.phases.resuming import record_created, record_refusal
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.phases.succeeded import decide_succeeded
-from controller.phases.suspended import decide_suspended
-from controller.phases.suspending import decide_suspending
-from controller.phases.terminating import decide_terminating, terminate
+from controller.phases.terminating import terminate
 
 DecidePhase = Callable[[Snapshot, datetime, FaultTolerance], Actions]
 
 # One entry per phase; a test fails if one is missing.
 BY_PHASE: Final[dict[Phase, DecidePhase]] = {
-    Phase.EMPTY: decide_empty,
-    Phase.SUSPENDED: decide_suspended,
-    Phase.RESUMING: decide_resuming,
-    Phase.RUNNING: decide_running,
-    Phase.RESETTING: decide_resetting,
-    Phase.SUSPENDING: decide_suspending,
-    Phase.SUCCEEDED: decide_succeeded,
-    Phase.FAILED: decide_failed,
-    Phase.TERMINATING: decide_terminating,
+    Phase.EMPTY: empty.decide_empty,
+    Phase.SUSPENDED: suspended.decide_suspended,
+    Phase.RESUMING: resuming.decide_resuming,
+    Phase.RUNNING: running.decide_running,
+    Phase.RESETTING: resetting.decide_resetting,
+    Phase.SUSPENDING: suspending.decide_suspending,
+    Phase.SUCCEEDED: succeeded.decide_succeeded,
+    Phase.FAILED: failed.decide_failed,
+    Phase.TERMINATING: terminating.decide_terminating,
+}
+ROWS: Final[dict[Phase, tuple[Row, ...]]] = {
+    Phase.EMPTY: empty.ROWS,
+    Phase.SUSPENDED: suspended.ROWS,
+    Phase.RESUMING: resuming.ROWS,
+    Phase.RUNNING: running.ROWS,
+    Phase.RESETTING: resetting.ROWS,
+    Phase.SUSPENDING: suspending.ROWS,
+    Phase.SUCCEEDED: succeeded.ROWS,
+    Phase.FAILED: failed.ROWS,
+    Phase.TERMINATING: terminating.ROWS,
 }
 
 

@@ -86,6 +86,16 @@ def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     )
 
 
+def nothing_deployed(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
+    """ResourcesDeployed is False: nothing."""
+    return None if CONDITION_RESOURCES_DEPLOYED in snapshot.conditions else ()
+
+
+def something_is_left(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """Something is left: delete it, gracefully until the deadline, then by force."""
+    return None if is_gone(snapshot) else continue_deletion(snapshot, now, config)
+
+
 def end_deletion(snapshot: Snapshot) -> Actions:
     """Record that everything is gone. Requires `is_gone`."""
     return (

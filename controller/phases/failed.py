@@ -1,6 +1,7 @@
 """Failed: no retry follows. After a grace period resources are deleted and quota is released."""
 
 from datetime import datetime
+from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -11,33 +12,39 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.deletion import continue_deletion, end_deletion, is_gone
+from controller.phases.deletion import end_deletion, nothing_deployed, something_is_left
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
-from shared.api.names import (
-    CONDITION_PODS_READY,
-    CONDITION_QUOTA_RESERVED,
-    CONDITION_RESOURCES_DEPLOYED,
-)
+from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
 
 
 def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Keep the components for DeletionOnFailureGracePeriod or until suspended; then delete them."""
-    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
-        return ()
+    return first_of(ROWS, snapshot, now, config)
+
+
+def kept(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """DeletionOnFailureGracePeriod is not over, and it is not suspended: nothing."""
     left = remaining(snapshot.timers.deletion_on_failure, config.deletion_on_failure_grace, now)
-    if left > ZERO and not _deletion_due(snapshot):
-        start = snapshot.timers.deletion_on_failure is None
-        begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
-        return (*begin, WakeAfter(left))
-    if not is_gone(snapshot):
-        return continue_deletion(snapshot, now, config)
+    if left == ZERO or _deletion_due(snapshot):
+        return None
+    start = snapshot.timers.deletion_on_failure is None
+    begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
+    return (*begin, WakeAfter(left))
+
+
+def all_is_gone(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """All is gone: ResourcesDeployed and QuotaReserved False."""
     return (
         *end_deletion(snapshot),
         ClearTimer(Timer.DELETION_ON_FAILURE),
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.FAILED),
         SetCondition(CONDITION_PODS_READY, False, Reason.FAILED),
     )
+
+
+ROWS: Final[tuple[Row, ...]] = (nothing_deployed, kept, something_is_left, all_is_gone)
 
 
 def _deletion_due(snapshot: Snapshot) -> bool:

@@ -1,25 +1,23 @@
-"""Find problems of a Running AppWrapper, report them, and answer them with a reset."""
+"""Report the health of a Running AppWrapper in PodsReady, Unhealthy and ResourcesDeployed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from controller.phases.actions import (
     Actions,
     ClearTimer,
     Reason,
+    RecordRootCause,
     SetCondition,
     StartTimer,
     Timer,
     WakeAfter,
     reporting,
 )
+from controller.phases.answer import HeldAnswer, answer, tell_hold, was_held
 from controller.phases.ask import Need
-from controller.phases.evidence import Wait, confirm, wait_for_evidence
-from controller.phases.failures import failure, record_healed, would_repeat_report
+from controller.phases.findings import Finding, unhealthy
 from controller.phases.readiness import (
-    crash_loops,
     is_ready,
     message_due_in,
     not_ready_for,
@@ -28,26 +26,16 @@ from controller.phases.readiness import (
     settling_for,
     unhealthy_for,
 )
-from controller.phases.retries import (
-    Finding,
-    hold_on,
-    reset_or_fail,
-    tell_hold,
-    unhealthy,
-    was_held,
-)
+from controller.phases.root_cause import Decision
 from controller.phases.snapshot import (
     Component,
     ConditionText,
     FaultTolerance,
     HoldReason,
-    PodCounts,
     Presence,
-    ResetHold,
     Snapshot,
 )
-from controller.phases.success import with_trouble, words_of_failed
-from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
+from controller.phases.timers import ZERO, next_deadlines, remaining
 from controller.reports.resources_deployed import ComponentsUnreadable, NamespaceTerminating
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
@@ -71,44 +59,9 @@ def wait_for_namespace() -> Actions:
     return (reporting(NamespaceTerminating()),)
 
 
-# A component that another client deleted.
-
-
-def missing_component(snapshot: Snapshot) -> Finding | None:
-    """Return the finding about components that another client deleted; None without one.
-
-    No retry follows: creating the component again would act against that client. A component that
-    had reported its end is not missing, because a TTL deletes Jobs. A helper does not count either:
-    the other components continue without it.
-    """
-    return _deleted(snapshot, Presence.GONE)
-
-
-def leaving_component(snapshot: Snapshot) -> Finding | None:
-    """Return the finding about components that another client is deleting; None without one.
-
-    Such a component is missing only after its pods have ended. Foreground deletion or a long
-    terminationGracePeriodSeconds takes time, and the pods fail meanwhile. The client that stopped
-    the component must not cause another attempt. Bare pods are excluded because Kubernetes deletes
-    them too: on a silent node such a pod never ends, and needs another attempt.
-    """
-    others = tuple(each for each in snapshot.components if each.kind != "Pod")
-    return _deleted(replace(snapshot, components=others), Presence.DELETING)
-
-
-def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
-    missing = [
-        f"{component.kind} {component.name}"
-        for component in snapshot.components
-        if component.presence is presence and component.terminal is None and not component.helper
-    ]
-    if not missing:
-        return None
-    return Finding(
-        reason=Reason.MISSING_COMPONENT,
-        message="deleted by another client: " + ", ".join(missing),
-        retryable=False,
-    )
+def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
+    """Its namespace is being deleted: nothing, whatever else is deleted."""
+    return wait_for_namespace() if is_namespace_ending(snapshot) else None
 
 
 # A component that cannot be read.
@@ -126,125 +79,43 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
     return (reporting(report),) if snapshot.is_news(report) else ()
 
 
-# Pods that must leave their nodes at once.
-
-
-def evacuation(snapshot: Snapshot) -> Finding | None:
-    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
-    period.
-
-    The node is the cause, so exit codes are ignored. Usually the reset spends no retry, but one
-    must remain. Only Running evacuates. In Resuming, which ends within AdmissionGracePeriod,
-    components are still missing, and Running checks evacuations first.
-    """
-    if (found := snapshot.evacuation) is None:
-        return None
-    return Finding(
-        reason=Reason.AUTOPILOT_NO_EXECUTE,
-        message=found.message,
-        spends_retry=found.spends_retry,
-    )
-
-
-# A problem with pods is reported, may heal within FailureGracePeriod, and then causes a reset.
-# docs/users/phases.md shows the first paragraph of the checks' docstrings.
-
-Check = Callable[[Snapshot, datetime, FaultTolerance], Finding | None]
-Held = tuple[Finding, ResetHold]
-Answer = tuple[Actions, list[timedelta]]  # and the waits until the next pass
+Report = tuple[Actions, list[timedelta]]  # and the waits until the next pass
 
 
 def watch_over(
-    snapshot: Snapshot, now: datetime, config: FaultTolerance, urgent: Finding | None = None
+    snapshot: Snapshot,
+    now: datetime,
+    config: FaultTolerance,
+    finding: Finding | None,
+    urgent: Finding | None = None,
 ) -> Actions:
     """Report PodsReady and Unhealthy, and reset or fail if a problem does not heal.
 
-    `urgent` is answered without grace period. A reset that must wait is reported. While it waits,
-    or while an answer waits for evidence, all other checks continue.
+    `finding`: the present problem of the pods. `urgent` is answered without grace period. A reset
+    that must wait is reported. While it waits, or while an answer waits for evidence, all other
+    checks continue.
     """
-    finding = first_finding(in_force(snapshot, now), now, config)
     left = remaining(snapshot.timers.failure, config.failure_grace, now)
-    held: list[Held] = []
-    awaited: list[Wait] = []
+    held: list[HeldAnswer] = []
     for due in (urgent, finding if left == ZERO else None):
         if due is None:
             continue
-        due = leaving_component(snapshot) or due
-        if (wait := wait_for_evidence(snapshot, due, now, config)) is not None:
-            awaited.append(wait)
-        elif (hold := hold_on(snapshot, due, config)) is not None:
-            held.append((due, hold))
-        else:
-            confirm(snapshot, due, config)
-            return reset_or_fail(snapshot, due, config)
-    sound = finding is None and not held and not awaited
-    trouble, waits = ((), []) if sound else _trouble(snapshot, now, config, finding, held)
+        given = answer(snapshot, due, now, config)
+        if not isinstance(given, HeldAnswer):
+            return given
+        held.append(given)
+    is_sound = finding is None and not held
+    trouble, waits = ((), []) if is_sound else _trouble(snapshot, now, config, finding, held)
     told_now = StartTimer(Timer.UNREADY) in trouble
     readiness = report_readiness(snapshot, now, config, bad_news=told_now)
-    if sound:
+    if is_sound:
         trouble, waits = _healed(snapshot, now, config, told_anyhow=bool(readiness))
     elif finding is not None and left > ZERO and not waits:
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
-    waits += [hold.retry_in for _, hold in held if hold.retry_in is not None]
-    waits += [each.left for each in awaited]
-    begun = awaited[0].begin if awaited else ()
+    waits += [each.left for each in held if each.left is not None]
+    begun = next((each.begin for each in held if each.hold is None), ())
     return (*readiness, *trouble, *begun, *((WakeAfter(min(waits)),) if waits else ()))
-
-
-def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """Return the finding of the first check that has one."""
-    findings = (check(snapshot, now, config) for check in CHECKS)
-    return next((finding for finding in findings if finding is not None), None)
-
-
-def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Finding | None:
-    """Pods failed and were not replaced."""
-    pods = snapshot.pods
-    if not pods.failed:
-        return None
-    words, terminal = words_of_failed(pods), pods.terminal_exit
-    return failure(snapshot, config, Reason.FAILED_PODS, words, terminal_exit=terminal)
-
-
-def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """AdmissionGracePeriod is over, and pods were not created."""
-    pods = snapshot.pods
-    if pods.existing >= pods.wanted:
-        return None
-    if remaining(snapshot.timers.admission, config.admission_grace, now) > ZERO:
-        return None
-    message = f"{pods.existing} of {_wanted(pods)} exist"
-    return _too_few(message, snapshot, config)
-
-
-def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough."""
-    pods = snapshot.pods
-    if runs_as_wanted(snapshot):
-        return None
-    if remaining(snapshot.timers.warmup, config.warmup_grace, now) > ZERO:
-        return None
-    message = f"{pods.ready} of {_wanted(pods)} run or succeeded"
-    if pods.pending_named:
-        message += f"; not running: {pods.pending_named}"
-    if loops := crash_loops(snapshot):
-        message += f"; {loops}"
-    return _too_few(message, snapshot, config)
-
-
-def _too_few(words: str, snapshot: Snapshot, config: FaultTolerance) -> Finding:
-    """Return the finding. The components' messages may quote users, so they are not logged."""
-    said = with_trouble(words, snapshot)
-    return failure(snapshot, config, Reason.INSUFFICIENT_PODS_READY, said, logged=words)
-
-
-def _wanted(pods: PodCounts) -> str:
-    """Return `2 pods`, or `the 2 pods wanted so far`."""
-    return f"the {pods.wanted} pods wanted so far" if pods.deferred else f"{pods.wanted} pods"
-
-
-CHECKS: Final[tuple[Check, ...]] = (failed_pods, too_few_exist, too_few_run)
 
 
 def _trouble(
@@ -252,18 +123,19 @@ def _trouble(
     now: datetime,
     config: FaultTolerance,
     finding: Finding | None,
-    held: Sequence[Held],
-) -> Answer:
+    held: Sequence[HeldAnswer],
+) -> Report:
     """Report Unhealthy and begin FailureGracePeriod. A held reset precedes what may still heal."""
     reported = CONDITION_UNHEALTHY in snapshot.conditions
     if not reported and (too_soon := unhealthy_for(snapshot, now, config)) > ZERO:
         return (), [too_soon]
     begins = finding is not None and snapshot.timers.failure is None
     words: Actions = ()
-    if held:
+    holds = [(each.finding, each.hold) for each in held if each.hold is not None]
+    if holds:
         # The breaker may stay open for hours; another reset waits for less.
-        others = [each for each in held if each[1].reason is not HoldReason.BREAKER]
-        words = tell_hold(snapshot, *(others or held)[0])
+        others = [each for each in holds if each[1].reason is not HoldReason.BREAKER]
+        words = tell_hold(snapshot, *(others or holds)[0])
     elif finding is not None and (
         begins or was_held(snapshot) or not would_repeat_report(snapshot, finding)
     ):
@@ -275,7 +147,7 @@ def _trouble(
 
 def _healed(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
-) -> Answer:
+) -> Report:
     """Set Unhealthy to False. `told_anyhow`: the status is written in any case."""
     if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
         return (), []
@@ -290,7 +162,7 @@ def _healed(
 
 
 def _clear_waits(snapshot: Snapshot) -> Actions:
-    """Clear both waits of evidence.py, so that the next failure of this attempt gets them again.
+    """Clear both waits for evidence, so that the next failure of this attempt gets them again.
 
     While the store's timer runs, the gatherer keeps the records that it read.
     """
@@ -318,3 +190,23 @@ def _looks_at_pods(
     if snapshot.timers.warmup is None and not readiness:  # when they may begin again
         return [*looks, not_ready_for(snapshot, now, config)]
     return looks if finding else [*looks, *next_deadlines(snapshot, now, config)]
+
+
+def record_healed(snapshot: Snapshot) -> Actions:
+    """Add a failure that healed to the history, if Unhealthy reported it."""
+    if snapshot.healed is None or CONDITION_UNHEALTHY not in snapshot.conditions:
+        return ()
+    return (RecordRootCause(snapshot.healed, Decision.NONE),)
+
+
+def would_repeat_report(snapshot: Snapshot, finding: Finding) -> bool:
+    """False if Unhealthy reports another failure, and the root cause is not newer than that report.
+
+    So pods that fail and heal repeatedly do not cost a status write each.
+    """
+    said, root = snapshot.told.get(CONDITION_UNHEALTHY), finding.root_cause
+    if said is None or root is None or root.time is None or snapshot.timers.failure is None:
+        return True
+    if said.reason != finding.reason or root.time > snapshot.timers.failure:
+        return True
+    return not snapshot.is_news(unhealthy(finding))

@@ -20,6 +20,7 @@ from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
+from controller.reports.quota_reserved import NodesUnchanged
 from controller.reports.reason import Reason
 from controller.reports.unhealthy import OtherNodesNeeded
 from shared.api.names import CONDITION_UNHEALTHY
@@ -62,12 +63,10 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
     return (*said, evict, WakeAfter(_ASK_AGAIN))
 
 
-def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:
-    """Return the warning that Kueue did not assign other nodes in time; empty if it did."""
-    if not (is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config)):
-        return ""
-    return (
-        f"Kueue did not evict Workload {snapshot.topology_workload} in time: the next attempt "
-        "begins on the same nodes. Check that Kueue runs and that the controller may patch "
-        "workloads/status"
-    )
+def nodes_unchanged(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance
+) -> NodesUnchanged | None:
+    """Return the report that Kueue did not assign other nodes in time; None if it did."""
+    if is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config):
+        return NodesUnchanged(workload=snapshot.topology_workload)
+    return None

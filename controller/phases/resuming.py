@@ -21,36 +21,30 @@ from controller.phases.actions import (
     WakeAfter,
     reporting,
 )
+from controller.phases.answer import fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
-from controller.phases.health import (
-    is_namespace_ending,
-    missing_component,
-    tell_unreadable,
-    wait_for_namespace,
-)
+from controller.phases.findings import Finding, missing_component
+from controller.phases.health import namespace_ends, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
-from controller.phases.retries import Finding, fail, hold_on, reset_or_fail, tell_hold
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import (
     Component,
-    ConditionText,
     CreateProblem,
     FaultTolerance,
     PodSetInfos,
     Presence,
     Snapshot,
 )
-from controller.phases.suspending import suspend
+from controller.phases.suspending import suspended
 from controller.phases.timers import BEGIN, ZERO, remaining
 from controller.reports.resources_deployed import CannotCreate
 from shared.api.names import (
     CONDITION_PODS_READY,
-    CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-from shared.waits.queueing import without_kueues_reason
 
 # A component that the API server refused to create.
 
@@ -82,17 +76,14 @@ def record_created(components: Sequence[Component]) -> Actions:
     return (RecordDeployment(made),) if made else ()
 
 
-# Only the controller's message about an eviction contains it, no other operator's message does.
-_KUEUES_SETTING: Final = "waitForPodsReady"
-
 # The only way into Resuming, for the first attempt and for every retry.
 
 
-def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
-    """Set QuotaReserved with the message `words`, record the planned components and create them.
+def deploy(snapshot: Snapshot, reason: Reason, quota: Actions = ()) -> Actions:
+    """Record the planned components and create them. `quota`: the report of QuotaReserved.
 
-    QuotaReserved must be True before the first resource exists. Unhealthy turns False because it
-    describes only the current execution.
+    QuotaReserved must be True before the first resource exists; in a retry it is True already.
+    Unhealthy turns False because it describes only the current execution.
     """
     finalizer = () if snapshot.finalizer else (AddFinalizer(),)
     return (
@@ -101,9 +92,7 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
         PlanDeployment(),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
-        SetCondition(
-            CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, words or _last_eviction(snapshot)
-        ),
+        *quota,
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.RESUMING),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
@@ -112,79 +101,116 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
     )
 
 
-def _last_eviction(snapshot: Snapshot) -> str:
-    """Return the present message about an eviction; empty without one.
-
-    The message stays after the start: an AppWrapper that Kueue evicts repeatedly mostly runs.
-    """
-    told = snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
-    said = without_kueues_reason(told.message)
-    return said if _KUEUES_SETTING in said else ""
-
-
-_MISMATCH: Final = Finding(
-    reason=Reason.CREATE_FAILED,
-    message="podSetInfos and pod sets differ in number",
-    retryable=False,
-)
+def old_objects_remain(
+    snapshot: Snapshot, _now: datetime, _config: FaultTolerance
+) -> Actions | None:
+    """An object of an earlier attempt may still use quota: wait until it is deleted."""
+    snapshot.require(Need.OBSERVED)
+    # Two attempts never run at once.
+    return (WakeAfter(LOOK_AGAIN),) if snapshot.unexpected_alive else None
 
 
 def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Create the missing components; move to Running when all exist."""
-    if snapshot.suspend:
-        return suspend(snapshot)
     snapshot.require(Need.OBSERVED)
-    if is_namespace_ending(snapshot):
-        return wait_for_namespace()
-    if finding := _hopeless(snapshot):
-        return fail(snapshot, finding, config)
-    unread = [each for each in snapshot.components if each.unreadable]
-    if unread and not snapshot.planned:  # components of another operator may exist already
+    return first_of(ROWS, snapshot, now, config)
+
+
+def cannot_be_created(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
+    """podSetInfos and pod sets differ in number, or a create can never succeed: Failed."""
+    if snapshot.pod_set_infos is PodSetInfos.MISMATCHED:
+        message = "podSetInfos and pod sets differ in number"
+    elif snapshot.create_problem and snapshot.create_problem.fatal:
+        message = snapshot.create_problem.message
+    else:
+        return None
+    finding = Finding(reason=Reason.CREATE_FAILED, message=message, retryable=False)
+    return fail(snapshot, finding, config)
+
+
+def component_was_deleted(
+    snapshot: Snapshot, _now: datetime, config: FaultTolerance
+) -> Actions | None:
+    """Another client deleted a component: Failed, whatever the retry limit."""
+    finding = missing_component(snapshot)
+    return fail(snapshot, finding, config) if finding else None
+
+
+def not_planned(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
+    """Another operator began this attempt: record the names that the components will have.
+
+    The other operator recorded them after creating, so unreadable components may exist already.
+    """
+    if snapshot.planned:
+        return None
+    if any(each.unreadable for each in snapshot.components):
         return (*tell_unreadable(snapshot), WakeAfter(LOOK_AGAIN))
-    if not snapshot.planned:  # another operator began this, and recorded names after creating
-        begin = BEGIN if snapshot.timers.admission is None else ()
-        return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
-    if all(component.presence is not Presence.PLANNED for component in snapshot.components):
-        # A period that is over before the pods could use it begins again: the process slept between
-        # the status write and the creates.
-        timers = snapshot.timers
-        late = ZERO in (
-            remaining(timers.admission, config.admission_grace, now),
-            remaining(timers.warmup, config.warmup_grace, now),
-        )
-        return (
-            MoveTo(Phase.RUNNING, Reason.DEPLOYED),
-            RecordDeployment(),
-            *(BEGIN if late else ()),
-            SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
-            *report_readiness(snapshot, now, config),
-            WakeAfter(ZERO),
-        )
-    if (problem := snapshot.create_problem) is None:
-        return (CreateComponents(), WakeAfter(ZERO))
-    return _choose_another_name(snapshot, problem, now) or _try_again(
-        snapshot, problem, now, config
-    )
+    begin = BEGIN if snapshot.timers.admission is None else ()
+    return (PlanDeployment(), *begin, CreateComponents(), WakeAfter(ZERO))
 
 
-def _choose_another_name(snapshot: Snapshot, problem: CreateProblem, now: datetime) -> Actions:
-    """Record another name before the create if another object has the recorded, generated one."""
-    if problem.taken is None or (problem.retry_at is not None and now < problem.retry_at):
-        return ()
+def name_is_taken(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions | None:
+    """Another object has a component's generated name: record another name, and create it."""
+    problem = snapshot.create_problem
+    if problem is None or problem.taken is None or _all_exist(snapshot):
+        return None
+    if problem.retry_at is not None and now < problem.retry_at:
+        return None
     index, name = problem.taken
     if snapshot.components[index].name != name:  # chosen already, and not tried yet
-        return ()
+        return None
     return (ChooseAnotherName(index), CreateComponents(), WakeAfter(ZERO))
 
 
-def _hopeless(snapshot: Snapshot) -> Finding | None:
-    """Return a problem that no retry can solve, whatever the retry limit; None without one."""
-    if snapshot.pod_set_infos is PodSetInfos.MISMATCHED:
-        return _MISMATCH
+def create_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """A component cannot be created now: retry until AdmissionGracePeriod, then reset or fail."""
     problem = snapshot.create_problem
-    if problem and problem.fatal:
-        return Finding(reason=Reason.CREATE_FAILED, message=problem.message, retryable=False)
-    return missing_component(snapshot)
+    if problem is None or _all_exist(snapshot):
+        return None
+    return _try_again(snapshot, problem, now, config)
+
+
+def all_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """All components exist: Running."""
+    if not _all_exist(snapshot):
+        return None
+    # A period that is over before the pods could use it begins again: the process slept between
+    # the status write and the creates.
+    timers = snapshot.timers
+    late = ZERO in (
+        remaining(timers.admission, config.admission_grace, now),
+        remaining(timers.warmup, config.warmup_grace, now),
+    )
+    return (
+        MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+        RecordDeployment(),
+        *(BEGIN if late else ()),
+        SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
+        *report_readiness(snapshot, now, config),
+        WakeAfter(ZERO),
+    )
+
+
+def component_is_planned(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """Otherwise create the missing components, in order."""
+    return (CreateComponents(), WakeAfter(ZERO))
+
+
+ROWS: Final[tuple[Row, ...]] = (
+    suspended,
+    namespace_ends,
+    cannot_be_created,
+    component_was_deleted,
+    not_planned,
+    name_is_taken,
+    create_failed,
+    all_exist,
+    component_is_planned,
+)
+
+
+def _all_exist(snapshot: Snapshot) -> bool:
+    return all(component.presence is not Presence.PLANNED for component in snapshot.components)
 
 
 def _try_again(

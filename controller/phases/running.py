@@ -1,6 +1,5 @@
 """Running: the components are deployed; check for success, problems and suspension."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -14,29 +13,26 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
+from controller.phases.answer import fail
 from controller.phases.ask import Need
-from controller.phases.failures import failure, record_healed
-from controller.phases.health import (
+from controller.phases.findings import (
+    current_finding,
     evacuation,
-    is_namespace_ending,
+    failed_component,
     missing_component,
-    tell_unreadable,
-    wait_for_namespace,
-    watch_over,
 )
+from controller.phases.health import namespace_ends, record_healed, tell_unreadable, watch_over
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
-from controller.phases.retries import Finding, fail
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success import (
     has_ended_well,
     has_succeeded,
     record_ends,
     remove_the_rest,
-    words_of,
-    words_of_failed,
 )
-from controller.phases.suspending import suspend
+from controller.phases.suspending import suspended
 from controller.phases.timers import ZERO, rejection_due_in
 from shared.api.conditions import Terminal
 from shared.api.names import (
@@ -47,23 +43,12 @@ from shared.api.names import (
 
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Check the rows below in order; the first that applies decides."""
+    """Watch components and pods: report problems, reset, fail or succeed."""
     snapshot.require(Need.OBSERVED)
-    decisions = (row(snapshot, now, config) for row in ROWS)
-    actions = next(actions for actions in decisions if actions is not None)
+    actions = first_of(ROWS, snapshot, now, config)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
         return actions
     return (*tell_unreadable(snapshot), *actions)
-
-
-def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Kueue or a user suspended it: Suspending."""
-    return suspend(snapshot) if snapshot.suspend else None
-
-
-def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Its namespace is being deleted: nothing, whatever else is deleted."""
-    return wait_for_namespace() if is_namespace_ending(snapshot) else None
 
 
 def component_is_missing(
@@ -87,7 +72,7 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
         snapshot.require(Need.REJECTIONS)
     if (finding := failed_component(snapshot, config)) is None:
         return None
-    actions = watch_over(snapshot, now, config, finding)
+    actions = watch_over(snapshot, now, config, current_finding(snapshot, now, config), finding)
     moves = any(isinstance(each, MoveTo) for each in actions)
     return actions if moves else (*_record_failures(snapshot), *actions)
 
@@ -108,13 +93,32 @@ def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> A
     return remove_the_rest(snapshot, now, config) if has_ended_well(snapshot) else None
 
 
-def under_way(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """Report PodsReady and Unhealthy, and evacuate if a node's label requires it."""
-    return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
+def evacuated(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
+    period.
+
+    The node is the cause, so exit codes are ignored. Usually the reset spends no retry, but one
+    must remain. Only Running evacuates. In Resuming, which ends within AdmissionGracePeriod,
+    components are still missing, and Running checks evacuations first.
+    """
+    if (urgent := evacuation(snapshot)) is None:
+        return None
+    finding = current_finding(snapshot, now, config)
+    return (*record_ends(snapshot), *watch_over(snapshot, now, config, finding, urgent))
 
 
-# docs/users/phases.md shows the first paragraph of each row's docstring. The last always applies.
-Row = Callable[[Snapshot, datetime, FaultTolerance], Actions | None]
+def pods_in_trouble(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """A check of findings.py finds a problem: Unhealthy; after FailureGracePeriod reset or fail."""
+    if (finding := current_finding(snapshot, now, config)) is None:
+        return None
+    return (*record_ends(snapshot), *watch_over(snapshot, now, config, finding))
+
+
+def sound(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """PodsReady: as many pods run, or succeeded, as the AppWrapper has."""
+    return (*record_ends(snapshot), *watch_over(snapshot, now, config, None))
+
+
 ROWS: Final[tuple[Row, ...]] = (
     suspended,
     namespace_ends,
@@ -122,39 +126,10 @@ ROWS: Final[tuple[Row, ...]] = (
     component_gave_up,
     all_ended_well,
     pods_outlive,
-    under_way,
+    evacuated,
+    pods_in_trouble,
+    sound,
 )
-
-
-def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | None:
-    """Return the finding about components that failed; None without one. Helpers do not count.
-
-    A component that reports its failure has given up, so no grace period can help.
-    """
-    failed = [
-        each for each in snapshot.components if each.terminal is Terminal.FAILED and not each.helper
-    ]
-    if not failed:
-        return None
-    if invalid := [each for each in failed if each.invalid]:
-        names = ", ".join(f"{each.kind} {each.name}" for each in invalid)
-        return Finding(
-            reason=Reason.FAILED_COMPONENT,
-            message=words_of(invalid),
-            logged=names,
-            retryable=False,
-            why_terminal="no retry: the operator rejects the component",
-        )
-    pods = snapshot.pods
-    why = f"; {words_of_failed(pods)}" if pods.failed_named else ""
-    return failure(
-        snapshot,
-        config,
-        Reason.FAILED_COMPONENT,
-        words_of(failed) + why,
-        logged=", ".join(f"{each.kind} {each.name}" for each in failed) + why,
-        terminal_exit=pods.terminal_exit,
-    )
 
 
 def _record_failures(snapshot: Snapshot) -> Actions:

@@ -12,6 +12,7 @@ from controller.phases.root_cause import RootCause
 from controller.reports.report import ConditionReport, is_news
 from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
+from shared.waits.workload import PodsReadyEviction
 
 # The fault tolerance of one AppWrapper: its periods, its retries, its exit codes.
 
@@ -126,6 +127,14 @@ class Component:
         return unseen and self.expected_pods > 0
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalExit:
+    """The exit code of a failed pod's container that forbids a retry."""
+
+    pod: str
+    code: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCounts:
     """The counts of the labelled pods of this AppWrapper and attempt.
@@ -156,17 +165,11 @@ class PodCounts:
     stragglers: int = 0  # unfinished, not being deleted, of a component that succeeded or is gone
     newest_straggler: datetime | None = None  # its creation, if its component still exists
     loose_succeeded: int = 0
-    # The exit code that forbids a retry, its pod and the annotation; empty: none.
-    terminal_named: str = ""
+    terminal: TerminalExit | None = None
     # The pending pods with containers that crash repeatedly in place, or did until just now.
     unstable: int = 0
     # When the first of them counts as running if it keeps running; None: not by itself.
     stable_in: timedelta | None = None
-
-    @property
-    def terminal_exit(self) -> bool:
-        """True if a failed container's exit code forbids a retry."""
-        return bool(self.terminal_named)
 
     @property
     def wanted(self) -> int:
@@ -249,25 +252,14 @@ class ResetHold:
 
 
 @dataclass(frozen=True, slots=True)
-class PodsReadyEviction:
-    """Kueue's eviction of a Workload whose pods were not ready within waitForPodsReady.
-
-    `count`: the number of such evictions. `given_up`: Kueue will not admit the Workload again.
-    """
-
-    workload: str
-    count: int
-    given_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Queueing:
     """The state of a queued AppWrapper as Kueue's objects show it.
 
     `workload`: a Workload exists. `considered`: Kueue has considered it. `trouble`: why the queue
     admits nothing. `unmanaged`: why Kueue creates no Workload; empty if nothing proves that, None
     if unknown. `certain`: `trouble` or `unmanaged` is reported at once. `pending`: Kueue's reason
-    for the wait. `evicted`: why the Workload lost its quota before.
+    for the wait. `evicted`: why the Workload lost its quota before; `timed_out`: because its pods
+    were not ready in time.
     """
 
     workload: bool
@@ -277,6 +269,7 @@ class Queueing:
     evicted: str = ""
     considered: bool = False
     unmanaged: str | None = None
+    timed_out: PodsReadyEviction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +301,7 @@ class Timers:
     stragglers: datetime | None = None
     # When a problem of the pods was last reported, or all wanted pods ran (readiness.py).
     unready: datetime | None = None
-    # The two waits of evidence.py.
+    # The two waits for evidence (answer.py).
     records: datetime | None = None
     store: datetime | None = None
     # For waiting.py: since when no Workload exists, and when QuotaReserved last got a reason.
@@ -354,7 +347,7 @@ class Snapshot:
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods
     healed: RootCause | None = None  # the last root cause of this attempt, if it healed
-    # The workload records its failures, and pods may still write records (phases/evidence.py).
+    # The workload records its failures, and pods may still write records (phases/answer.py).
     awaits_records: bool = False
     # The error store's records are needed but not read yet. `store_read`: the read has ended.
     reads_store: bool = False

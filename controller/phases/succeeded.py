@@ -1,22 +1,32 @@
 """Succeeded: the resources are kept for SuccessTTL."""
 
 from datetime import datetime
+from typing import Final
 
 from controller.phases.actions import Actions, StartTimer, Timer, WakeAfter
-from controller.phases.deletion import continue_deletion, end_deletion, is_gone
+from controller.phases.deletion import end_deletion, nothing_deployed, something_is_left
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
 
 def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Wait until the TTL is over, then delete the components. Suspending has no effect."""
-    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
-        return ()
+    return first_of(ROWS, snapshot, now, config)
+
+
+def kept(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """SuccessTTL is not over: nothing, even if it is suspended."""
     left = remaining(snapshot.timers.success, config.success_ttl, now)
-    if left > ZERO:
-        start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
-        return (*start, WakeAfter(left))
-    if not is_gone(snapshot):
-        return continue_deletion(snapshot, now, config)
+    if left == ZERO:
+        return None
+    start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
+    return (*start, WakeAfter(left))
+
+
+def all_is_gone(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """All is gone: ResourcesDeployed False."""
     return end_deletion(snapshot)
+
+
+ROWS: Final[tuple[Row, ...]] = (nothing_deployed, kept, something_is_left, all_is_gone)

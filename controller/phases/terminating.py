@@ -1,10 +1,12 @@
 """Terminating: the AppWrapper is being deleted, and disappears last."""
 
 from datetime import datetime
+from typing import Final
 
 from controller.phases.actions import Actions, MoveTo, Reason, RemoveFinalizer, SetCondition
-from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion, is_gone
+from controller.phases.deletion import begin_deletion, end_deletion, is_gone, something_is_left
 from controller.phases.phase import Phase
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
 
@@ -22,9 +24,22 @@ def terminate(snapshot: Snapshot) -> Actions:
 
 def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
-    if not snapshot.finalizer:
-        return ()
-    return _let_go(snapshot) if is_gone(snapshot) else continue_deletion(snapshot, now, config)
+    return first_of(ROWS, snapshot, now, config)
+
+
+def finalizer_is_gone(
+    snapshot: Snapshot, _now: datetime, _config: FaultTolerance
+) -> Actions | None:
+    """The controller's finalizer is gone: nothing."""
+    return None if snapshot.finalizer else ()
+
+
+def all_is_gone(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """All is gone: QuotaReserved, PodsReady and Unhealthy False; the finalizer is removed."""
+    return _let_go(snapshot)
+
+
+ROWS: Final[tuple[Row, ...]] = (finalizer_is_gone, something_is_left, all_is_gone)
 
 
 def _let_go(snapshot: Snapshot) -> Actions:

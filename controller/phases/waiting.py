@@ -11,17 +11,26 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
     WakeAfter,
+    reporting,
 )
 from controller.phases.ask import Need
-from controller.phases.snapshot import ConditionText, Queueing, Snapshot
+from controller.phases.snapshot import ConditionText, FaultTolerance, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
-from shared.api.names import CONDITION_QUOTA_RESERVED
-from shared.waits.queueing import (
-    keeping_names,
-    kueues_reason,
-    with_kueues_reason,
-    without_kueues_reason,
+from controller.reports.quota_reserved import (
+    AwaitsOtherNodes,
+    AwaitsPodSetInfos,
+    NotConsidered,
+    NoWorkload,
+    PodsReadyTimeout,
+    QueueUnusable,
+    Reserved,
+    TimedOut,
+    Waits,
 )
+from controller.reports.report import ConditionReport
+from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.config.kueue import longest_unready
+from shared.waits.workload import PodsReadyEviction
 
 # Kueue admits within a second if quota is free. Until then no reason is written.
 MOMENT: Final = timedelta(seconds=5)
@@ -34,34 +43,17 @@ REASON_INTERVAL: Final = timedelta(seconds=10)
 UNMANAGED_INTERVAL: Final = timedelta(minutes=1)
 # Before Kueue's silence is reported: Kueue considers the workloads of a queue one by one.
 TURN: Final = timedelta(seconds=30)
-LONGEST_MESSAGE: Final = 1024  # bytes
 
-_POSSIBLE_CAUSES: Final = (
-    "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
-    " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
-    " integrations.frameworks there lacks workload.codeflare.dev/appwrapper; or Kueue does not run."
-    " Ask an admin, or run: appwrapper explain"
-)
-_NOT_CONSIDERED: Final = "Kueue has not considered it yet: it waits for its turn in the queue"
-# Still true if the AppWrapper is suspended again, so no write has to remove it.
-_UNSUSPENDED: Final = (
-    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
-    "namespace or AppWrappers"
-)
-# Messages with these reasons remain, and Kueue's reason follows them.
-_EVICTIONS: Final = frozenset({Reason.PODS_READY_TIMEOUT, Reason.REASSIGNMENT})
 _TROUBLES: Final = frozenset({Reason.QUEUE_UNUSABLE, Reason.NO_WORKLOAD})
 
 
-def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
+def report_waiting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Report why the AppWrapper waits, and when to check again. Return () if nothing is known."""
     if (queueing := _queueing(snapshot, now)) is None:
         return ()
     moment = _moment(snapshot, now)
     if queueing.trouble and (queueing.certain or moment == ZERO):
-        text = _bounded(queueing.trouble)
-        new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.QUEUE_UNUSABLE, text)
-        return _say(snapshot, new, now)
+        return _report(snapshot, QueueUnusable(trouble=queueing.trouble), now)
     if not queueing.workload:
         return _without_workload(snapshot, queueing, moment, now)
     found: Actions = ()
@@ -71,10 +63,10 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
         return (*found, *_trouble_is_over(snapshot), WakeAfter(moment))
     if over := _trouble_is_over(snapshot):
         return (*found, *over, WakeAfter(REASON_INTERVAL))
-    waits = _kueues_reason(queueing, _told(snapshot))
-    if waits is None:
+    waits = _kueues_reason(snapshot, queueing, config)
+    if not waits.text():
         return (*found, *_turn(snapshot, queueing, now))
-    return (*found, *_say(snapshot, waits, now))
+    return (*found, *_report(snapshot, waits, now))
 
 
 def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
@@ -83,8 +75,7 @@ def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
         return ()
     if (left := remaining(snapshot.waits_since, TURN, now)) > ZERO and snapshot.waits_since:
         return (WakeAfter(left),)
-    new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _NOT_CONSIDERED)
-    return _say(snapshot, new, now)
+    return _report(snapshot, NotConsidered(), now)
 
 
 def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
@@ -93,9 +84,7 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
     Kueue suspends at once each AppWrapper that it manages, so it may not manage this one.
     """
     queueing, told = _queueing(snapshot, now), _told(snapshot)
-    waits: Actions = (
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _UNSUSPENDED),
-    )
+    waits: Actions = (reporting(AwaitsPodSetInfos()),)
     if queueing is None:
         return () if told.reason == Reason.NO_WORKLOAD else waits
     if queueing.workload:
@@ -139,24 +128,21 @@ def _without_workload(
     left = remaining(began, WORKLOAD_PATIENCE, now)
     if left > ZERO and not (queueing.unmanaged and queueing.certain):
         return (*_trouble_is_over(snapshot), *begin, WakeAfter(left))
-    why = _POSSIBLE_CAUSES
-    if queueing.unmanaged:
-        why = f"{queueing.unmanaged}. Until an admin changes that, nothing starts it"
-    new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD, _bounded(why))
-    said = (*begin, *_say(snapshot, new, now))
+    report = NoWorkload(unmanaged=queueing.unmanaged)
+    said = (*begin, *_report(snapshot, report, now))
     waits = any(isinstance(each, WakeAfter) for each in said)
     return said if waits else (*said, WakeAfter(UNMANAGED_INTERVAL))
 
 
-def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
-    """Write `new` unless it is written already; wait if the last write is too recent."""
-    if ConditionText(new.reason, new.message) == _told(snapshot):
+def _report(snapshot: Snapshot, report: ConditionReport, now: datetime) -> Actions:
+    """Write `report` unless it is written already; wait if the last write is too recent."""
+    if not snapshot.is_news(report):
         return ()
     last = snapshot.timers.queue_reason
     left = ZERO if last is None else remaining(last, REASON_INTERVAL, now)
     if left > ZERO:
         return (WakeAfter(left),)
-    return (new, StartTimer(Timer.QUEUE_REASON))
+    return (reporting(report), StartTimer(Timer.QUEUE_REASON))
 
 
 def _trouble_is_over(snapshot: Snapshot) -> Actions:
@@ -172,33 +158,59 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
     )
 
 
-def _kueues_reason(queueing: Queueing, told: ConditionText) -> SetCondition | None:
-    """Return the condition with Kueue's reasons: for an eviction, if any, then for the wait."""
-    evicted, before = queueing.evicted, without_kueues_reason(told.message)
-    pending = keeping_names(queueing.pending, kueues_reason(told.message))
-    # Just after an eviction Kueue gives the same reason for both, and may append to one of them.
-    why = evicted.partition(": ")[2].rstrip(". ")
-    repeated = bool(pending and why) and (pending.startswith(why) or why.startswith(pending))
-    if told.reason not in _EVICTIONS:
-        news = f"Kueue evicted it ({evicted})." if evicted and not repeated else ""
-        before = keeping_names(news, before)
-    text = _bounded(with_kueues_reason(before, pending) if pending else before)
-    if not text:
-        return None
-    match told.reason:
-        case Reason.PODS_READY_TIMEOUT:
-            return SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, text)
-        case Reason.REASSIGNMENT:
-            return SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.REASSIGNMENT, text)
-    return SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, text)
+def _kueues_reason(
+    snapshot: Snapshot, queueing: Queueing, config: FaultTolerance
+) -> ConditionReport:
+    """Return Kueue's reasons: for an eviction, if any, then for the wait.
+
+    An eviction that the controller explained stays explained.
+    """
+    told = _told(snapshot)
+    if told.reason == Reason.REASSIGNMENT:
+        return AwaitsOtherNodes(pending=queueing.pending)
+    if told.reason == Reason.PODS_READY_TIMEOUT:
+        last = snapshot.reported.get(CONDITION_QUOTA_RESERVED)
+        timeout = last.timeout if isinstance(last, TimedOut) else None
+        timeout = timeout or pods_ready_timeout(queueing.timed_out, config)
+        if timeout is not None:
+            return TimedOut(timeout=timeout, pending=queueing.pending)
+    return Waits(evicted=queueing.evicted, pending=queueing.pending)
+
+
+def pods_ready_timeout(
+    eviction: PodsReadyEviction | None, config: FaultTolerance
+) -> PodsReadyTimeout | None:
+    """Return an eviction by Kueue's timeout, with the longest time that pods may be unready."""
+    return None if eviction is None else PodsReadyTimeout(eviction, longest_unready_of(config))
+
+
+def longest_unready_of(config: FaultTolerance) -> timedelta:
+    """Return the longest time that the pods of an AppWrapper may be unready."""
+    return longest_unready(
+        admission=config.admission_grace,
+        warmup=config.warmup_grace,
+        flap=config.flap_period,
+        failure=config.failure_grace,
+        deletion=config.forceful_deletion_grace,
+        retry_pause=config.asked_retry_pause,
+        retry_limit=config.retry_limit,
+        deletion_on_failure=config.deletion_on_failure_grace,
+    )
+
+
+def report_reserved(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+    """Report that the wait is over. An eviction that the controller explained stays explained.
+
+    After a restart the Workload shows the eviction.
+    """
+    if _told(snapshot).reason != Reason.PODS_READY_TIMEOUT:
+        return (reporting(Reserved()),)
+    last = snapshot.reported.get(CONDITION_QUOTA_RESERVED)
+    if isinstance(last, TimedOut):
+        return (reporting(Reserved(timeout=last.timeout)),)
+    snapshot.require(Need.EVICTION)
+    return (reporting(Reserved(timeout=pods_ready_timeout(snapshot.pods_ready_eviction, config))),)
 
 
 def _told(snapshot: Snapshot) -> ConditionText:
     return snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
-
-
-def _bounded(message: str) -> str:
-    text = message.encode()
-    if len(text) <= LONGEST_MESSAGE:
-        return message
-    return f"{text[: LONGEST_MESSAGE - 3].decode(errors='ignore')}…"

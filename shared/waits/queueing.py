@@ -20,11 +20,13 @@ from shared.waits.workload import (
     LABEL_OWNER,
     NEW_WORKLOAD,
     QUOTA_RESERVED,
+    PodsReadyEviction,
     gave_up,
     has_quota,
     is_active,
     is_finished,
     last_eviction,
+    pods_ready_eviction,
     unready_checks,
     why_pending,
 )
@@ -131,6 +133,7 @@ class WaitingWorkload:
     """`pending` is Kueue's reason to wait, `evicted` its reason for the lost quota.
 
     Both are empty unless an AppWrapper is the owner. `considered`: Kueue has reported on its quota.
+    `timed_out`: Kueue evicted it because its pods were not ready in time.
     """
 
     namespace: str
@@ -143,6 +146,7 @@ class WaitingWorkload:
     pending: str = ""
     evicted: str = ""
     considered: bool = False
+    timed_out: PodsReadyEviction | None = None
 
 
 def waiting_workload(item: JsonObject) -> WaitingWorkload:
@@ -166,6 +170,7 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
         pending=intern(one_line(pending_text(item), _LONGEST)) if is_wrapped else "",
         evicted=intern(evicted),
         considered=condition(conditions, QUOTA_RESERVED) is not None,
+        timed_out=pods_ready_eviction(item) if is_wrapped else None,
     )
 
 
@@ -208,14 +213,6 @@ def with_names(text: str, name_of: Callable[[str, str], str]) -> str:
     return _NAMED_BY_UID.sub(lambda found: name_of(*found.groups("")) or _UNNAMED, text)
 
 
-def keeping_names(text: str, before: str) -> str:
-    """Return `before` if only the name of a preemptor that is gone differs."""
-    if text.count(_UNNAMED) != 1:
-        return text
-    same = re.escape(text).replace(re.escape(_UNNAMED), "[^;()]{1,400}")
-    return before if re.fullmatch(same, before) else text
-
-
 # The condition's message keeps its earlier text, for example an eviction, before Kueue's reason.
 
 _KUEUE_REPORTS: Final = "Kueue reports: "
@@ -224,11 +221,6 @@ _KUEUE_REPORTS: Final = "Kueue reports: "
 def with_kueues_reason(before: str, reason: str) -> str:
     """Return the message of QuotaReserved with Kueue's reason after `before`."""
     return f"{before} {_KUEUE_REPORTS}{reason}".lstrip()
-
-
-def kueues_reason(message: str) -> str:
-    """Return Kueue's reason in a message; empty if there is none."""
-    return message.partition(_KUEUE_REPORTS)[2]
 
 
 def without_kueues_reason(message: str) -> str:

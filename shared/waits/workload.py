@@ -152,6 +152,44 @@ def gave_up(workload: JsonObject) -> bool:
     return words is not None and words.reason.startswith("DeactivatedDueTo")
 
 
+_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
+# After as many evictions as `requeuingStrategy.backoffLimitCount` allows. Kueue sets the
+# Workload's spec.active to false, and never queues this Workload again (`gave_up`).
+_GIVEN_UP: Final = "DeactivatedDueToRequeuingLimitExceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsReadyEviction:
+    """Kueue's eviction of a Workload whose pods were not ready within waitForPodsReady.
+
+    `count`: the number of such evictions. `given_up`: Kueue will not admit the Workload again.
+    """
+
+    workload: str
+    count: int
+    given_up: bool = False
+
+
+def pods_ready_eviction(workload: JsonObject) -> PodsReadyEviction | None:
+    """Return the eviction in force if its reason is late pods; None for other reasons.
+
+    Kueue resets the condition at the next admission. Its statistics hold the counts, by reason
+    and by the pods that were late (at the first start, or at a recovery).
+    """
+    evicted = last_eviction(workload)
+    if evicted is None or evicted.reason not in (_PODS_READY_TIMEOUT, _GIVEN_UP):
+        return None
+    statistics = (workload.get("status") or {}).get("schedulingStats") or {}
+    count = sum(
+        each.get("count") or 0
+        for each in statistics.get("evictions") or ()
+        if each.get("reason") == _PODS_READY_TIMEOUT
+    )
+    return PodsReadyEviction(
+        workload["metadata"]["name"], count or 1, given_up=evicted.reason == _GIVEN_UP
+    )
+
+
 def requeued_at(workload: JsonObject) -> datetime | None:
     """Return when Kueue considers it again: it was evicted, and backs off."""
     state = (workload.get("status") or {}).get("requeueState") or {}

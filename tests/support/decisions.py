@@ -49,6 +49,7 @@ from controller.phases.snapshot import (
     PodCounts,
     Presence,
     Snapshot,
+    TerminalExit,
     Timers,
 )
 from controller.reports.reason import Reason
@@ -61,6 +62,7 @@ READY: Final = HOLDING | {"PodsReady"}
 JOB: Final = Component(
     name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True
 )
+EXIT_42: Final = TerminalExit("train-0", 42)
 SERVICE: Final = Component(name="rendezvous", kind="Service", presence=Presence.PRESENT)
 # It reports no end.
 DEPLOYMENT: Final = replace(JOB, name="serve", kind="Deployment", reports=False)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
-from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
 from shared.api.conditions import Terminal
 from tests.support.builders.remembered_pods import pod
 from tests.support.decisions import CONFIG
@@ -157,7 +157,8 @@ def test_running_pods_of_a_succeeded_component_are_stragglers(
 )
 def test_exit_codes(config: FaultTolerance, terminal: bool) -> None:
     failed = pod("a", "Failed", exit_codes=(42,))
-    assert count_pods([failed], job(), config, NOW).terminal_exit is terminal
+    expected = TerminalExit("a", 42) if terminal else None
+    assert count_pods([failed], job(), config, NOW).terminal == expected
 
 
 MINUTE = timedelta(minutes=1)
@@ -232,4 +233,4 @@ def test_all_failures_of_a_component_that_gave_up_count(
     pods = [pod("a", "Succeeded"), pod("b", "Succeeded"), pod("c", "Failed", exit_codes=(42,))]
     config = FaultTolerance(terminal_exit_codes=frozenset({42}))
     counts = count_pods(pods, job(terminal=ended), config, NOW)
-    assert (counts.failed, counts.terminal_exit) == (0, terminal)
+    assert (counts.failed, counts.terminal is not None) == (0, terminal)

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.facts.outline import project_appwrapper
 from controller.gather.queue_watch import SETTINGS_AGE, WAITING, QueueWatch, by_queue
+from controller.memory import Remembered
 from controller.phases.snapshot import Queueing
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
@@ -106,6 +107,7 @@ class Watching:
         self.kueue = kueue
         self.clock = FakeClock()
         self.woken: list[Any] = []
+        self.remembered = Remembered()
         client: Any = kueue
         known: Any = Known()
         self.later: list[Any] = []
@@ -118,8 +120,8 @@ class Watching:
     def _wake_later(self, *args: Any) -> None:
         self.later.append(args)
 
-    async def look(self, *, reported: str = "") -> Queueing | None:
-        return await self.watch.look(WAITS, reported=reported)
+    async def look(self) -> Queueing | None:
+        return await self.watch.look(WAITS, self.remembered)
 
     async def changed(self, plural: str, item: Any) -> list[Any]:
         """Who is woken by it."""
@@ -168,7 +170,7 @@ async def test_a_missing_queue_is_proved_once() -> None:
         expected = Queueing(workload=False, trouble=MISSING.text, certain=True)
         assert await seen.look() == expected
         assert seen.kueue.called("get")[0].args[1:] == ("team1", "q")
-        assert await seen.look(reported=MISSING.text) == expected
+        assert await seen.look() == expected
         assert len(seen.kueue.called("get")) == 1
 
 
@@ -203,6 +205,13 @@ async def test_a_preemptor_has_its_name() -> None:
         found = await seen.look()
         assert found is not None
         assert found.pending == ("Preempted to accommodate Job urgent of namespace b due to age")
+        seen.kueue.feeds["workloads"].send("DELETED", urgent)
+        await settle()
+        assert await seen.look() == found  # the preemptor is gone, and keeps its name
+        seen.remembered = Remembered()
+        found = await seen.look()
+        assert found is not None
+        assert found.pending == "Preempted to accommodate another workload due to age"
 
 
 async def test_only_reported_changes_wake_and_only_waiting_appwrappers() -> None:
@@ -336,9 +345,10 @@ async def test_thousands_that_wait_read_the_settings_once_in_a_while() -> None:
         assert len(seen.kueue.called("get")) == 4
 
 
-async def test_another_missing_queue_is_proved_although_one_is_reported() -> None:
+async def test_another_missing_queue_is_proved_although_one_was_proved_missing() -> None:
     async with watching(get=[GONE]) as seen:
-        assert (await seen.look(reported="LocalQueue other does not exist")) is not None
+        seen.remembered.missing_queue = "LocalQueue", "other"
+        assert (await seen.look()) is not None
         assert len(seen.kueue.called("get")) == 1
 
 

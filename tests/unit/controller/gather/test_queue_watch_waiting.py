@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controller.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.times import format_time, parse_time
@@ -27,8 +28,8 @@ class Queues:
         self.found, self.why = found, why
         self.asked: list[Any] = []
 
-    async def look(self, appwrapper: Any, *, reported: str) -> Queueing | None:
-        self.asked.append((appwrapper.name, reported))
+    async def look(self, appwrapper: Any, _remembered: Remembered) -> Queueing | None:
+        self.asked.append(appwrapper.name)
         return self.found
 
     async def unmanaged(self, namespace: str) -> str | None:
@@ -57,7 +58,7 @@ async def test_the_watch_reports_the_waiting_reason(reason: str, found: Queueing
     bench = Gathering(waiting(reason), queues=queues)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.queueing, snapshot.waits_since) == (found, parse_time(SINCE))
-    assert queues.asked == [("train", "some queue is missing" * (reason == "QueueUnusable"))]
+    assert queues.asked == ["train"]
     assert bench.methods() == []
 
 
@@ -71,7 +72,7 @@ async def test_kueues_configuration_is_read_once_a_workload_is_missing(
     queues = Queues(NOTHING, why)
     snapshot = (await Gathering(waiting(timers=timers), queues=queues).observe()).snapshot
     assert snapshot.queueing == replace(NOTHING, unmanaged=why, certain=certain)
-    assert queues.asked == [("train", ""), "team1"]
+    assert queues.asked == ["train", "team1"]
 
 
 async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:

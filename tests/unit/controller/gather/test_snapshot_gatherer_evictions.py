@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.phases.snapshot import PodsReadyEviction
 from shared.kube.client import Forbidden, Unreachable
-from shared.waits.workload import WORKLOADS
+from shared.waits.workload import WORKLOADS, PodsReadyEviction
 from tests.support.builders.gathering import NOT_FOUND, Gathering, appwrapper, raw_pod
 from tests.support.fakes.fake_kube import listed
 

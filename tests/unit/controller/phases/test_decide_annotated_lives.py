@@ -15,6 +15,7 @@ from controller.phases.snapshot import Component, CreateProblem, FaultTolerance,
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.annotations import prefixed
+from tests.support.decisions import EXIT_42
 from tests.support.fakes.virtual_life import NO_PODS, START, VirtualLife
 
 FAILED = PodCounts(expected=4, running=3, failed=1)
@@ -85,7 +86,7 @@ def failed(config: FaultTolerance) -> VirtualLife:
             expected=4,
             running=3,
             failed=1,
-            terminal_named="exit code 42 of train-0 is in terminalExitCodes",
+            terminal=EXIT_42,
         ),
     )
     life.look()
@@ -240,7 +241,7 @@ def test_exit_codes(annotations: dict[str, str], code: int, phase: Phase) -> Non
             expected=4,
             running=3,
             failed=1,
-            terminal_named="exit code 42 of train-0 is in terminalExitCodes" if terminal else "",
+            terminal=EXIT_42 if terminal else None,
         )
     )
     life.step()

@@ -9,13 +9,14 @@ from controller.facts.own_status import effective_fault_tolerance
 from controller.phases.actions import WakeAfter
 from controller.phases.deletion import begin_deletion
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, PodsReadyEviction, Presence, Snapshot
+from controller.phases.snapshot import Component, Presence, Snapshot
 from controller.reports.deleting_resources import DeletionBlocked
 from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
 from shared.config.kueue import longest_by_default
+from shared.waits.workload import PodsReadyEviction
 from tests.support.decisions import (
     DELETION_BEGINS,
     DELETION_ENDS,

@@ -9,7 +9,7 @@ from controller.phases.ask import Need
 from controller.phases.deletion import spares_kept
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot
-from tests.support.decisions import JOB, asked
+from tests.support.decisions import EXIT_42, JOB, asked
 from tests.support.fakes.virtual_life import ALL_RUN, NO_PODS, VirtualLife
 
 CACHE = Component(name="cache", kind="PersistentVolumeClaim", presence=Presence.PRESENT, keep=True)
@@ -62,9 +62,7 @@ def test_it_is_not_forced_either(mode: DeletionMode, pods: int) -> None:
 
 def test_it_goes_when_the_appwrapper_fails() -> None:
     life = life_with_cache()
-    life.look(
-        pods=replace(FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes")
-    )
+    life.look(pods=replace(FAILED, terminal=EXIT_42))
     life.wait(60)
     assert life.is_in(Phase.FAILED)
     assert life.deletes == [DeleteComponents(keep=False)]

@@ -21,10 +21,10 @@ from controller.phases.reassignment import REASSIGNMENT_PATIENCE as PATIENCE
 from controller.phases.snapshot import (
     ConditionText,
     Misplacement,
-    PodsReadyEviction,
     Snapshot,
     Timers,
 )
+from shared.waits.workload import PodsReadyEviction
 from tests.support.decisions import CONFIG, asked
 from tests.support.moments import NOW
 

@@ -1,18 +1,23 @@
 """The phases before Running, and Resetting, which begins the next attempt."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from controller.phases.actions import SetCondition
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     CreateProblem,
     PodSetInfos,
     Presence,
     Snapshot,
+    Timers,
 )
+from controller.reports.quota_reserved import NodesUnchanged, PodsReadyTimeout, Reserved
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
+from shared.waits.workload import PodsReadyEviction
 from tests.support.decisions import (
     HOLDING,
     JOB,
@@ -82,23 +87,25 @@ def test_an_appwrapper_starts_when_kueue_admits_it(
     assert situation.decision == expected
 
 
-EVICTED = "Kueue evicted it: its pods were not ready within waitForPodsReady"
+RETRIES = Situation(
+    Snapshot(phase=Phase.RESETTING, finalizer=True, timers=Timers(retry_pause=ago(90)))
+).after(Reserved(timeout=PodsReadyTimeout(PodsReadyEviction("w", 1), timedelta(minutes=7))))
+NODES = NodesUnchanged(workload="w")
 
 
 @pytest.mark.parametrize(
-    ("reason", "message", "kept"),
+    ("situation", "written"),
     [
-        pytest.param(Reason.PODS_READY_TIMEOUT, EVICTED, EVICTED, id="it was suspended for that"),
-        pytest.param(Reason.RESUMING, EVICTED, EVICTED, id="it ran again since, and is reset now"),
-        pytest.param(Reason.SUSPENDED, "it waits for Kueue", "", id="another message"),
-        pytest.param(Reason.RESUMING, "Suspend is false", "", id="a message of the Go operator"),
+        pytest.param(RETRIES, [], id="it stays as it is, with a reported eviction"),
+        pytest.param(RETRIES.after(NODES), [""], id="a report about the last attempt's nodes"),
+        pytest.param(
+            RETRIES.reported("QuotaReserved", "Suspended", "x"), [""], id="of another operator"
+        ),
     ],
 )
-def test_quota_reserved_keeps_reporting_an_eviction_in_the_next_attempt(
-    reason: Reason, message: str, kept: str
-) -> None:
-    situation = SUSPENDED.but(finalizer=True).reported("QuotaReserved", reason, message)
-    assert situation.decision == lines(deploys(Reason.RESUMING, kept))
+def test_quota_reserved_in_a_retry(situation: Situation, written: list[str]) -> None:
+    said = [each for each in situation.actions if isinstance(each, SetCondition)]
+    assert [each.message for each in said if each.type == "QuotaReserved"] == written
 
 
 MISSING = replace(JOB, name="eval", presence=Presence.PLANNED)

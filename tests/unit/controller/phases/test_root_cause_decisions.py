@@ -33,6 +33,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.api.conditions import Terminal
+from tests.support.decisions import EXIT_42
 
 NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=1)
@@ -92,7 +93,7 @@ RESET = (Phase.RESETTING, 1, Decision.RETRY)
 FAILS = (Phase.FAILED, 0, Decision.TERMINAL)
 ANY_POD = replace(
     FAILED,
-    pods=replace(FAILED.pods, terminal_named="exit code 42 of train-0 is in terminalExitCodes"),
+    pods=replace(FAILED.pods, terminal=EXIT_42),
 )
 
 

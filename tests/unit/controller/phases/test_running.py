@@ -8,6 +8,7 @@ from controller.phases.snapshot import Presence
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import (
+    EXIT_42,
     HOLDING,
     JOB,
     RUNNING,
@@ -24,7 +25,7 @@ DEPLOYED = RUNNING.but(components=(SERVICE, JOB))
 ONE_FAILED = DEPLOYED.pods(running=3, failed=1)
 WITHOUT_SERVICE = DEPLOYED.but(components=(replace(SERVICE, presence=Presence.GONE), JOB))
 GAVE_UP = RUNNING.job(terminal=Terminal.FAILED, message="no")
-EXIT_42 = "exit code 42 of train-0 is in terminalExitCodes"
+FORBIDDEN = "exit code 42 of train-0 is in terminalExitCodes"
 
 
 def not_ready(situation: Situation) -> Situation:
@@ -92,11 +93,13 @@ def not_ready(situation: Situation) -> Situation:
             ),
         ),
         "an exit code that forbids retries fails it": (
-            GAVE_UP.pods(running=3, failed=1, terminal_named=EXIT_42),
+            GAVE_UP.pods(running=3, failed=1, terminal=EXIT_42).configured(
+                terminal_exit_codes=frozenset({42})
+            ),
             fails(
                 Reason.FAILED_COMPONENT,
-                f"no retry: {EXIT_42}; Job train: no",
-                f"no retry: {EXIT_42}; Job train",
+                f"no retry: {FORBIDDEN}; Job train: no",
+                f"no retry: {FORBIDDEN}; Job train",
             ),
         ),
         "the pods for which a component gave up are named": (

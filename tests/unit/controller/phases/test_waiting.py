@@ -18,13 +18,13 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot, Timers
 from controller.phases.waiting import (
-    LONGEST_MESSAGE,
     MOMENT,
     REASON_INTERVAL,
     TURN,
     UNMANAGED_INTERVAL,
     WORKLOAD_PATIENCE,
 )
+from controller.reports.quota_reserved import LONGEST_MESSAGE
 from controller.reports.reason import Reason
 from tests.support.decisions import CONFIG
 from tests.support.moments import NOW
@@ -42,7 +42,6 @@ PROVED = Queueing(workload=False, unmanaged="Kueue's configuration lacks it", ce
 ABSENT = replace(PROVED, certain=False)
 CONSIDERED = Queueing(workload=True, considered=True)
 LACKS = "Kueue's configuration lacks it. Until an admin changes that, nothing starts it"
-TIMED_OUT = ConditionText(Reason.PODS_READY_TIMEOUT, "Kueue evicted it: waitForPodsReady.")
 GUESS = (
     "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
     " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
@@ -192,41 +191,9 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             SAYS,
         ),
         case(
-            "its preemptor is gone since",
-            told(
-                Reason.SUSPENDED,
-                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue reports: old",
-                replace(PREEMPTED, evicted="Preempted: by another workload"),
-            ),
-            says(
-                Reason.SUSPENDED,
-                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue reports:"
-                " insufficient quota for cpu",
-            ),
-            SAYS,
-        ),
-        case(
             "evicted, and not considered since",
             replace(WAITS, queueing=replace(PREEMPTED, pending="")),
             says(Reason.SUSPENDED, "Kueue evicted it (Preempted: by Job urgent of namespace b)."),
-            SAYS,
-        ),
-        case(
-            "an eviction that is told stays told",
-            told(TIMED_OUT.reason, TIMED_OUT.message, PREEMPTED),
-            says(
-                Reason.PODS_READY_TIMEOUT,
-                "Kueue evicted it: waitForPodsReady. Kueue reports: insufficient quota for cpu",
-            ),
-            SAYS,
-        ),
-        case(
-            "its last reason does not",
-            told(TIMED_OUT.reason, f"{TIMED_OUT.message} Kueue reports: old", SHORT),
-            says(
-                Reason.PODS_READY_TIMEOUT,
-                "Kueue evicted it: waitForPodsReady. Kueue reports: insufficient quota for cpu",
-            ),
             SAYS,
         ),
         case(
@@ -386,14 +353,3 @@ def test_a_message_is_bounded_in_bytes() -> None:
         WAITS, queueing=long, told={QUOTA: ConditionText(condition.reason, condition.message)}
     )
     assert decide(written, NOW, CONFIG) == ()
-
-
-def test_only_the_eviction_is_reported_while_it_runs_again() -> None:
-    message = f"{TIMED_OUT.message} Kueue reports: insufficient quota"
-    snapshot = told(TIMED_OUT.reason, message, None, suspend=False, queued=False)
-    conditions = [
-        each.message
-        for each in decide(snapshot, NOW, CONFIG)
-        if isinstance(each, SetCondition) and each.type == QUOTA
-    ]
-    assert conditions == [TIMED_OUT.message]

@@ -6,7 +6,6 @@ import pytest
 
 from shared.waits.queueing import (
     cluster_queue,
-    keeping_names,
     local_queue,
     queue_trouble,
     waiting_workload,
@@ -213,17 +212,3 @@ def test_a_preemptor_may_be_known_by_its_workload_alone() -> None:
     message = "Evicted to accommodate a workload (UID: w2) due to migration"
     named = with_names(message, lambda *uids: "Job urgent of namespace b" * (uids == ("w2", "")))
     assert named == "Evicted to accommodate Job urgent of namespace b due to migration"
-
-
-@pytest.mark.parametrize(
-    ("text", "before", "kept"),
-    [
-        ("by another workload due to x", "by Job urgent of namespace b due to x", True),
-        ("by another workload due to x", "by Job urgent of namespace b due to y", False),
-        ("by another workload due to x", "", False),
-        ("another workload" * 30, "x" * 1000 + ";", False),
-        ("no quota", "by Job urgent of namespace b due to x", False),
-    ],
-)
-def test_a_preemptor_that_is_gone_keeps_its_name(text: str, before: str, kept: bool) -> None:
-    assert keeping_names(text, before) == (before if kept else text)

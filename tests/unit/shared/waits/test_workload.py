@@ -1,15 +1,18 @@
 """A Workload in Kueue's own words, and who holds quota."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from shared.waits.workload import (
+    PodsReadyEviction,
     Words,
     asks_of,
     fits_no_flavor,
     has_quota,
     holders,
+    pods_ready_eviction,
     why_pending,
     workload_of,
 )
@@ -105,3 +108,57 @@ def test_who_holds_quota_by_priority_and_age() -> None:
         ("low", 1, 16),
     ]
     assert not has_quota(workload(WAITS))
+
+
+def evicted(name: str, reason: str, *counts: dict[str, Any], status: str = "True") -> Any:
+    words = {"type": "Evicted", "status": status, "reason": reason, "message": "by Kueue"}
+    statistics = {"schedulingStats": {"evictions": [*counts]}} if counts else {}
+    return {"metadata": {"name": name}, "status": {"conditions": [words], **statistics}}
+
+
+def counted(reason: str, cause: str, count: int) -> dict[str, Any]:
+    return {"reason": reason, "underlyingCause": cause, "count": count}
+
+
+TIMEOUT = "PodsReadyTimeout"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param({"metadata": {"name": "new"}}, None, id="without a status"),
+        pytest.param(evicted("w", "Preempted"), None, id="for another reason"),
+        pytest.param(
+            evicted("w", "Preempted", counted(TIMEOUT, "WaitForStart", 2)),
+            None,
+            id="for another reason this time",
+        ),
+        pytest.param(evicted("w", TIMEOUT, status="False"), None, id="admitted since"),
+        pytest.param(evicted("w", TIMEOUT), PodsReadyEviction("w", 1), id="Kueue does not count"),
+        pytest.param(
+            evicted(
+                "w",
+                TIMEOUT,
+                counted(TIMEOUT, "WaitForStart", 2),
+                counted("Preempted", "InCohortReclamation", 5),
+                counted(TIMEOUT, "WaitForRecovery", 1),
+            ),
+            PodsReadyEviction("w", 3),
+            id="whatever was waited for",
+        ),
+        pytest.param(
+            evicted(
+                "w",
+                "DeactivatedDueToRequeuingLimitExceeded",
+                counted(TIMEOUT, "WaitForStart", 2),
+                counted("Deactivated", "RequeuingLimitExceeded", 1),
+            ),
+            PodsReadyEviction("w", 2, given_up=True),
+            id="given up after as many as Kueue allows",
+        ),
+        pytest.param(evicted("w", "Deactivated"), None, id="deactivated by somebody"),
+        pytest.param(evicted("w", TIMEOUT, {}), PodsReadyEviction("w", 1), id="another schema"),
+    ],
+)
+def test_pods_ready_eviction(found: Any, expected: PodsReadyEviction | None) -> None:
+    assert pods_ready_eviction(found) == expected

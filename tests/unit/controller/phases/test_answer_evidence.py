@@ -15,9 +15,9 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.evidence import Wait, wait_for_evidence
+from controller.phases.answer import HeldAnswer, wait_for_evidence
+from controller.phases.findings import Finding
 from controller.phases.phase import Phase
-from controller.phases.retries import Finding
 from controller.phases.snapshot import (
     Component,
     Evacuation,
@@ -185,14 +185,18 @@ def test_no_reset_is_asked_for_before(waiting: Snapshot) -> None:
     assert told == [Reason.RESETS_PAUSED]
 
 
+def waits_for(reason: Reason, timer: Timer, left: timedelta) -> HeldAnswer:
+    return HeldAnswer(finding=found(reason), left=left, begin=(StartTimer(timer),))
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_only_failures_of_pods_are_waited_with(reason: Reason) -> None:
     waits = (Reason.FAILED_COMPONENT, Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY)
     store = wait_for_evidence(READS, found(reason), NOW, CONFIG)
-    begins = Wait((StartTimer(Timer.STORE),), CONFIG.store_timeout)
+    begins = waits_for(reason, Timer.STORE, CONFIG.store_timeout)
     assert store == (begins if reason in waits else None)
     settles = wait_for_evidence(SETTLES, found(reason), NOW, CONFIG)
-    begins = Wait((StartTimer(Timer.RECORDS),), CONFIG.record_settle)
+    begins = waits_for(reason, Timer.RECORDS, CONFIG.record_settle)
     assert settles == (begins if reason is Reason.FAILED_COMPONENT else None)
 
 

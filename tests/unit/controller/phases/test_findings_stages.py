@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.health import too_few_exist, too_few_run
+from controller.phases.findings import too_few_exist, too_few_run
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot
 from tests.support.decisions import CONFIG

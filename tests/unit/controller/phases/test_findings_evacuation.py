@@ -4,12 +4,11 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Evacuation, Presence
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
-from tests.support.decisions import RUNNING, Situation, decisions, resets
+from tests.support.decisions import EXIT_42, RUNNING, Situation, decisions, resets
 
 WHY = "pod train-0 on node n uses nvidia.com/gpu, autopilot.ibm.com/gpuhealth=EVICT"
 EVACUATED = RUNNING.but(evacuation=Evacuation(WHY))
 MOVES = resets(Reason.AUTOPILOT_NO_EXECUTE, WHY, spent=0, free=True)
-EXIT_42 = "exit code 42 of train-0 is in terminalExitCodes"
 
 
 @decisions(
@@ -28,7 +27,7 @@ EXIT_42 = "exit code 42 of train-0 is in terminalExitCodes"
             MOVES,
         ),
         "it takes precedence over a terminal exit code: the node may be the cause": (
-            EVACUATED.pods(running=3, failed=1, terminal_named=EXIT_42),
+            EVACUATED.pods(running=3, failed=1, terminal=EXIT_42),
             MOVES,
         ),
         "a component that gave up takes precedence": (

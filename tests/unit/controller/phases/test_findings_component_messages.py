@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.health import first_finding
+from controller.phases.findings import first_finding
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,

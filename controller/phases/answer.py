@@ -1,7 +1,7 @@
-"""Reset an unhealthy AppWrapper, or let it fail if no retry remains or may follow."""
+"""Answer a finding: reset the AppWrapper, or let it fail if no retry remains or may follow."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.phases.actions import (
@@ -18,10 +18,11 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import begin_deletion
+from controller.phases.findings import EARLIEST, Finding, leaving_component, unhealthy
 from controller.phases.phase import Phase
-from controller.phases.root_cause import Decision, RootCause
-from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
-from controller.phases.timers import ZERO
+from controller.phases.root_cause import Decision
+from controller.phases.snapshot import OFF, FaultTolerance, HoldReason, ResetHold, Snapshot
+from controller.phases.timers import ZERO, remaining
 from controller.reports.pods_ready import NextAttempt
 from controller.reports.unhealthy import Problem
 from shared.api.names import CONDITION_UNHEALTHY
@@ -34,20 +35,33 @@ _HELD: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A problem of an AppWrapper. `logged` as for MoveTo.
+class HeldAnswer:
+    """An answer that must wait for at most `left`: for a permit, or without `hold` for evidence.
 
-    `root_cause` is set only for failures, not for a deletion, a node's label or a refused create.
+    `begin` starts the timer of the wait; empty if it runs already.
     """
 
-    reason: Reason
-    message: str
-    logged: str | None = None
-    root_cause: RootCause | None = None
-    retryable: bool = True  # False: move to Failed directly
-    non_recoverable: bool = False  # not retryable because the program recorded that none can help
-    why_terminal: str = ""  # the reason against a retry, if `message` lacks it
-    spends_retry: bool = True  # False: a reset needs a remaining retry but does not spend it
+    finding: Finding
+    left: timedelta | None
+    hold: ResetHold | None = None
+    begin: Actions = ()
+
+
+def answer(
+    snapshot: Snapshot, finding: Finding, now: datetime, config: FaultTolerance
+) -> Actions | HeldAnswer:
+    """Reset or fail; or return what the answer must wait for.
+
+    The error store is read before the permit, because its records may forbid a retry. The live
+    reads come last: a reset that waits for its permit must not list its pods in every pass.
+    """
+    finding = leaving_component(snapshot) or finding
+    if (wait := wait_for_evidence(snapshot, finding, now, config)) is not None:
+        return wait
+    if (hold := hold_on(snapshot, finding, config)) is not None:
+        return HeldAnswer(finding=finding, left=hold.retry_in, hold=hold)
+    confirm(snapshot, finding, config)
+    return reset_or_fail(snapshot, finding, config)
 
 
 def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
@@ -73,18 +87,6 @@ def next_attempt(spent: int, config: FaultTolerance, begins: datetime | None = N
     """Return the report of PodsReady during a reset."""
     limit, pause = config.retry_limit, config.asked_retry_pause
     return NextAttempt(spent=spent, limit=limit, pause=pause, begins=begins)
-
-
-def unhealthy(finding: Finding, *, reason: Reason | None = None, then: str = "") -> Problem:
-    """Return the report about a finding. `reason`: if it is not that of the finding."""
-    root = finding.root_cause
-    return Problem(
-        reason=reason or finding.reason,
-        problem=finding.message,
-        quoted=finding.logged,
-        then=then,
-        cause=(root.pod, root.node) if root else None,
-    )
 
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
@@ -192,3 +194,81 @@ def _why_no_retry(finding: Finding, config: FaultTolerance) -> str:
 def is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
     """True if no retry follows `finding`."""
     return not finding.retryable or snapshot.retries >= config.retry_limit
+
+
+# Evidence: the answer waits in two cases.
+#
+# - A component reports its failure, but its pods may still write their records (settlePeriod).
+# - The records in the error store are not read yet (readTimeout).
+#
+# The start of each wait is stored, so a restart of the controller prolongs neither. Suspensions,
+# deletions, evacuations, deleted components and reports do not wait for evidence. After both waits
+# and the permit, `confirm` requires live reads, because watches may lag behind.
+
+# The reasons of failures that pods caused themselves.
+FAILURES: Final = frozenset(
+    {Reason.FAILED_COMPONENT, Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY}
+)
+
+
+def wait_for_evidence(
+    snapshot: Snapshot, finding: Finding, now: datetime, config: FaultTolerance
+) -> HeldAnswer | None:
+    """Return the wait before the answer to `finding`; None if it need not wait.
+
+    Only a component's own failure waits for records: in other cases the pods had
+    FailureGracePeriod to write them.
+    """
+    if finding.reason not in FAILURES or config.error_aggregation == OFF:
+        return None
+    if finding.reason is Reason.FAILED_COMPONENT and snapshot.awaits_records:
+        began = snapshot.timers.records
+        if (left := remaining(began, config.record_settle, now)) > ZERO:
+            return _wait(finding, Timer.RECORDS, began, left)
+    if config.error_store and not snapshot.store_read:
+        snapshot.require(Need.RECORDS)
+    if snapshot.reads_store:
+        began = snapshot.timers.store
+        if (left := remaining(began, config.store_timeout, now)) > ZERO:
+            return _wait(finding, Timer.STORE, began, left)
+    return None
+
+
+def _wait(finding: Finding, timer: Timer, began: datetime | None, left: timedelta) -> HeldAnswer:
+    begin = (StartTimer(timer),) if began is None else ()
+    return HeldAnswer(finding=finding, left=left, begin=begin)
+
+
+# The reasons that only pods can show.
+_SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
+
+
+def confirm(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> None:
+    """Require live reads before `finding` is answered, because watches may lag behind.
+
+    Pods that have healed, or whose node has, must not be deleted. This comes last: a reset that
+    waits for its permit must not list its pods in every pass.
+    """
+    if finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+        snapshot.require(Need.LIVE_LABELS)
+    if _needs_live_pods(snapshot, finding, config):
+        snapshot.require(Need.LIVE_PODS)
+
+
+def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
+    """True if the pods decide about the answer.
+
+    The reset of an evacuation needs no live list, for which the API server may take 100 ms until
+    its cache is fresh: if a pod has moved meanwhile, the reset usually spends no retry. Without a
+    remaining retry an evacuation ends the AppWrapper, so it needs the list. If a component failed,
+    the root cause or a listed exit code decides about another attempt, and its pod or node may be
+    missing from the cache.
+    """
+    match finding.reason:
+        case Reason.AUTOPILOT_NO_EXECUTE:
+            return is_hopeless(snapshot, finding, config)
+        case Reason.FAILED_COMPONENT:
+            unseen = config.remember_suspects and not snapshot.pods.failed
+            listed = config.terminal_exit_codes or config.retryable_exit_codes
+            return unseen or config.error_aggregation == EARLIEST or bool(listed)
+    return finding.reason in _SHOWN_BY_PODS

@@ -29,6 +29,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.remembered_pods import pod
+from tests.support.decisions import EXIT_42
 
 NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,9 +62,7 @@ HELD = ResetHold(HoldReason.PAUSED, "paused")
         (
             replace(
                 FAILED,
-                pods=replace(
-                    FAILED.pods, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
-                ),
+                pods=replace(FAILED.pods, terminal=EXIT_42),
             ),
             Phase.FAILED,
             False,

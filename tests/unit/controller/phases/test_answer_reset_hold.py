@@ -16,7 +16,7 @@ from controller.phases.snapshot import (
 )
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
-from tests.support.decisions import HOLDING, JOB, RUNNING, Situation, decisions
+from tests.support.decisions import EXIT_42, HOLDING, JOB, RUNNING, Situation, decisions
 from tests.support.moments import ago
 
 RATE = ResetHold(HoldReason.RATE, "too many resets", timedelta(seconds=3))
@@ -210,7 +210,7 @@ BOTH = HELD.but(evacuation=Evacuation(WHY))
         pytest.param(BOTH.but(deletion_requested=True), Phase.TERMINATING, id="deletion"),
         pytest.param(BOTH.but(retries=3), Phase.FAILED, id="failure without retries left"),
         pytest.param(
-            HELD.pods(running=3, failed=1, terminal_named="exit code 42 is in terminalExitCodes"),
+            HELD.pods(running=3, failed=1, terminal=EXIT_42),
             Phase.FAILED,
             id="failure by an exit code",
         ),

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.failures import would_repeat_report
+from controller.phases.findings import Finding
+from controller.phases.health import would_repeat_report
 from controller.phases.phase import Phase
-from controller.phases.retries import Finding
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import ConditionText, Snapshot, Timers
 from controller.reports.reason import Reason
