@@ -20,7 +20,7 @@ from shared.config.loading import LoadedConfig, Override
 from shared.config.values import BindAddress, parse_bind_address
 from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.http_client import connect
-from shared.process.listener import Answer, CannotListen, Listener, bind
+from shared.process.listener import Answer, CannotListen, Listener, listen
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
@@ -125,26 +125,22 @@ async def _run(loaded: LoadedConfig) -> None:
     _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     ending = Ending()
     ending.listen_to_signals()
-    # Shared, so that a new process can take the port over while the old one still drains.
-    with bind(_address(loaded.config), shared=True) as bound:
+    with listen(_address(loaded.config)) as listening:
         client = await connect(user_agent="appwrapper-webhook/0.1")
         try:
-            await Webhook(client, loaded.config, bound, ending, Sources.of_the_machine()).run()
+            await Webhook(client, loaded.config, listening, ending, Sources.of_the_machine()).run()
         finally:
             await client.close()
 
 
 class Webhook:
-    """Connect all parts of the process.
-
-    `bound` is a socket that has the port but does not listen yet.
-    """
+    """Connect all parts of the process."""
 
     def __init__(
         self,
         client: KubeClient,
         config: Configuration,
-        bound: socket.socket,
+        listening: socket.socket,
         ending: Ending,
         sources: Sources,
     ) -> None:
@@ -175,7 +171,7 @@ class Webhook:
                 self._metrics,
                 self._certificate.warning,
             ),
-            bound,
+            listening,
             self._certificate.context,
             clock,
             ending,
@@ -192,7 +188,7 @@ class Webhook:
         try:
             if self._listener is not None:
                 self._listener.open()
-            await self._supervisor.run(self._ending.asked)
+            await self._supervisor.run(self._ending.requested)
         finally:
             if self._listener is not None:
                 self._listener.close()
@@ -216,8 +212,6 @@ class Webhook:
         ]
 
     async def _serve(self) -> None:
-        if not await self._server.may_listen(lambda: self._readiness.problem() is None):
-            return
         if self._certificate.not_after is None:
             load(self._certificate.context, make_stopgap(self._clock.now()))
         # All objects so far live as long as the process: the collector can skip them.

@@ -18,7 +18,7 @@ import yaml
 
 from localcluster.machine.slowness import stretched
 from tests.support.builders.certificates import self_signed
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 _ROOT = Path(__file__).resolve().parents[3]
 # The webhook alone decides, whatever the user of the review.
@@ -55,8 +55,19 @@ class WebhookProcess:
                 await self._more.wait()
 
     async def port(self) -> int:
-        """Returns its port, once it serves."""
+        """Returns its port, once it serves, ready or not."""
         return int((await self.says(r"serving on \S+ port ([0-9]+)"))[1])
+
+    async def ready_port(self) -> int:
+        """Returns its port, once it is ready."""
+        port = await self.port()
+        async with client(port) as http:
+
+            async def readiness() -> int:
+                return (await http.get("/readyz")).status_code
+
+            await comes_to(readiness, 200)
+        return port
 
     async def catches(self, number: signal.Signals) -> None:
         """Waits until the process has a handler for this signal."""

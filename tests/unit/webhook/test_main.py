@@ -33,7 +33,7 @@ def config(tmp_path: Path) -> str:
     file = tmp_path / "config.yaml"
     file.write_text(
         "controllerManager:\n"
-        "  webhook: {bindAddress: '127.0.0.1:9443'}\n"
+        "  webhook: {bindAddress: '127.0.0.1:9443', drainPeriod: 0s}\n"
         "  metrics: {bindAddress: '127.0.0.1:0'}\n"
     )
     return str(file)
