@@ -34,9 +34,8 @@ from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
-from webhook.tls.files import CertificateError, FileCertificateSource
-from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.source import CertificateSource, load, make_stopgap
+from webhook.tls.files import CertificateError, CertificateSource, FileCertificateSource
+from webhook.tls.managed import ManagedCertificateSource
 
 _log: Final = logging.getLogger(__name__)
 
@@ -145,7 +144,7 @@ class Webhook:
         sources: Sources,
     ) -> None:
         """Raise CertificateError."""
-        self._clock = clock = sources.clock
+        clock = sources.clock
         self._ending = ending
         self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
@@ -212,8 +211,6 @@ class Webhook:
         ]
 
     async def _serve(self) -> None:
-        if self._certificate.not_after is None:
-            load(self._certificate.context, make_stopgap(self._clock.now()))
         # All objects so far live as long as the process: the collector can skip them.
         gc.collect()
         gc.freeze()

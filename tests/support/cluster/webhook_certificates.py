@@ -28,7 +28,7 @@ from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE as TEAM
-from webhook.tls.decisions.secret_data import Contents, parse
+from webhook.tls.stored import Contents, parse
 
 NAMES = CertManagement()
 SECRET = NAMES.webhook_secret_name

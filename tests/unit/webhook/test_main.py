@@ -16,7 +16,7 @@ from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
 from webhook.tls.files import FileCertificateSource
-from webhook.tls.managed_source import ManagedCertificateSource
+from webhook.tls.managed import ManagedCertificateSource
 
 
 @pytest.fixture(autouse=True)
