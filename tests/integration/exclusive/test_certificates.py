@@ -297,8 +297,8 @@ async def test_two_that_start_with_an_empty_secret_serve_the_same(
                 await service.add(await process.port())
             assert await is_served(cluster, times=20)
             made = "make a CA and a certificate (it is empty)"
-            said = [*first.messages, *second.messages]
-            assert len([message for message in said if message.endswith(made)]) == 1
+            messages = [*first.messages, *second.messages]
+            assert len([message for message in messages if message.endswith(made)]) == 1
             assert await all_carry(cluster, (await contents(cluster)).bundle)
             await create(cluster)
     finally:

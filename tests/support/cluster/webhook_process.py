@@ -30,7 +30,7 @@ class WebhookProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self._more = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
 
@@ -42,21 +42,21 @@ class WebhookProcess:
     @property
     def messages(self) -> list[str]:
         """Returns the messages of the log so far; lines that are not JSON as they are."""
-        return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.said]
+        return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.lines]
 
-    async def says(self, pattern: str) -> re.Match[str]:
+    async def logged(self, pattern: str) -> re.Match[str]:
         """Waits for a message that `pattern` matches as a whole. Fails if the process ends."""
         async with asyncio.timeout(PATIENCE_SECONDS), self._more:
             while True:
                 for message in self.messages:
                     if found := re.fullmatch(pattern, message):
                         return found
-                assert not self._reading.done(), f"it ended without {pattern!r}: {self.said}"
+                assert not self._reading.done(), f"it ended without {pattern!r}: {self.lines}"
                 await self._more.wait()
 
     async def port(self) -> int:
         """Returns its port, once it serves, ready or not."""
-        return int((await self.says(r"serving on \S+ port ([0-9]+)"))[1])
+        return int((await self.logged(r"serving on \S+ port ([0-9]+)"))[1])
 
     async def ready_port(self) -> int:
         """Returns its port, once it is ready."""
@@ -95,7 +95,7 @@ class WebhookProcess:
         assert self.process.stderr is not None
         async for line in self.process.stderr:
             async with self._more:
-                self.said.append(line.decode().rstrip())
+                self.lines.append(line.decode().rstrip())
                 self._more.notify_all()
         async with self._more:
             self._more.notify_all()
