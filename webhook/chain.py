@@ -182,7 +182,7 @@ MUTATE_DIRECT_KIND: Final[dict[str, _Rule[Change]]] = {
     "direct_left_pods": end_left_pods,
 }
 
-VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[str]]] = {
+VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_kinds": check_direct_kind,
     "direct_owner": check_direct_owner,
     "direct_readable": check_readable_directly,
@@ -198,6 +198,8 @@ _MOST_WARNINGS: Final = 16
 
 # Errors in one answer. No user reads more, and three MiB can cause a million.
 _MOST_ERRORS: Final = 100
+# Reasons of one rule for an object that is created directly.
+_MOST_REASONS: Final = 20
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
@@ -275,9 +277,9 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     blamed: list[str] = []
     submission = Submission(request, facts)
     for name, rule in VALIDATE_DIRECT_KIND.items():
-        found = list(_without_warnings(rule(submission), warnings))
+        found = list(islice(_without_warnings(rule(submission), warnings), _MOST_REASONS))
         if found:
-            reasons += found
+            reasons += map(str, found)
             blamed.append(name)
     if reasons:
         status = forbidden_status(request.group_kind, request.display_name, reasons)

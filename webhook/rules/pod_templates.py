@@ -168,8 +168,6 @@ def _mistakes_of_declared(found: JsonObject, schema: PodSchema) -> Iterator[Mist
 
 _OURS: Final = f"{GROUP}/"
 _SYSTEM: Final = "system-"
-# The reasons for one directly created object: no user reads more.
-_MOST_REASONS: Final = 20
 
 
 def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
@@ -190,7 +188,7 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
                 yield from _claimed(f"{component.path}.{path}", found)
 
 
-def check_direct_pod_labels(submission: Submission) -> Iterator[str]:
+def check_direct_pod_labels(submission: Submission) -> Iterator[FieldError]:
     """Reject labels under the operator's prefix on pods of directly created objects."""
     if (kind := direct_kind(submission)) is None:
         return
@@ -202,8 +200,8 @@ def check_direct_pod_labels(submission: Submission) -> Iterator[str]:
         (path, value_or_none(submission.object, path))
         for path in kind.pod_labels(submission.object)
     ]
-    errors = (error for path, found in labels for error in _claimed(in_object(path), found))
-    yield from map(str, islice(errors, _MOST_REASONS))
+    for path, found in labels:
+        yield from _claimed(in_object(path), found)
 
 
 def _claimed(path: str, labels: JsonValue) -> Iterator[FieldError]:
@@ -233,7 +231,7 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
                 yield from _as_system(f"{component.path}.{path}", found)
 
 
-def check_direct_priority_classes(submission: Submission) -> Iterator[str]:
+def check_direct_priority_classes(submission: Submission) -> Iterator[FieldError]:
     """Reject the priority classes `system-*` in directly created objects."""
     if (kind := direct_kind(submission)) is None:
         return
@@ -242,8 +240,8 @@ def check_direct_priority_classes(submission: Submission) -> Iterator[str]:
         for path, template in every_pod_template(kind, submission.object)
     ]
     classes += [(path, value_or_none(submission.object, path)) for path in kind.priority_classes]
-    errors = (error for path, found in classes for error in _as_system(in_object(path), found))
-    yield from map(str, islice(errors, _MOST_REASONS))
+    for path, found in classes:
+        yield from _as_system(in_object(path), found)
 
 
 def _priority_class(pod_template: JsonObject) -> JsonValue:
