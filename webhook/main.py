@@ -34,7 +34,7 @@ from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
-from webhook.tls.files import CertificateError, CertificateSource, FileCertificateSource
+from webhook.tls.files import CertificateError, FileCertificateSource
 from webhook.tls.managed import ManagedCertificateSource
 
 _log: Final = logging.getLogger(__name__)
@@ -242,7 +242,7 @@ class Readiness:
 
 def certificate_source(
     client: KubeClient, certificates: CertManagement, sources: Sources
-) -> CertificateSource:
+) -> FileCertificateSource | ManagedCertificateSource:
     """Build the configured source. Raise CertificateError."""
     if certificates.source == "Files":
         return FileCertificateSource(Path(certificates.certificate_dir), sources.clock)

@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from cryptography import x509
 
@@ -18,35 +18,6 @@ _log: Final = logging.getLogger(__name__)
 CERTIFICATE_FILE: Final = "tls.crt"
 KEY_FILE: Final = "tls.key"
 _CHECK_PERIOD: Final = 10.0  # seconds; a mounted Secret takes a minute to change anyway
-
-
-class CertificateSource(Protocol):
-    """Provide the certificate to serve."""
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """Return the context to listen with. Each handshake uses the newest certificate."""
-        ...
-
-    @property
-    def not_after(self) -> datetime | None:
-        """Return when the served certificate expires; None without one. For a metric."""
-        ...
-
-    def problem(self) -> str | None:
-        """Return why clients will not accept the connection; None if they will. For readiness."""
-        ...
-
-    def warning(self) -> str | None:
-        """Return what an admin should correct while the process serves; None if nothing.
-
-        A warning makes no replica unready: without an endpoint every request would fail.
-        """
-        ...
-
-    async def run(self) -> None:
-        """Keep the certificate valid until cancelled, also while the API server is unreachable."""
-        ...
 
 
 # The server listens with one SSLContext that never changes; each handshake switches to the newest.

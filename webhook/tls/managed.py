@@ -113,7 +113,7 @@ class _Observed:
 
 
 class ManagedCertificateSource:
-    """The `CertificateSource` with `source: SelfManaged`. It needs only the rights of rbac.py."""
+    """The source with `source: SelfManaged`. It needs only the rights of rbac.py."""
 
     def __init__(self, client: KubeClient, certificates: CertManagement, sources: Sources) -> None:
         self._client = client
@@ -164,7 +164,10 @@ class ManagedCertificateSource:
         return f"the certificate expired at {end}: {self.warning() or 'it was not renewed'}"
 
     def warning(self) -> str | None:
-        """Return what an admin should correct; None if nothing."""
+        """Return what an admin should correct; None if nothing.
+
+        A warning makes no replica unready: without an endpoint every request would fail.
+        """
         return "; ".join(self._warnings) or None
 
     async def run(self) -> None:
