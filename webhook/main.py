@@ -41,6 +41,7 @@ _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
 _PART_FAILED: Final = 1
+_READINESS_PERIOD: Final = 0.5  # seconds
 
 Problem = Callable[[], str | None]
 
@@ -144,7 +145,7 @@ class Webhook:
         sources: Sources,
     ) -> None:
         """Raise CertificateError."""
-        clock = sources.clock
+        self._clock = clock = sources.clock
         self._ending = ending
         self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
@@ -211,10 +212,17 @@ class Webhook:
         ]
 
     async def _serve(self) -> None:
-        # All objects so far live as long as the process: the collector can skip them.
+        async with asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(self._freeze_once_ready())
+            await self._server.run()
+            freezing.cancel()
+
+    async def _freeze_once_ready(self) -> None:
+        """Let the collector skip all objects so far, which live as long as the process."""
+        while self._readiness.problem() is not None:
+            await self._clock.sleep(_READINESS_PERIOD)
         gc.collect()
         gc.freeze()
-        await self._server.run()
 
     def _metrics_listener(self, config: Configuration) -> Listener | None:
         address = parse_bind_address(config.controller_manager.metrics.bind_address)
