@@ -41,13 +41,15 @@ from webhook.rules.placement import (
     check_elastic_jobs,
     check_node_names,
 )
-from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
-from webhook.rules.pod_templates import (
+from webhook.rules.pod_identity import (
     check_direct_pod_labels,
     check_direct_priority_classes,
     check_pod_labels,
-    check_pod_templates,
     check_priority_classes,
+)
+from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
+from webhook.rules.pod_templates import (
+    check_pod_templates,
     fill_in_pod_templates,
     warn_of_cut_grace_period,
     warn_of_finalizers,
