@@ -14,6 +14,8 @@ from tests.support.patience import comes_to
 
 # Seconds. A drain period must be longer, as in a cluster with kube-proxy.
 _PROBE_PERIOD = 0.05
+# Seconds until the API server has read a changed configuration, and its last call has ended.
+_LATEST_CALL = 0.5
 
 
 class ServiceProxy:
@@ -21,6 +23,7 @@ class ServiceProxy:
 
     def __init__(self) -> None:
         self._ready: dict[int, bool] = {}
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def add(self, port: int) -> None:
         """Makes the webhook at this port a replica; returns once it is ready."""
@@ -49,15 +52,32 @@ class ServiceProxy:
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Connects a client with the next ready replica, until one side closes."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+        try:
+            await self._connect(reader, writer)
+        finally:
+            writer.close()
+
+    def cut(self) -> None:
+        """Ends all connections."""
+        for task in self._connections:
+            task.cancel()
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for port in [each for each, ready in self._ready.items() if ready]:
             self._ready[port] = self._ready.pop(port)  # the last in turn
             with suppress(ConnectionRefusedError):  # it was killed since the last probe
                 from_replica, to_replica = await asyncio.open_connection(HOST, port)
                 break
         else:
-            writer.close()
             return
-        await asyncio.gather(_copy(reader, to_replica), _copy(from_replica, writer))
+        try:
+            await asyncio.gather(_copy(reader, to_replica), _copy(from_replica, writer))
+        finally:
+            to_replica.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,8 +105,10 @@ async def behind_a_service(cluster: LocalCluster) -> AsyncIterator[ServiceProxy]
         yield proxy
     finally:
         await _call(cluster, own)
+        await asyncio.sleep(_LATEST_CALL)
         probing.cancel()
         server.close()
+        proxy.cut()
 
 
 async def _call(cluster: LocalCluster, port: int) -> None:
