@@ -14,7 +14,7 @@ from cli.checks.nodes import NodeShape
 from cli.checks.workloads import PodSetFacts, WorkloadFacts
 from cli.durations import span
 from shared.api.amounts import ZERO, amount_text, resource_text
-from shared.kinds.kueue_counting import is_extended
+from shared.kinds.uncounted_pods import is_extended
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 

@@ -8,7 +8,7 @@ from cli.teams.manifests import VIEWER_ROLE, queue_name, viewer_binding_name
 from shared.api.conditions import is_true
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject, controller_of, is_being_deleted, label
-from shared.kinds.kueue_counting import is_extended, resources_used
+from shared.kinds.uncounted_pods import is_extended, resources_used
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})  # of AppWrappers and of pods
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from shared.api.conditions import ComponentReport, Progress
 from shared.api.objects import JsonObject, JsonValue, Resource, type_of
-from shared.kinds.kueue_counting import Counter, LeftPods, Uncounted
+from shared.kinds.uncounted_pods import Counter, LeftPods, Uncounted
 
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
 # The most pod sets read from one component. No Kueue holds more than 18, and an object of a

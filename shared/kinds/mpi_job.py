@@ -13,7 +13,7 @@ from shared.api.conditions import (
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import BACKOFF_LIMIT, JOBS
 from shared.kinds.kind import Kind, Maker, PodSet, Roles, count_at, fields_at
-from shared.kinds.kueue_counting import CLEAN_POD_POLICY
+from shared.kinds.uncounted_pods import CLEAN_POD_POLICY
 from shared.kinds.without_pods import POD_GROUPS, SERVICES
 
 _MPI_OPERATOR: Final = "kubeflow.org/v2beta1"

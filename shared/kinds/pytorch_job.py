@@ -15,7 +15,7 @@ from shared.kinds.kind import (
     fields_at,
     optional_at,
 )
-from shared.kinds.kueue_counting import CLEAN_POD_POLICY, Counter, Uncounted, resources_used
+from shared.kinds.uncounted_pods import CLEAN_POD_POLICY, Counter, Uncounted, resources_used
 from shared.kinds.without_pods import POD_GROUPS, SERVICES
 
 _SPECS: Final = "template.spec.pytorchReplicaSpecs"

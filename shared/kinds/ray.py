@@ -26,7 +26,7 @@ from shared.kinds.kind import (
     length_at,
     optional_at,
 )
-from shared.kinds.kueue_counting import Counter, Uncounted, resources_asked, resources_used
+from shared.kinds.uncounted_pods import Counter, Uncounted, resources_asked, resources_used
 from shared.kinds.without_pods import SERVICES
 
 RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")

@@ -28,13 +28,13 @@ from shared.kinds.kind import (
     optional_at,
     template_at,
 )
-from shared.kinds.kueue_counting import Counter, Uncounted, resources_used
 from shared.kinds.leader_worker_set import LEADER_WORKER_SET
 from shared.kinds.mpi_job import MPI_JOB
 from shared.kinds.pod import POD
 from shared.kinds.pytorch_job import PYTORCH_JOB
 from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
+from shared.kinds.uncounted_pods import Counter, Uncounted, resources_used
 from shared.kinds.without_pods import CLAIM, CONFIG_MAP, POD_GROUP, SECRET, SERVICE, SERVICE_ACCOUNT
 
 KINDS: Final = (

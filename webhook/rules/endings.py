@@ -13,8 +13,8 @@ from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, qu
 from shared.api.objects import JsonObject
 from shared.injection.pod_template import long_grace_periods
 from shared.kinds.kind import Kind, elements_of, value_or_none
-from shared.kinds.kueue_counting import LeftPods, Uncounted, resources_used
 from shared.kinds.table import every_pod_template
+from shared.kinds.uncounted_pods import LeftPods, Uncounted, resources_used
 from webhook.rules.json_patch import SetField
 from webhook.rules.pods_without_quota import counted_among
 from webhook.rules.submission import Facts, Submission, direct_kind, in_object

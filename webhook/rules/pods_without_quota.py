@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT, PodSetError
-from shared.kinds.kueue_counting import (
+from shared.kinds.table import component_pod_sets, every_pod_template, uncounted, unreadable
+from shared.kinds.uncounted_pods import (
     Counter,
     Uncounted,
     beyond_the_copy,
     is_extended,
     resources_used,
 )
-from shared.kinds.table import component_pod_sets, every_pod_template, uncounted, unreadable
 from webhook.rules.submission import (
     Component,
     Facts,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue, is_dns_subdomain
 from shared.kinds.kind import ROOT, Kind, PodSetError, template_at
-from shared.kinds.kueue_counting import Counter
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,
@@ -17,6 +16,7 @@ from shared.kinds.table import (
     has_more_templates,
     unreadable,
 )
+from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference

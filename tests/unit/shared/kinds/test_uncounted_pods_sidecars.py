@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.kinds.kueue_counting import beyond_the_copy, resources_used
+from shared.kinds.uncounted_pods import beyond_the_copy, resources_used
 
 
 def container(gpus: Any, *, sidecar: bool = False) -> dict[str, Any]:
