@@ -105,8 +105,8 @@ class ReviewPath:
     async def _answered(self, request: Request, upload: Upload) -> Response:
         try:
             body = await upload.read(request, LARGEST_BODY)
-            queue = self._limits.queue(body)
-            await queue.begin(len(body))
+            async with self._limits.queue(body).turn(len(body)):
+                return await self._read(body)
         except UploadEvicted as error:
             return _no_review(503, str(error), _AGAIN)
         except BodyTooLarge as error:
@@ -116,10 +116,6 @@ class ReviewPath:
         except ClientDisconnect:
             # Only the log receives this text: the client is gone.
             return _no_review(400, "the client left before its request was complete")
-        try:
-            return await self._read(body)
-        finally:
-            queue.end(len(body))
 
     async def _read(self, body: bytes) -> Response:
         try:

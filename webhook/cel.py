@@ -31,13 +31,13 @@ def user_not_in(users: Iterable[str]) -> str:
     return f"!(request.userInfo.username in {list_of(users)})"
 
 
-def nobody_named(prefixes: Iterable[str]) -> str:
+def user_without_prefix(prefixes: Iterable[str]) -> str:
     """Test that the user's name begins with none of these prefixes."""
     name = "request.userInfo.username"
     return f"!{list_of(prefixes)}.exists(prefix, {name}.startsWith(prefix))"
 
 
-def nobody_in(group: str) -> str:
+def user_not_in_group(group: str) -> str:
     """Test that the user is not in this group."""
     return f"!({literal(group)} in request.userInfo.groups)"
 

@@ -5,6 +5,7 @@ contains the errors of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -40,13 +41,15 @@ from webhook.rules.placement import (
     check_elastic_jobs,
     check_node_names,
 )
-from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
-from webhook.rules.pod_templates import (
+from webhook.rules.pod_identity import (
     check_direct_pod_labels,
     check_direct_priority_classes,
     check_pod_labels,
-    check_pod_templates,
     check_priority_classes,
+)
+from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
+from webhook.rules.pod_templates import (
+    check_pod_templates,
     fill_in_pod_templates,
     warn_of_cut_grace_period,
     warn_of_finalizers,
@@ -181,7 +184,7 @@ MUTATE_DIRECT_KIND: Final[dict[str, _Rule[Change]]] = {
     "direct_left_pods": end_left_pods,
 }
 
-VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[str]]] = {
+VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_kinds": check_direct_kind,
     "direct_owner": check_direct_owner,
     "direct_readable": check_readable_directly,
@@ -197,6 +200,8 @@ _MOST_WARNINGS: Final = 16
 
 # Errors in one answer. No user reads more, and three MiB can cause a million.
 _MOST_ERRORS: Final = 100
+# Reasons of one rule for an object that is created directly.
+_MOST_REASONS: Final = 20
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
@@ -212,8 +217,6 @@ def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> 
 
 def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return the changes of the rules: Patched, or Allowed without a change."""
-    if not is_judged(request):
-        return Allowed()
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
     return _mutated(request, facts, rules.values())
 
@@ -230,8 +233,6 @@ def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Chan
 
 def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return Denied with all errors, or Allowed."""
-    if not is_judged(request):
-        return Allowed()
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
@@ -278,9 +279,9 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     blamed: list[str] = []
     submission = Submission(request, facts)
     for name, rule in VALIDATE_DIRECT_KIND.items():
-        found = list(_without_warnings(rule(submission), warnings))
+        found = list(islice(_without_warnings(rule(submission), warnings), _MOST_REASONS))
         if found:
-            reasons += found
+            reasons += map(str, found)
             blamed.append(name)
     if reasons:
         status = forbidden_status(request.group_kind, request.display_name, reasons)
@@ -298,24 +299,30 @@ def _without_warnings(
             warnings.append(finding.shown)
 
 
-def is_judged(request: AdmissionRequest) -> bool:
-    """True for CREATE and UPDATE of AppWrappers themselves that are not being deleted.
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The rules for one sort of request. Mutation and validation check `size` first."""
 
-    No rule may block the removal of a finalizer. The stored object decides about the deletion: the
-    submitted one could contain anything.
+    size: Callable[[AdmissionRequest, "AppWrapperConfig"], Denied | None]
+    mutate: Callable[[AdmissionRequest, Facts], Verdict]
+    validate: Callable[[AdmissionRequest, Facts], Verdict]
+
+
+APPWRAPPERS: Final = Chain(check_size_limits, mutate, validate)
+DIRECT_KINDS: Final = Chain(lambda *_: None, mutate_direct_kind, validate_direct_kind)
+
+
+def chain_for(request: AdmissionRequest) -> Chain | None:
+    """Return the rules for a request: CREATE of anything in a namespace, UPDATE of AppWrappers.
+
+    No rule may block the removal of a finalizer, so none checks an AppWrapper that is being
+    deleted. The stored object decides about that: the submitted one could contain anything.
     """
-    if request.group_kind != _APPWRAPPER or request.subresource:
-        return False
-    if request.operation is Operation.UPDATE:
-        return not is_being_deleted(request.old_object)
-    return request.operation is Operation.CREATE
-
-
-def is_created_directly(request: AdmissionRequest) -> bool:
-    """True for CREATE of any other namespaced object."""
-    return (
-        request.operation is Operation.CREATE
-        and bool(request.namespace)
-        and not request.subresource
-        and request.group_kind != _APPWRAPPER
-    )
+    is_creation = request.operation is Operation.CREATE
+    if request.subresource:
+        return None
+    if request.group_kind != _APPWRAPPER:
+        return DIRECT_KINDS if is_creation and request.namespace else None
+    if request.operation is Operation.UPDATE and not is_being_deleted(request.old_object):
+        return APPWRAPPERS
+    return APPWRAPPERS if is_creation else None

@@ -6,11 +6,11 @@ The CLI uses it to check objects without an API server. The rules are the chain'
 from dataclasses import dataclass
 
 from shared.api.objects import GroupVersionKind, JsonObject, metadata
-from webhook import chain
 from webhook.admission_review import AdmissionRequest, Operation, User
+from webhook.chain import chain_for
 from webhook.rules.json_patch import applied
 from webhook.rules.submission import Facts
-from webhook.verdicts import Allowed, Denied, Patched, Verdict
+from webhook.verdicts import Allowed, Denied, Patched
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,10 @@ def judge_creation(sent: JsonObject, namespace: str, user: User, facts: Facts) -
 def _verdict(
     request: AdmissionRequest, facts: Facts, *, is_mutation: bool
 ) -> Allowed | Patched | Denied:
-    verdict: Verdict
-    if chain.is_judged(request):
-        judge = chain.mutate if is_mutation else chain.validate
-        verdict = chain.check_size_limits(request, facts.config) or judge(request, facts)
-    else:
-        judge = chain.mutate_direct_kind if is_mutation else chain.validate_direct_kind
-        verdict = judge(request, facts)
+    rules = chain_for(request)
+    assert rules is not None
+    judge = rules.mutate if is_mutation else rules.validate
+    verdict = rules.size(request, facts.config) or judge(request, facts)
     assert isinstance(verdict, Allowed | Patched | Denied), verdict  # no rule errs
     return verdict
 

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from shared.config.configuration import AppWrapperConfig
-from webhook import chain
 from webhook.admission_review import AdmissionRequest
+from webhook.chain import DIRECT_KINDS, Chain, chain_for
 from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Allowed, Errored, ErrorReason, Verdict
 
@@ -19,15 +19,15 @@ class FactsGatherer(Protocol):
         ...
 
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
-        """Gather for `chain.mutate`."""
+        """Gather for the mutation of an AppWrapper."""
         ...
 
     async def for_validation(self, request: AdmissionRequest) -> Facts:
-        """Gather for `chain.validate`."""
+        """Gather for the validation of an AppWrapper."""
         ...
 
     async def for_direct_kind(self, request: AdmissionRequest) -> Facts:
-        """Gather for `chain.mutate_direct_kind` and `chain.validate_direct_kind`."""
+        """Gather for an object that is created directly."""
         ...
 
 
@@ -39,34 +39,31 @@ class Judge:
 
     async def mutate(self, request: AdmissionRequest) -> Verdict:
         """Return the answer to /mutate."""
-        if chain.is_judged(request):
-            return chain.check_size_limits(request, self._gatherer.config) or await _decide(
-                request, self._gatherer.for_mutation, chain.mutate
-            )
-        if chain.is_created_directly(request):
-            return await _decide(request, self._gatherer.for_direct_kind, chain.mutate_direct_kind)
-        return Allowed()
+        rules = chain_for(request)
+        if rules is None:
+            return Allowed()
+        return await self._judge(request, rules, self._gatherer.for_mutation, rules.mutate)
 
     async def validate(self, request: AdmissionRequest) -> Verdict:
         """Return the answer to /validate."""
-        if chain.is_judged(request):
-            return chain.check_size_limits(request, self._gatherer.config) or await _decide(
-                request, self._gatherer.for_validation, chain.validate
-            )
-        if chain.is_created_directly(request):
-            return await _decide(
-                request, self._gatherer.for_direct_kind, chain.validate_direct_kind
-            )
-        return Allowed()
+        rules = chain_for(request)
+        if rules is None:
+            return Allowed()
+        return await self._judge(request, rules, self._gatherer.for_validation, rules.validate)
 
-
-async def _decide(
-    request: AdmissionRequest,
-    gather: Callable[[AdmissionRequest], Awaitable[Facts]],
-    decide: Callable[[AdmissionRequest, Facts], Verdict],
-) -> Verdict:
-    try:
-        facts = await gather(request)
-    except CannotGather as problem:
-        return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
-    return decide(request, facts)
+    async def _judge(
+        self,
+        request: AdmissionRequest,
+        rules: Chain,
+        gather: Callable[[AdmissionRequest], Awaitable[Facts]],
+        decide: Callable[[AdmissionRequest, Facts], Verdict],
+    ) -> Verdict:
+        if (denied := rules.size(request, self._gatherer.config)) is not None:
+            return denied
+        if rules is DIRECT_KINDS:
+            gather = self._gatherer.for_direct_kind
+        try:
+            facts = await gather(request)
+        except CannotGather as problem:
+            return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
+        return decide(request, facts)

@@ -20,7 +20,7 @@ from shared.config.loading import LoadedConfig, Override
 from shared.config.values import BindAddress, parse_bind_address
 from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.http_client import connect
-from shared.process.listener import Answer, CannotListen, Listener, bind
+from shared.process.listener import Answer, CannotListen, Listener, listen
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
@@ -35,13 +35,13 @@ from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
 from webhook.tls.files import CertificateError, FileCertificateSource
-from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.source import CertificateSource, load, make_stopgap
+from webhook.tls.managed import ManagedCertificateSource
 
 _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
 _PART_FAILED: Final = 1
+_READINESS_PERIOD: Final = 0.5  # seconds
 
 Problem = Callable[[], str | None]
 
@@ -125,26 +125,22 @@ async def _run(loaded: LoadedConfig) -> None:
     _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     ending = Ending()
     ending.listen_to_signals()
-    # Shared, so that a new process can take the port over while the old one still drains.
-    with bind(_address(loaded.config), shared=True) as bound:
+    with listen(_address(loaded.config)) as listening:
         client = await connect(user_agent="appwrapper-webhook/0.1")
         try:
-            await Webhook(client, loaded.config, bound, ending, Sources.of_the_machine()).run()
+            await Webhook(client, loaded.config, listening, ending, Sources.of_the_machine()).run()
         finally:
             await client.close()
 
 
 class Webhook:
-    """Connect all parts of the process.
-
-    `bound` is a socket that has the port but does not listen yet.
-    """
+    """Connect all parts of the process."""
 
     def __init__(
         self,
         client: KubeClient,
         config: Configuration,
-        bound: socket.socket,
+        listening: socket.socket,
         ending: Ending,
         sources: Sources,
     ) -> None:
@@ -175,7 +171,7 @@ class Webhook:
                 self._metrics,
                 self._certificate.warning,
             ),
-            bound,
+            listening,
             self._certificate.context,
             clock,
             ending,
@@ -192,7 +188,7 @@ class Webhook:
         try:
             if self._listener is not None:
                 self._listener.open()
-            await self._supervisor.run(self._ending.asked)
+            await self._supervisor.run(self._ending.requested)
         finally:
             if self._listener is not None:
                 self._listener.close()
@@ -216,14 +212,17 @@ class Webhook:
         ]
 
     async def _serve(self) -> None:
-        if not await self._server.may_listen(lambda: self._readiness.problem() is None):
-            return
-        if self._certificate.not_after is None:
-            load(self._certificate.context, make_stopgap(self._clock.now()))
-        # All objects so far live as long as the process: the collector can skip them.
+        async with asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(self._freeze_once_ready())
+            await self._server.run()
+            freezing.cancel()
+
+    async def _freeze_once_ready(self) -> None:
+        """Let the collector skip all objects so far, which live as long as the process."""
+        while self._readiness.problem() is not None:
+            await self._clock.sleep(_READINESS_PERIOD)
         gc.collect()
         gc.freeze()
-        await self._server.run()
 
     def _metrics_listener(self, config: Configuration) -> Listener | None:
         address = parse_bind_address(config.controller_manager.metrics.bind_address)
@@ -251,7 +250,7 @@ class Readiness:
 
 def certificate_source(
     client: KubeClient, certificates: CertManagement, sources: Sources
-) -> CertificateSource:
+) -> FileCertificateSource | ManagedCertificateSource:
     """Build the configured source. Raise CertificateError."""
     if certificates.source == "Files":
         return FileCertificateSource(Path(certificates.certificate_dir), sources.clock)

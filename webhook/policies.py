@@ -24,9 +24,9 @@ from webhook.cel import (
     kind_of,
     literal,
     no_kind_of,
-    nobody_in,
-    nobody_named,
     user_not_in,
+    user_not_in_group,
+    user_without_prefix,
 )
 from webhook.registration import as_yaml, namespace_selector
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
@@ -277,9 +277,9 @@ def _names(config: Configuration) -> list[str]:
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
     platform = (*CONTROL_PLANE, *exemptions.quota_managers, f"{ours}controller", f"{ours}webhook")
     return [
-        nobody_in(NODES),
+        user_not_in_group(NODES),
         user_not_in(platform),
-        f"request.userInfo.username == {literal(_AUTOSCALER)} || {nobody_named(accounts)}",
+        f"request.userInfo.username == {literal(_AUTOSCALER)} || {user_without_prefix(accounts)}",
     ]
 
 

@@ -25,9 +25,9 @@ from webhook.cel import (
     list_of,
     literal,
     no_kind_of,
-    nobody_in,
-    nobody_named,
     user_not_in,
+    user_not_in_group,
+    user_without_prefix,
 )
 from webhook.rules.submission import in_object
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
@@ -115,9 +115,9 @@ def _identities(exemptions: "Exemptions") -> list[str]:
     """Exclude nodes, the control plane, exempt namespaces, and last (it costs most) admins."""
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
     return [
-        nobody_in(NODES),
+        user_not_in_group(NODES),
         user_not_in(CONTROL_PLANE),
-        nobody_named(accounts),
+        user_without_prefix(accounts),
         NO_ADMIN,
     ]
 

@@ -4,8 +4,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from aiohttp import web
@@ -13,7 +12,7 @@ from aiohttp import web
 from shared.config.values import BindAddress
 from shared.process.logs import without_contents
 
-BACKLOG: Final = 2048
+_BACKLOG: Final = 2048
 
 
 class CannotListen(Exception):
@@ -22,49 +21,22 @@ class CannotListen(Exception):
 
 def listen(address: BindAddress) -> socket.socket:
     """Return a listening socket; the caller closes it. Raise CannotListen."""
-    bound = bind(address)
+    bound = socket.socket(_family(address))
     try:
-        with explained(address):
-            bound.listen(BACKLOG)
-    except CannotListen:
-        bound.close()
-        raise
-    return bound
-
-
-def bind(address: BindAddress, *, shared: bool = False) -> socket.socket:
-    """Return a socket that holds the port but does not listen yet; the caller closes it.
-
-    Several processes of one user can hold a `shared` port, and the kernel spreads connections over
-    the listening ones. Raise CannotListen.
-    """
-    with explained(address):
-        bound = socket.socket(_family(address))
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if shared:
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            if bound.family == socket.AF_INET6:
-                # "Any address" includes IPv4's; a single IPv6 address does not.
-                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
-            bound.bind(address)
-        except BaseException:
-            bound.close()
-            raise
-        return bound
-
-
-@contextmanager
-def explained(address: BindAddress) -> Iterator[None]:
-    """Turn an OSError inside the block into a CannotListen that names the address."""
-    try:
-        yield
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if bound.family == socket.AF_INET6:
+            # "Any address" includes IPv4's; a single IPv6 address does not.
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
+        bound.bind(address)
+        bound.listen(_BACKLOG)
     except OSError as error:
+        bound.close()
         # Some errors repeat the address in their text, and the message names it already.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(
             f"cannot listen on {address.host or 'any address'} port {address.port}: {reason}"
         ) from error
+    return bound
 
 
 def _family(address: BindAddress) -> socket.AddressFamily:

@@ -55,11 +55,11 @@ class Access:
     def denied_to(self, user: str, reason: str) -> str:
         """Return the refusal in the API server's own phrasing."""
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
-        words = (
+        text = (
             f'User "{user}" cannot {self.verb} resource "{self.resource}" '
             f'in API group "{self.group}" {where}'
         )
-        return f"{words}: {reason}" if reason else words
+        return f"{text}: {reason}" if reason else text
 
 
 _EVERYTHING: Final = Access("*", "*", "*", "*")

@@ -37,13 +37,13 @@ class Namespaces:
         """Return why this replica cannot answer yet, None if it can."""
         return self._informer.problem()
 
-    async def is_team(self, name: str, *, no_for_sure: bool = False) -> bool | None:
+    async def is_team(self, name: str, *, confirm_negative: bool = False) -> bool | None:
         """True if the namespace matches `teamNamespaceSelector`, None if it does not exist.
 
-        With `no_for_sure`, confirm a cached False at the API server. Raise CannotGather.
+        With `confirm_negative`, confirm a cached False at the API server. Raise CannotGather.
         """
         known = self._informer.get("", name)
-        if known is None or (no_for_sure and not known):
+        if known is None or (confirm_negative and not known):
             known = await self._live(name)
         return known
 
@@ -133,7 +133,7 @@ class Gatherer:
         The API server calls the webhook for teams' namespaces only, and may see a new label before
         the cache does. If the cache holds False, the API server decides.
         """
-        is_team_namespace = await self._is_team_namespace(request, no_for_sure=True)
+        is_team_namespace = await self._is_team_namespace(request, confirm_negative=True)
         return Facts(
             self.config,
             is_team_namespace=is_team_namespace,
@@ -141,9 +141,11 @@ class Gatherer:
         )
 
     async def _is_team_namespace(
-        self, request: AdmissionRequest, *, no_for_sure: bool = False
+        self, request: AdmissionRequest, *, confirm_negative: bool = False
     ) -> bool:
-        is_team = await self._namespaces.is_team(request.namespace, no_for_sure=no_for_sure)
+        is_team = await self._namespaces.is_team(
+            request.namespace, confirm_negative=confirm_negative
+        )
         if is_team is None:
             raise CannotGather(f'namespace "{request.namespace}" does not exist')
         return is_team

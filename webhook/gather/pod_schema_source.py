@@ -14,7 +14,7 @@ _log: Final = logging.getLogger(__name__)
 INDEX: Final = "/openapi/v3"
 
 # Seconds. Only an upgrade of the API server changes the schema. The small index shows a change.
-LOOK_AGAIN: Final = 120.0
+READ_PERIOD: Final = 120.0
 FIRST_DELAY: Final = 0.2
 LONGEST_DELAY: Final = 15.0
 
@@ -44,7 +44,7 @@ class PodSchemaSource:
     async def load(self) -> None:
         """Read once. Raise KubeError or PodSchemaError, and then keep the old schema."""
         try:
-            await self._look()
+            await self._read()
         except (KubeError, PodSchemaError) as error:
             self._trouble = str(error)
             raise
@@ -59,10 +59,10 @@ class PodSchemaSource:
                 _log.warning("cannot read the schema of pods, next try in %.1f s: %s", delay, error)
             else:
                 self._backoff.forget(None)
-                delay = LOOK_AGAIN
+                delay = READ_PERIOD
             await self._clock.sleep(delay)
 
-    async def _look(self) -> None:
+    async def _read(self) -> None:
         address = _address_in(await self._client.get_path(INDEX))
         if address == self._address:
             return

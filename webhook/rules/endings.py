@@ -7,8 +7,7 @@ within the operator's forceful deletion period. Other pods have no such limit.
 
 from collections.abc import Iterator
 from datetime import timedelta
-from itertools import chain, islice
-from typing import Final
+from itertools import chain
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.objects import JsonObject
@@ -19,9 +18,6 @@ from shared.kinds.uncounted_pods import LeftPods, Uncounted, resources_used
 from webhook.rules.json_patch import SetField
 from webhook.rules.pods_without_quota import counted_among
 from webhook.rules.submission import Facts, Submission, direct_kind, in_object
-
-# The reasons for one object: no user reads more.
-_MOST_REASONS: Final = 20
 
 
 def end_left_pods(submission: Submission) -> Iterator[SetField | AdmissionWarning]:
@@ -46,7 +42,7 @@ def end_left_pods(submission: Submission) -> Iterator[SetField | AdmissionWarnin
         )
 
 
-def check_direct_endings(submission: Submission) -> Iterator[str]:
+def check_direct_endings(submission: Submission) -> Iterator[FieldError]:
     """Reject directly created jobs whose pods could use counted resources long after the job has
     ended.
 
@@ -61,8 +57,8 @@ def check_direct_endings(submission: Submission) -> Iterator[str]:
         kind.outlasting(submission.object, longest),
         _slow_to_end(kind, submission.object, longest),
     )
-    refused = (error for each in found for error in _refused(each, submission.facts))
-    yield from map(str, islice(refused, _MOST_REASONS))
+    for each in found:
+        yield from _refused(each, submission.facts)
 
 
 def _refused(found: Uncounted, facts: Facts) -> Iterator[FieldError]:

@@ -1,7 +1,7 @@
 """Keep the pods of team namespaces under the scheduler and under Kueue's control."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
@@ -17,9 +17,6 @@ from webhook.rules.submission import (
     pod_templates,
 )
 
-# The reasons for one object: no user reads more.
-_MOST_REASONS: Final = 20
-
 
 def check_node_names(submission: Submission) -> Iterator[FieldError]:
     """Reject `spec.nodeName` in the pod templates of team namespaces.
@@ -34,13 +31,12 @@ def check_node_names(submission: Submission) -> Iterator[FieldError]:
             yield from _bound(path, template)
 
 
-def check_direct_node_names(submission: Submission) -> Iterator[str]:
+def check_direct_node_names(submission: Submission) -> Iterator[FieldError]:
     """Reject `spec.nodeName` in the pod templates of directly created objects."""
     if (kind := direct_kind(submission)) is None:
         return
-    templates = every_pod_template(kind, submission.object)
-    errors = (error for path, template in templates for error in _bound(in_object(path), template))
-    yield from map(str, islice(errors, _MOST_REASONS))
+    for path, template in every_pod_template(kind, submission.object):
+        yield from _bound(in_object(path), template)
 
 
 def _bound(path: str, pod_template: JsonObject) -> Iterator[FieldError]:

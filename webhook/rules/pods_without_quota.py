@@ -94,7 +94,7 @@ def check_readable_directly(submission: Submission) -> Iterator[str]:
         yield in_object(error.detail if error.path == ROOT else str(error))
 
 
-def check_uncounted_directly(submission: Submission) -> Iterator[str | AdmissionWarning]:
+def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
     """Reject pods of directly created objects for which Kueue reserves no quota.
 
     Yield why the object may not be created as it is, and what to write instead.
@@ -102,22 +102,16 @@ def check_uncounted_directly(submission: Submission) -> Iterator[str | Admission
     kind = direct_kind(submission)
     if kind is None:
         return
-    for found in islice(uncounted(kind, submission.object, Counter.DIRECT), _MOST_REASONS):
-        yield _as_reason(_finding(replace(found, path=in_object(found.path)), "", submission.facts))
-    for path, template in islice(every_pod_template(kind, submission.object), _MOST_REASONS):
+    for found in islice(uncounted(kind, submission.object, Counter.DIRECT), _MOST_READ):
+        yield _finding(replace(found, path=in_object(found.path)), "", submission.facts)
+    for path, template in islice(every_pod_template(kind, submission.object), _MOST_READ):
         if _claims(template):
             what = "not every Kueue counts resource claims"
-            yield _as_reason(
-                _claimed(in_object(f"{path}.spec.resourceClaims"), what, submission.facts)
-            )
+            yield _claimed(in_object(f"{path}.spec.resourceClaims"), what, submission.facts)
 
 
-# The reasons of one rule for one object: no user reads more.
-_MOST_REASONS: Final = 20
-
-
-def _as_reason(found: FieldError | AdmissionWarning) -> str | AdmissionWarning:
-    return str(found) if isinstance(found, FieldError) else found
+# Most findings of one object are warnings, whose number the chain does not limit.
+_MOST_READ: Final = 20
 
 
 def _finding(

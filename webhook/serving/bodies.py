@@ -4,9 +4,8 @@ No body is rejected while there is room. Without room, the slowest upload is dro
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from starlette.requests import Request
@@ -141,49 +140,34 @@ class DecodeQueue:
     def __init__(self, most: int, *, rounds: int = 0) -> None:
         self._left = most
         self._rounds = rounds
-        self._next = asyncio.Lock()
-        self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._first = asyncio.Lock()
+        self._freed = asyncio.Event()
 
-    async def begin(self, size: int) -> None:
-        """Wait for the turn of a body. Raise UploadEvicted if that takes too long."""
-        await self._take(size)
-        if not self._rounds:
-            return
-        try:
-            async with self._next:
-                for _ in range(self._rounds):
-                    await asyncio.sleep(0)
-        except BaseException:
-            self.end(size)
-            raise
-
-    async def _take(self, size: int) -> None:
-        if not self._line and size <= self._left:
-            self._left -= size
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        place = (size, turn)
-        self._line.append(place)
-        try:
-            async with asyncio.timeout(LONGEST_LINE):
-                await turn
-        except BaseException as error:
-            if place in self._line:
-                self._line.remove(place)
-            elif not turn.cancelled():
-                self.end(size)  # the turn came at the same moment
-            if isinstance(error, TimeoutError):
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        """Hold the room of a body. Raise UploadEvicted if it has to wait too long."""
+        if self._rounds or self._first.locked() or size > self._left:
+            try:
+                # The first in line waits for room, the others for the first.
+                async with asyncio.timeout(LONGEST_LINE), self._first:
+                    await self._wait_for_room(size)
+                    self._left -= size
+            except TimeoutError:
                 raise UploadEvicted("too many large requests are being checked") from None
-            raise
+        else:
+            self._left -= size
+        try:
+            yield
+        finally:
+            self._left += size
+            self._freed.set()
 
-    def end(self, size: int) -> None:
-        """Release the room of an answered request."""
-        self._left += size
-        while self._line and self._line[0][0] <= self._left:
-            size, turn = self._line.popleft()
-            if not turn.cancelled():
-                self._left -= size
-                turn.set_result(None)
+    async def _wait_for_room(self, size: int) -> None:
+        while size > self._left:
+            self._freed.clear()
+            await self._freed.wait()
+        for _ in range(self._rounds):
+            await asyncio.sleep(0)
 
 
 class BodyLimits:
@@ -191,10 +175,8 @@ class BodyLimits:
 
     def __init__(self) -> None:
         self.budget = BodyBudget()
-        self._small, self._large = (
-            DecodeQueue(MOST_JUDGED_SMALL),
-            DecodeQueue(MOST_JUDGED, rounds=_ROUNDS),
-        )
+        self._small = DecodeQueue(MOST_JUDGED_SMALL)
+        self._large = DecodeQueue(MOST_JUDGED, rounds=_ROUNDS)
 
     def queue(self, body: bytes) -> DecodeQueue:
         """Return the queue for a body of this size."""

@@ -17,26 +17,26 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.skip_drain = asyncio.Event()
         self.given_up = asyncio.Event()
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Take the next step."""
-        for event in (self.asked, self.skip_drain, self.given_up):
+        for event in (self.requested, self.skip_drain, self.given_up):
             if not event.is_set():
                 event.set()
                 return
 
     def listen_to_signals(self) -> None:
-        """Call `ask` on each SIGTERM and SIGINT. Earlier handlers of these are replaced."""
+        """Call `request` on each SIGTERM and SIGINT. Earlier handlers of these are replaced."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._heard, number)
 
     def _heard(self, number: signal.Signals) -> None:
-        _log.info("%s: %s", number.name, "hurrying" if self.asked.is_set() else "ending")
-        self.ask()
+        _log.info("%s: %s", number.name, "hurrying" if self.requested.is_set() else "ending")
+        self.request()
 
 
 def use_all_descriptors() -> None:

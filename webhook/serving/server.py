@@ -7,11 +7,10 @@ connection, so requests would fail.
 """
 
 import asyncio
-import ctypes
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 import uvicorn
@@ -19,24 +18,20 @@ from uvicorn.server import ServerState
 
 from shared.config.values import BindAddress
 from shared.process.clock import Clock
-from shared.process.listener import explained
-from webhook.serving.connections import MOST_CONNECTIONS, Connection, ConnectionAcceptor
+from webhook.serving.connections import Connection
 from webhook.serving.process import Ending
 
 _log: Final = logging.getLogger(__name__)
 
-# Seconds. With a shared port the kernel leads connections to this process as soon as it listens.
-# The process therefore listens only when it can check requests. But probes need an answer also if
-# the API server is away: after this time the process listens unless another one has the port.
-PATIENCE_BEFORE_LISTENING: Final = 5.0
-CHECK_FOR_OTHERS: Final = 1.0
-# For requests in flight at the end; the API server gives up after as many.
+# An API server opens one for each concurrent request, by default at most 600.
+MOST_CONNECTIONS: Final = 1000
+# Seconds for the TLS handshake of a connection.
+_HANDSHAKE: Final = 10.0
+# Seconds without accepting after an error, for example without a free descriptor.
+_PAUSE: Final = 1.0
+# Seconds for requests in flight at the end; the API server gives up after as many.
 LAST_REQUESTS: Final = 10.0
-# For clients that were just connecting: a few round trips of a packet.
-LAST_CONNECTIONS: Final = 0.05
-# For the TLS handshake of the last client.
-LAST_HANDSHAKES: Final = 0.2
-# For the first request on a connection that has none yet.
+# For the handshake and the first request of a connection that has had none yet.
 FIRST_REQUEST: Final = 1.0
 # For the peers' goodbye on connections that the server closed.
 LAST_GOODBYES: Final = 1.0
@@ -47,12 +42,14 @@ _STEP: Final = 0.02
 # just as a request arrives.
 _KEEP_ALIVE: Final = 120
 _SWEEP: Final = 10.0
-# The addresses that reach a listener on every address.
-_LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
 
 
 class Server:
-    """Serve `app` on `bound`, a socket that has its port but does not listen yet.
+    """Serve `app` on the socket `listening`, which the server closes at the end.
+
+    At most `most_connections` are open at once. One more takes the place of the connection whose
+    client has been silent longest: in the handshake, without a request, in the middle of one, or
+    with an answer unread. A connection that waits for the webhook's answer stays.
 
     After a request to end the server keeps serving for `drain_period` seconds; a second request
     (`ending.skip_drain`) cuts them short. `tls` is None only in tests.
@@ -61,7 +58,7 @@ class Server:
     def __init__(
         self,
         app: Callable[..., Awaitable[None]],
-        bound: socket.socket,
+        listening: socket.socket,
         tls: ssl.SSLContext | None,
         clock: Clock,
         ending: Ending,
@@ -69,9 +66,8 @@ class Server:
         drain_period: float,
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
-        # The address to listen on.
-        self.address = BindAddress(*bound.getsockname()[:2])
-        self._bound = bound
+        self.address = BindAddress(*listening.getsockname()[:2])
+        self._listening = listening
         self._tls = tls
         self._clock = clock
         self._drain_period = drain_period
@@ -87,82 +83,109 @@ class Server:
             timeout_keep_alive=_KEEP_ALIVE,
         )
         self._state = ServerState()
-        self._accepted_last = 0.0
+        # uvicorn knows a connection only after its handshake.
+        self._in_handshake: set[Connection] = set()
         self._ending = ending
-        self._asked = asyncio.Event()
+        self._draining = asyncio.Event()
 
     def problem(self) -> str | None:
         """Return why this replica is not ready for new clients, None if it is."""
-        return "this replica is ending" if self._asked.is_set() else None
+        return "this replica is ending" if self._draining.is_set() else None
 
     def drain(self) -> None:
         """Ask `run` to end, as the `drain` of a `shared.process.supervisor.Runnable`."""
-        if self._asked.is_set():
+        if self._draining.is_set():
             return
-        self._asked.set()
+        self._draining.set()
         # This header of all following answers, also of requests in flight, keeps clients from
         # using their connection again. Changed in place: the protocol holds this list itself.
         self._state.default_headers.append((b"connection", b"close"))
 
-    async def may_listen(self, is_ready: Callable[[], bool]) -> bool:
-        """Wait until `is_ready`, or too long. False if the server was asked to end meanwhile."""
-        deadline = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
-        while not is_ready() and not self._asked.is_set():
-            if self._clock.monotonic() >= deadline:
-                if not await self._is_served_by_another():
-                    break
-                deadline = self._clock.monotonic() + CHECK_FOR_OTHERS
-            await self._wait(_STEP, self._asked)
-        return not self._asked.is_set()
+    async def run(self) -> None:
+        """Serve until asked to end, then end in order."""
+        self._config.load()
+        self._listening.setblocking(False)
+        async with asyncio.TaskGroup() as tasks:
+            accepting = tasks.create_task(self._accept())
+            sweeping = tasks.create_task(self._sweep())
+            _log.info("serving on %s port %s", *self.address)
+            try:
+                await self._draining.wait()
+                _log.info("draining: serving on for %g s", self._drain_period)
+                await self._wait(self._drain_period, self._ending.skip_drain)
+                # No Service leads to this replica by now.
+                await self._stop_accepting(accepting)
+                await self._finish()
+            finally:
+                await self._stop_accepting(accepting)
+                sweeping.cancel()
+                for connection in list(self._connections()):
+                    connection.evict()
 
-    async def _is_served_by_another(self) -> bool:
-        """True if another process listens on the shared port."""
-        host = _LOOPBACK.get(self.address.host, self.address.host)
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connected, _address = await loop.sock_accept(self._listening)
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                _log.warning("no connection can be accepted for %g s: %s", _PAUSE, error)
+                await self._clock.sleep(_PAUSE)
+                continue
+            if not self._make_room():
+                connected.close()
+                continue
+            self._welcome(connected)
+            # Handshakes continue while many clients connect.
+            await asyncio.sleep(0)
+
+    async def _stop_accepting(self, accepting: asyncio.Task[None]) -> None:
+        accepting.cancel()
+        await asyncio.wait((accepting,))
+        self._listening.close()
+
+    def _welcome(self, connected: socket.socket) -> None:
+        connection = Connection(self._config, self._state, app_state={})
+        connection.monotonic = self._clock.monotonic
+        connection.accepted_at = connection.waiting_since = self._clock.monotonic()
+        connection.handshake = asyncio.create_task(self._shake_hands(connected, connection))
+        self._in_handshake.add(connection)
+        connection.handshake.add_done_callback(lambda _: self._in_handshake.discard(connection))
+
+    async def _shake_hands(self, connected: socket.socket, connection: Connection) -> None:
         try:
-            async with asyncio.timeout(CHECK_FOR_OTHERS):
-                _, writer = await asyncio.open_connection(host, self.address.port)
-        except (OSError, TimeoutError):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                connected,
+                ssl=self._tls,
+                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE,
+            )
+        except OSError as error:  # also TLS errors: the client's failure
+            _log.debug("a handshake failed: %s", error)
+
+    def _make_room(self) -> bool:
+        """End the longest silent connection if there is no room: first of those without answer."""
+        everyone = list(self._connections())
+        if len(everyone) < self._most_connections:
+            return True
+        silent = [one for one in everyone if not one.was_evicted and not one.waits_for_us]
+        if not silent:
             return False
-        writer.close()
+        min(silent, key=lambda one: (one.has_had_an_answer, one.waiting_since)).evict()
         return True
 
-    async def run(self) -> None:
-        """Serve until asked to end, then end in order. Raise CannotListen."""
-        self._config.load()
-        acceptor = ConnectionAcceptor(
-            self._bound,
-            self._tls,
-            self._new_connection,
-            lambda: self._state.connections,
-            self._most_connections,
-        )
-        with explained(self.address):
-            acceptor.open()
-        _log.info("serving on %s port %s", *self.address)
-        sweeping = asyncio.create_task(self._sweep())
-        try:
-            await self._asked.wait()
-            await self._finish(acceptor)
-        finally:
-            sweeping.cancel()
-            acceptor.close()
-            acceptor.cancel_handshakes()
-            for connection in list(self._state.connections):
-                connection.transport.abort()
+    def _connections(self) -> Iterator[Connection]:
+        yield from self._in_handshake
+        yield from (one for one in self._state.connections if isinstance(one, Connection))
 
     async def _sweep(self) -> None:
         while True:
             await self._clock.sleep(_SWEEP)
-            for connection in list(self._state.connections):
-                if isinstance(connection, Connection):
-                    connection.end_if_silent()
+            for connection in list(self._connections()):
+                connection.end_if_silent()
 
-    async def _finish(self, acceptor: ConnectionAcceptor) -> None:
-        _log.info("draining: serving on for %g s", self._drain_period)
-        await self._wait(self._drain_period, self._ending.skip_drain)
-        stop_new_connections(self._bound)
-        await self._wait(LAST_CONNECTIONS, self._ending.given_up)
-        acceptor.close()
+    async def _finish(self) -> None:
         await self._until(self._is_all_answered, LAST_REQUESTS)
         if self._state.tasks:
             # Their clients receive a 500.
@@ -176,13 +199,9 @@ class Server:
 
     def _is_all_answered(self) -> bool:
         now = self._clock.monotonic()
-        if now - self._accepted_last < LAST_HANDSHAKES:
-            return False  # uvicorn knows a connection only after its handshake
         return not any(
-            connection.is_busy
-            or (not connection.has_had_a_request and now - connection.accepted_at < FIRST_REQUEST)
-            for connection in self._state.connections
-            if isinstance(connection, Connection)
+            one.is_busy or (not one.has_had_a_request and now - one.accepted_at < FIRST_REQUEST)
+            for one in self._connections()
         )
 
     async def _until(self, condition: Callable[[], bool], limit: float) -> None:
@@ -201,66 +220,3 @@ class Server:
         finally:
             timer.cancel()
             awaited.cancel()
-
-    def _new_connection(self) -> Connection:
-        """Make a Connection at accept, before the handshake."""
-        connection = Connection(self._config, self._state, app_state={})
-        connection.monotonic = self._clock.monotonic
-        connection.accepted_at = connection.waiting_since = self._clock.monotonic()
-        self._accepted_last = connection.accepted_at
-        return connection
-
-
-# A socket filter stops new connections while clients complete those that they have begun.
-#
-# Closing a listening socket resets connections that were not accepted yet. Some always arrive
-# between the last accept and the close. So a filter first drops packets that begin a connection
-# (SYN without ACK). The client's kernel treats that as a lost packet and retries a second later.
-# By then this machine's kernel leads the connection to another process with the same port.
-
-# From the Linux API (asm-generic/socket.h); Python has no name for it.
-_SO_ATTACH_FILTER: Final = 26
-
-_FLAGS_OFFSET: Final = 13  # in the TCP header, where a socket's filter begins to read
-_SYN: Final = 0x02
-_ACK: Final = 0x10
-# Classic BPF (linux/filter.h): load a byte, mask it, compare it, return how much to keep.
-_LOAD_BYTE: Final = 0x30
-_AND: Final = 0x54
-_JUMP_IF_EQUAL: Final = 0x15
-_RETURN: Final = 0x06
-
-
-class _Instruction(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_true", ctypes.c_uint8),
-        ("if_false", ctypes.c_uint8),
-        ("operand", ctypes.c_uint32),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
-
-
-_DROP_SYN: Final = (
-    (_LOAD_BYTE, 0, 0, _FLAGS_OFFSET),
-    (_AND, 0, 0, _SYN | _ACK),
-    (_JUMP_IF_EQUAL, 0, 1, _SYN),
-    (_RETURN, 0, 0, 0),
-    (_RETURN, 0, 0, 0xFFFFFFFF),
-)
-
-
-def stop_new_connections(listening: socket.socket) -> None:
-    """Drop packets that begin a connection; clients can complete those that they have begun.
-
-    If the kernel does not allow it, only log that.
-    """
-    instructions = (_Instruction * len(_DROP_SYN))(*(_Instruction(*each) for each in _DROP_SYN))
-    program = _Program(len(_DROP_SYN), instructions)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, bytes(program))
-    except OSError as error:
-        _log.info("a connection that begins right now may be reset: %s", error.strerror)

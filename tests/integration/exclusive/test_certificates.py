@@ -18,6 +18,7 @@ from shared.api.objects import SECRETS, Resource
 from shared.kube.client import Forbidden, KubeClient, KubeError, NotFound, PatchType, Propagation
 from shared.kube.http_client import connect
 from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.service_proxy import behind_a_service, port_of_webhook
 from tests.support.cluster.webhook_certificates import (
     BOTH,
     QUICK,
@@ -27,20 +28,20 @@ from tests.support.cluster.webhook_certificates import (
     annotate,
     answered,
     bundles,
+    called_port,
     configuration,
     contents,
     create,
     creates_going_on,
     history,
     is_served,
-    port_of,
     shown,
     until,
 )
-from tests.support.cluster.webhook_process import WebhookProcess, started
+from tests.support.cluster.webhook_process import started
 from tests.support.fakes.tls import authority
 from tests.support.walkthrough import commands_below
-from webhook.tls.decisions.certificates import certificates_in
+from webhook.tls.issue import certificates_in
 
 PAGE = "docs/admins/certificates.md"
 EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])
@@ -63,13 +64,14 @@ async def as_webhook(account: Path) -> AsyncIterator[KubeClient]:
 async def quick(
     cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Path]:
-    """The cluster's webhook with short periods; a configuration for another at the same port."""
+    """The cluster's webhook with short periods; a configuration for another beside it."""
     file = cluster.directory / "product" / "webhook.yaml"
     before = file.read_text()
     changed = yaml.safe_load(before) | {"certManagement": QUICK}
     file.write_text(yaml.safe_dump(changed))
     await cluster.processes.restart("webhook")
-    changed["controllerManager"]["metrics"] = {"bindAddress": "127.0.0.1:0"}
+    for listener in ("metrics", "webhook"):
+        changed["controllerManager"][listener]["bindAddress"] = "127.0.0.1:0"
     beside = tmp_path_factory.mktemp("webhook") / "beside.yaml"
     beside.write_text(yaml.safe_dump(changed))
     yield beside
@@ -79,11 +81,15 @@ async def quick(
 
 
 @asynccontextmanager
-async def another(beside: Path, account: Path) -> AsyncIterator[WebhookProcess]:
-    """A second replica, which shares the port with the first."""
-    async with started(account, "--config", str(beside)) as process:
-        await process.port()
-        yield process
+async def another(cluster: LocalCluster, beside: Path, account: Path) -> AsyncIterator[None]:
+    """A second replica behind one Service with the cluster's own."""
+    async with (
+        started(account, "--config", str(beside)) as process,
+        behind_a_service(cluster) as service,
+    ):
+        await service.add(port_of_webhook(cluster))
+        await service.add(await process.port())
+        yield
 
 
 async def test_both_configurations_carry_the_ca_of_what_is_served(cluster: LocalCluster) -> None:
@@ -198,7 +204,7 @@ async def test_a_leaf_is_replaced_at_request_and_no_create_is_refused(
 async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
     cluster: LocalCluster, quick: Path, account: Path
 ) -> None:
-    async with another(quick, account), history(cluster) as versions:
+    async with another(cluster, quick, account), history(cluster) as versions:
         (old, *_) = (await contents(cluster)).trusted
         async with creates_going_on(cluster):
             began = time.monotonic()
@@ -224,9 +230,9 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
 async def test_an_emptied_secret_is_filled_again_and_no_create_is_refused(
     cluster: LocalCluster, quick: Path, account: Path
 ) -> None:
-    async with another(quick, account):
+    async with another(cluster, quick, account):
         (old, *_) = (await contents(cluster)).trusted
-        served = await shown(port_of(cluster))
+        served = await shown(await called_port(cluster))
         async with creates_going_on(cluster):
             await cluster.client.patch(
                 SECRETS, NAMESPACE, SECRET, [{"op": "remove", "path": "/data"}], PatchType.JSON
@@ -238,7 +244,7 @@ async def test_an_emptied_secret_is_filled_again_and_no_create_is_refused(
             await until(is_filled)
             found = await contents(cluster)
             assert (found.trusted[0] != old, old in found.trusted) == (True, True)
-            assert await shown(port_of(cluster)) == served
+            assert await shown(await called_port(cluster)) == served
             await until(lambda: is_served(cluster, times=20))
             await asyncio.sleep(0.5)
         assert await all_carry(cluster, (await contents(cluster)).bundle)
@@ -285,13 +291,14 @@ async def test_two_that_start_with_an_empty_secret_serve_the_same(
         async with (
             started(account, "--config", str(quick)) as first,
             started(account, "--config", str(quick)) as second,
+            behind_a_service(cluster) as service,
         ):
             for process in (first, second):
-                await process.port()
+                await service.add(await process.port())
             assert await is_served(cluster, times=20)
             made = "make a CA and a certificate (it is empty)"
-            said = [*first.messages, *second.messages]
-            assert len([message for message in said if message.endswith(made)]) == 1
+            messages = [*first.messages, *second.messages]
+            assert len([message for message in messages if message.endswith(made)]) == 1
             assert await all_carry(cluster, (await contents(cluster)).bundle)
             await create(cluster)
     finally:

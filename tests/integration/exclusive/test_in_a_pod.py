@@ -163,7 +163,7 @@ def assert_it_is_confined(running: Pod) -> None:
 
 
 def levels(running: Pod) -> list[str]:
-    return [json.loads(line)["level"] for line in running.said]
+    return [json.loads(line)["level"] for line in running.lines]
 
 
 @pytest.mark.parametrize("program", ["webhook"])
@@ -184,14 +184,14 @@ async def test_the_webhook_serves_on_while_its_credentials_are_replaced(
         ) as running,
     ):
         # Only once it has a certificate: that of the cluster's own webhook, from the Secret.
-        await running.says(r"serving a certificate that is valid until .*")
-        port = int((await running.says(r"serving on \S+ port ([0-9]+)"))[1])
+        await running.logged(r"serving a certificate that is valid until .*")
+        port = int((await running.logged(r"serving on \S+ port ([0-9]+)"))[1])
         await comes_to(lambda: asked(cluster, port, "/readyz"), (200, "ok\n"))
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
 
         await account.rotate()
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
-        await running.says(READ_ANEW)
+        await running.logged(READ_ANEW)
         # Its watches go on under the old token until they end, and begin under the new one.
         assert "warning" not in levels(running)
         await proxy.refuse()
@@ -273,14 +273,14 @@ async def test_a_controller_ends_at_sigterm_and_the_next_one_goes_on(
     }
     async with Life(client, TEAM, "in-a-pod") as life:
         async with pod(folders[0], "controller", **arguments) as first:
-            await first.says(r"starting workers .*")
+            await first.logged(r"starting workers .*")
             template = job("in-a-pod", hang="running")
             await client.create(APPWRAPPERS, TEAM, appwrapper("in-a-pod", template))
             await life.until_phase("Running")
             await account.rotate()
             paused = configuration["appwrapper"] | {"pauseResets": True}
             config.replace(config_files(configuration | {"appwrapper": paused}))
-            await first.says("pauseResets is now true")
+            await first.logged("pauseResets is now true")
             assert_it_is_confined(first)
             first.ask_to_end()
             assert await first.ended() == 0
@@ -318,7 +318,7 @@ async def test_the_first_process_of_a_container_hears_sigterm_from_its_beginning
         await proxy.refuse()
         await running.catches(signal.SIGTERM)
         if moment == "its waiting":
-            await running.says(r"(pods|namespaces): .*; again in .* s")
+            await running.logged(r"(pods|namespaces): .*; again in .* s")
         running.ask_to_end()
         assert await running.ended() == 0
         await proxy.accept()
@@ -371,7 +371,7 @@ async def test_why_it_cannot_start_is_the_last_line_of_its_log(
         ),
     }
     config = MountedVolume(tmp_path / "config", {})
-    for number, (name, (settings, files, environment, code, said)) in enumerate(cases.items()):
+    for number, (name, (settings, files, environment, code, message)) in enumerate(cases.items()):
         folder = tmp_path / str(number)
         folder.mkdir()
         account.replace(files)
@@ -384,6 +384,6 @@ async def test_why_it_cannot_start_is_the_last_line_of_its_log(
             config=config.folder,
             environment=environment,
         ) as running:
-            assert await running.ended() == code, (name, running.said)
-        assert running.messages[-1] == said, name
+            assert await running.ended() == code, (name, running.lines)
+        assert running.messages[-1] == message, name
         assert levels(running)[-1] == "error", name

@@ -1,7 +1,7 @@
-"""Two webhook processes on one port: users notice neither rotations nor restarts.
+"""Two webhook processes behind one Service: users notice neither rotations nor restarts.
 
-Real Services come with the images; here both take the port with SO_REUSEPORT, and the kernel
-spreads the API server's connections over them.
+Real Services come with the images; here a proxy spreads the API server's connections over the
+processes that are ready.
 """
 
 import asyncio
@@ -28,13 +28,18 @@ from shared.kube.client import PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.paced_creates import PacedCreates
+from tests.support.cluster.service_proxy import (
+    ServiceProxy,
+    behind_a_service,
+    port_of_webhook,
+)
+from tests.support.cluster.webhook_certificates import called_port
 from tests.support.cluster.webhook_process import WebhookProcess, started
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE as TEAM
 
 SECRET = "appwrapper-webhook-server-cert"
 RATE = 50.0
-SERVING = "serving on 127.0.0.1 port"
 # How long a new CA waits until all API servers know it. There is one, on this machine.
 HASTY = {"settlePeriod": "3s"}
 # Time for the API server to come by on each connection it keeps, and be told to close it. After so
@@ -45,7 +50,7 @@ _REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.
 
 @dataclass(frozen=True)
 class Replica:
-    """How to start another webhook on the cluster's port, and where its metrics are."""
+    """How to start another webhook, and where its metrics are."""
 
     kubeconfig: Path
     flags: tuple[str, ...]
@@ -88,8 +93,17 @@ async def second(cluster: LocalCluster, tmp_path: Path) -> Replica:
     settings["certManagement"] = HASTY
     command[at] = str(tmp_path / "second.yaml")
     (tmp_path / "second.yaml").write_text(yaml.safe_dump(settings))
+    command[command.index("--port") + 1] = "0"
     account = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
     return Replica(account, tuple(command[command.index("webhook") + 1 :]), metrics)
+
+
+@pytest.fixture
+async def service(cluster: LocalCluster, hasty: None) -> AsyncIterator[ServiceProxy]:
+    """Leads to the cluster's own webhook; tests add another."""
+    async with behind_a_service(cluster) as proxy:
+        await proxy.add(port_of_webhook(cluster))
+        yield proxy
 
 
 @pytest.fixture
@@ -151,10 +165,6 @@ async def rotate(cluster: LocalCluster, what: str, port: int) -> Serving:
     return after
 
 
-def port_of(cluster: LocalCluster) -> int:
-    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
-
-
 def settings_file(cluster: LocalCluster) -> Path:
     return cluster.directory / "product" / "webhook.yaml"
 
@@ -166,56 +176,47 @@ def metrics_of(cluster: LocalCluster) -> str:
 
 
 @asynccontextmanager
-async def serving(replica: Replica) -> AsyncIterator[WebhookProcess]:
-    """Started, and taking connections."""
+async def serving(replica: Replica, service: ServiceProxy) -> AsyncIterator[WebhookProcess]:
+    """A started process that is ready and gets connections."""
     async with started(replica.kubeconfig, *replica.flags) as process:
-        await process.port()
+        await service.add(await process.port())
         yield process
 
 
-async def restart_the_first(cluster: LocalCluster) -> None:
-    """SIGTERM, and a new process; returns when that one takes connections.
-
-    A probe cannot tell: the other process answers it.
-    """
-    log = cluster.processes["webhook"].log
-    before = log.read_text().count(SERVING)
-
-    async def is_back() -> bool:
-        return log.read_text().count(SERVING) > before
-
+async def restart_the_first(cluster: LocalCluster, service: ServiceProxy) -> None:
+    """SIGTERM, and a new process; returns when that one gets connections."""
     await cluster.processes.stop("webhook", patience=PATIENCE_SECONDS)  # not cut short by SIGKILL
     await cluster.processes.restart("webhook")
-    await comes_to(is_back, True)
+    await service.sends_to(port_of_webhook(cluster))
 
 
 @asynccontextmanager
-async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator[WebhookProcess]:
-    """Started, and asked everything: the API server keeps its connections, so those to the other
-    process must end first. The other is back, and gets what comes by new connections: to which of
-    the two each goes is chance, so it is tried until this one has been asked."""
-    async with serving(replica) as process:
+async def called(
+    replica: Replica, cluster: LocalCluster, service: ServiceProxy
+) -> AsyncIterator[WebhookProcess]:
+    """A started process that has answered: the API server keeps its connections to the other
+    process, so those must end first."""
+    async with serving(replica, service) as process:
 
-        async def asked() -> bool:
-            await restart_the_first(cluster)
+        async def has_answered() -> bool:
+            await restart_the_first(cluster, service)
             probe = appwrapper("probe", job("probe"))
             async with asyncio.TaskGroup() as group:
                 for _ in range(8):
                     group.create_task(cluster.client.create(APPWRAPPERS, TEAM, probe, dry_run=True))
             return await replica.requests() > 0
 
-        await comes_to(asked, True)
+        await comes_to(has_answered, True)
         yield process
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.long
 async def test_no_request_is_refused_while_certificates_rotate_and_replicas_restart(
-    cluster: LocalCluster, second: Replica, creates: PacedCreates
+    cluster: LocalCluster, second: Replica, service: ServiceProxy, creates: PacedCreates
 ) -> None:
-    port, first_metrics = port_of(cluster), metrics_of(cluster)
+    port, first_metrics = await called_port(cluster), metrics_of(cluster)
     enough = asyncio.Event()
-    async with all_asked_of(second, cluster) as process:
+    async with called(second, cluster, service) as process:
         creating = asyncio.create_task(creates.run(1_000, enough))
         (original,) = await served(port)
         done = [len(creates.done)]
@@ -227,9 +228,9 @@ async def test_no_request_is_refused_while_certificates_rotate_and_replicas_rest
         process.ask_to_end()
         assert await process.ended() == 0
         done.append(len(creates.done))
-    async with serving(second):
+    async with serving(second, service):
         answered_by_first = await answered_by(first_metrics)
-        await restart_the_first(cluster)
+        await restart_the_first(cluster, service)
         done.append(len(creates.done))
         enough.set()
         await creating
@@ -250,11 +251,10 @@ async def test_no_request_is_refused_while_certificates_rotate_and_replicas_rest
     assert answered_by_successor > 0
 
 
-@pytest.mark.usefixtures("hasty")
 async def test_a_killed_replica_costs_only_what_was_in_flight(
-    cluster: LocalCluster, second: Replica, creates: PacedCreates
+    cluster: LocalCluster, second: Replica, service: ServiceProxy, creates: PacedCreates
 ) -> None:
-    async with all_asked_of(second, cluster) as process:
+    async with called(second, cluster, service) as process:
         enough = asyncio.Event()
         creating = asyncio.create_task(creates.run(250, enough))
 
@@ -263,7 +263,7 @@ async def test_a_killed_replica_costs_only_what_was_in_flight(
 
         await comes_to(a_hundred_more, True)
         answered_by_second = await second.requests()
-        connections = connections_of(process.process.pid, port_of(cluster))
+        connections = connections_of(process.pid, await process.port())
         killed = time.monotonic()
         await process.kill()
         gone, answered = time.monotonic(), len(creates.done)

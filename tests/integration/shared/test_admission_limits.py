@@ -168,7 +168,7 @@ async def test_without_a_default_queue_and_under_reject(
     flags = ("--cert-dir", str(tmp_path))
     async with (
         webhook_process(tmp_path, kubeconfig, *flags, appwrapper=config) as webhook,
-        client(await webhook.port()) as http,
+        client(await webhook.ready_port()) as http,
     ):
         asked = review(made, name=NAME, namespace=NAMESPACE)
         mutated = (await http.post("/mutate", json=asked)).json()["response"]

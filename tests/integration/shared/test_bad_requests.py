@@ -289,7 +289,7 @@ async def test_a_body_that_never_comes_does_not_keep_it_from_ending(
 
 
 async def test_none_of_this_was_a_bug(webhook: ServedWebhook) -> None:
-    """The last of this file's tests: what the process said meanwhile."""
+    """The last of this file's tests: what the process logged meanwhile."""
     assert not any("a rule failed" in message for message in webhook.process.messages)
-    assert not any("Traceback" in line for line in webhook.process.said)
+    assert not any("Traceback" in line for line in webhook.process.lines)
     assert webhook.process.process.returncode is None

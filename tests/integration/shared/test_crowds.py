@@ -25,8 +25,8 @@ from tests.support.cluster.served_webhook import (
 )
 from tests.support.cluster.webhook_process import client
 from webhook.admission_review import LARGEST_BODY
-from webhook.serving.connections import MOST_CONNECTIONS
 from webhook.serving.process import use_all_descriptors
+from webhook.serving.server import MOST_CONNECTIONS
 
 # MiB. At rest it has about 90; unfinished bodies took it to 400, many components to 600.
 MOST_RESIDENT = 250

@@ -45,7 +45,7 @@ async def test_it_serves_reloads_and_ends(tmp_path: Path, kubeconfig: Path) -> N
     first = write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
     async with webhook_process(tmp_path, kubeconfig, *flags, **QUEUE) as webhook:
-        port = await webhook.port()
+        port = await webhook.ready_port()
         async with client(port, first) as http:
             assert (await http.get("/readyz")).text == "ok\n"
             answered = (await http.post("/mutate", json=GOOD)).json()
@@ -82,13 +82,13 @@ async def test_it_stays_small(tmp_path: Path, kubeconfig: Path) -> None:
     write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
     async with webhook_process(tmp_path, kubeconfig, *flags, **ALONE) as webhook:
-        async with client(await webhook.port()) as http:
-            assert (await http.get("/readyz")).text == "ok\n"
+        async with client(await webhook.ready_port()) as http:
+            before = len(webhook.messages)
             for _ in range(500):
                 await http.post("/mutate", json=GOOD)
                 await http.post("/validate", json=GOOD)
         assert resident_megabytes(webhook.process.pid) < 120
-        assert "serving on" in webhook.messages[-1]  # and nothing was to be said since
+        assert webhook.messages[before:] == []
 
 
 def resident_megabytes(pid: int) -> float:
@@ -108,16 +108,16 @@ async def test_it_serves_on_while_it_drains_and_answers_what_is_in_flight(
     seconds = f"{min(stretched(4), LONGEST_UPLOAD - 3):.0f}"
     drain = {"drainPeriod": f"{seconds}s"}
     async with webhook_process(tmp_path, kubeconfig, *flags, webhook=drain, **ALONE) as webhook:
-        port = await webhook.port()
+        port = await webhook.ready_port()
         async with client(port) as before, client(port) as late:
             kept = await before.get("/readyz")
             assert (kept.status_code, kept.headers.get("connection")) == (200, None)
             webhook.ask_to_end()
-            await webhook.says(f"draining: serving on for {seconds} s")
+            await webhook.logged(f"draining: serving on for {seconds} s")
             for http in (before, late):  # on the connection of before, and on a new one
-                said = await http.get("/readyz")
-                assert (said.status_code, said.text) == (503, "this replica is ending\n")
-                assert said.headers["connection"] == "close"
+                readiness = await http.get("/readyz")
+                assert (readiness.status_code, readiness.text) == (503, "this replica is ending\n")
+                assert readiness.headers["connection"] == "close"
                 judged = await http.post("/validate", json=GOOD)
                 assert judged.json()["response"] == {"uid": "7", "allowed": True}
 
@@ -164,7 +164,7 @@ async def test_asked_twice_it_cuts_the_drain_period_short(tmp_path: Path, kubeco
     async with webhook_process(tmp_path, kubeconfig, *flags, webhook=drain) as webhook:
         await webhook.port()
         webhook.ask_to_end(signal.SIGINT)
-        await webhook.says("draining: serving on for 600 s")
+        await webhook.logged("draining: serving on for 600 s")
         webhook.ask_to_end()
         assert await webhook.ended() == 0
         assert webhook.messages[-2:] == ["SIGTERM: hurrying", "stopped"]
@@ -180,12 +180,12 @@ async def test_asked_to_end_while_it_starts_it_ends(
     async with webhook_process(tmp_path, kubeconfig, *flags) as webhook:
         await webhook.catches(signal.SIGTERM)
         if moment == "its first words":
-            await webhook.says("configuration, as far as .*")
+            await webhook.logged("configuration, as far as .*")
         elif moment == "its parts":
-            await webhook.says("starting server .*")
+            await webhook.logged("starting server .*")
         webhook.ask_to_end()
         assert await webhook.ended() == 0
-    assert not any("Traceback" in line for line in webhook.said)
+    assert not any("Traceback" in line for line in webhook.lines)
 
 
 @pytest.mark.parametrize("taken", ["webhook", "metrics"])
@@ -255,9 +255,9 @@ async def test_without_an_api_server_it_lives_and_becomes_ready_by_itself(
     async with webhook_process(tmp_path, away, "--cert-dir", str(tmp_path), **ALONE) as webhook:
         async with client(await webhook.port()) as http:
             assert (await http.get("/healthz")).text == "ok\n"
-            said = await http.get("/readyz")
-            assert said.status_code == 503
-            assert "the schema of pods is not known yet: " in said.text
+            answer = await http.get("/readyz")
+            assert answer.status_code == 503
+            assert "the schema of pods is not known yet: " in answer.text
             for path in ("/mutate", "/validate"):
                 judged = (await http.post(path, json=GOOD)).json()["response"]
                 assert (judged["uid"], judged["allowed"]) == ("7", False)
@@ -284,9 +284,9 @@ async def test_probes_are_answered_before_there_is_any_certificate(
     async with webhook_process(tmp_path, away) as webhook:
         async with client(await webhook.port()) as http:
             assert (await http.get("/healthz")).text == "ok\n"
-            said = await http.get("/readyz")
-            assert said.status_code == 503
-            assert "there is no certificate to serve yet: " in said.text
+            answer = await http.get("/readyz")
+            assert answer.status_code == 503
+            assert "there is no certificate to serve yet: " in answer.text
         webhook.ask_to_end()
         assert await webhook.ended() == 0
 
@@ -333,8 +333,8 @@ async def test_two_replicas_give_the_same_answers_to_the_byte(
     async with (
         webhook_process(tmp_path, kubeconfig, *flags, **QUEUE) as one,
         webhook_process(tmp_path / "other", kubeconfig, *flags, **QUEUE) as other,
-        client(await one.port()) as first,
-        client(await other.port()) as second,
+        client(await one.ready_port()) as first,
+        client(await other.ready_port()) as second,
     ):
         for name, body in REVIEWS.items():
             for path in ("/mutate", "/validate"):
@@ -353,7 +353,7 @@ async def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path, kubecon
     write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
     async with webhook_process(tmp_path, kubeconfig, *flags, **ALONE) as webhook:
-        async with client(await webhook.port()) as http:
+        async with client(await webhook.ready_port()) as http:
             for body in (GOOD, review(appwrapper(component(SERVICE)))):
                 await http.post("/validate", json=body)
             assert (await http.get("/metrics")).status_code == 404
@@ -369,7 +369,7 @@ async def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path, kubecon
 
 
 async def _metrics_port(webhook: WebhookProcess) -> int:
-    return int((await webhook.says(r"listening on \S+ port ([0-9]+)"))[1])
+    return int((await webhook.logged(r"listening on \S+ port ([0-9]+)"))[1])
 
 
 async def test_metrics_can_be_switched_off(tmp_path: Path, kubeconfig: Path) -> None:

@@ -54,6 +54,7 @@ def request(
     name: str = "job",
     group_kind: str = "workload.codeflare.dev/AppWrapper",
     subresource: str = "",
+    namespace: str = "team1",
 ) -> AdmissionRequest:
     """Builds a CREATE, or an UPDATE of `old`."""
     return AdmissionRequest(
@@ -61,7 +62,7 @@ def request(
         operation=Operation.CREATE if old is None else Operation.UPDATE,
         group_kind=group_kind,
         subresource=subresource,
-        namespace="team1",
+        namespace=namespace,
         name=name,
         user=user or User("alice", "42"),
         object=submitted,

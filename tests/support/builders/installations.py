@@ -19,7 +19,7 @@ from shared.config.configuration import Configuration
 from shared.config.kueue import wait_for_pods_ready
 from webhook.policies import policies
 from webhook.registration import registration
-from webhook.tls.decisions.certificates import AuthorityName, make_authority, new_key
+from webhook.tls.issue import AuthorityName, make_authority, new_key
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CONFIG = Configuration()

@@ -22,7 +22,6 @@ from tests.support.cluster.webhook_process import (
     webhook_process,
     write_pair,
 )
-from tests.support.patience import comes_to
 
 GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
 PATHS = ("/mutate", "/validate")
@@ -65,11 +64,6 @@ async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served
     write_pair(folder, 1)
     identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
     async with webhook_process(folder, identity, "--cert-dir", str(folder), **ALONE) as process:
-        port = await process.port()
+        port = await process.ready_port()
         async with client(port) as http:
-
-            async def readiness() -> int:
-                return (await http.get("/readyz")).status_code
-
-            await comes_to(readiness, 200)
             yield ServedWebhook(process, port, http)

@@ -28,7 +28,7 @@ from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE as TEAM
-from webhook.tls.decisions.secret_data import Contents, parse
+from webhook.tls.stored import Contents, parse
 
 NAMES = CertManagement()
 SECRET = NAMES.webhook_secret_name
@@ -113,8 +113,11 @@ async def answered(cluster: LocalCluster) -> bool:
     return ANNOTATION_ROTATE not in annotations
 
 
-def port_of(cluster: LocalCluster) -> int:
-    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+async def called_port(cluster: LocalCluster) -> int:
+    """Returns the port at which the API server calls the webhook."""
+    entry, *_ = (await configuration(cluster, VALIDATING))["webhooks"]
+    port: int = entry["clientConfig"]["service"]["port"]
+    return port
 
 
 async def shown(port: int) -> Certificate:
@@ -138,7 +141,8 @@ async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
 async def is_served(cluster: LocalCluster, times: int = 1) -> bool:
     """True if the answering replicas serve the Secret's certificate."""
     leaf = (await contents(cluster)).leaf
-    seen = [await shown(port_of(cluster)) for _ in range(times)]
+    port = await called_port(cluster)
+    seen = [await shown(port) for _ in range(times)]
     return leaf is not None and set(seen) == {leaf.certificate}
 
 
@@ -169,6 +173,7 @@ async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None
     The real one is quick, and keeps connections: it would not notice most mistakes.
     """
     known: deque[tuple[float, bytes]] = deque()
+    port = await called_port(cluster)
     while True:
         both = [await bundles(cluster, resource) for resource in BOTH]
         known += [(time.monotonic(), one) for found in both for one in found]
@@ -176,7 +181,7 @@ async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None
             known.popleft()
         try:
             context = ssl.create_default_context(cadata=known[0][1].decode())
-            await shaken_hands(port_of(cluster), context)
+            await shaken_hands(port, context)
         except ssl.SSLError as error:
             refused.append(error)
         await asyncio.sleep(0.02)

@@ -18,7 +18,7 @@ import yaml
 
 from localcluster.machine.slowness import stretched
 from tests.support.builders.certificates import self_signed
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 _ROOT = Path(__file__).resolve().parents[3]
 # The webhook alone decides, whatever the user of the review.
@@ -30,7 +30,7 @@ class WebhookProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self._more = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
 
@@ -42,21 +42,32 @@ class WebhookProcess:
     @property
     def messages(self) -> list[str]:
         """Returns the messages of the log so far; lines that are not JSON as they are."""
-        return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.said]
+        return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.lines]
 
-    async def says(self, pattern: str) -> re.Match[str]:
+    async def logged(self, pattern: str) -> re.Match[str]:
         """Waits for a message that `pattern` matches as a whole. Fails if the process ends."""
         async with asyncio.timeout(PATIENCE_SECONDS), self._more:
             while True:
                 for message in self.messages:
                     if found := re.fullmatch(pattern, message):
                         return found
-                assert not self._reading.done(), f"it ended without {pattern!r}: {self.said}"
+                assert not self._reading.done(), f"it ended without {pattern!r}: {self.lines}"
                 await self._more.wait()
 
     async def port(self) -> int:
-        """Returns its port, once it serves."""
-        return int((await self.says(r"serving on \S+ port ([0-9]+)"))[1])
+        """Returns its port, once it serves, ready or not."""
+        return int((await self.logged(r"serving on \S+ port ([0-9]+)"))[1])
+
+    async def ready_port(self) -> int:
+        """Returns its port, once it is ready."""
+        port = await self.port()
+        async with client(port) as http:
+
+            async def readiness() -> int:
+                return (await http.get("/readyz")).status_code
+
+            await comes_to(readiness, 200)
+        return port
 
     async def catches(self, number: signal.Signals) -> None:
         """Waits until the process has a handler for this signal."""
@@ -84,7 +95,7 @@ class WebhookProcess:
         assert self.process.stderr is not None
         async for line in self.process.stderr:
             async with self._more:
-                self.said.append(line.decode().rstrip())
+                self.lines.append(line.decode().rstrip())
                 self._more.notify_all()
         async with self._more:
             self._more.notify_all()

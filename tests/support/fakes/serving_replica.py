@@ -38,12 +38,12 @@ class App:
 class Replica:
     """A running server, its clock, and its clients."""
 
-    def __init__(self, taken: socket.socket, clock: FakeClock, **limits: int) -> None:
+    def __init__(self, listening: socket.socket, clock: FakeClock, **limits: int) -> None:
         self.app = App()
         self.clock = clock
         self.ending = Ending()
         self.server = Server(
-            self.app, taken, None, clock, self.ending, drain_period=DRAIN, **limits
+            self.app, listening, None, clock, self.ending, drain_period=DRAIN, **limits
         )
         self.running = asyncio.create_task(self.server.run())
         self.clients: list[Client] = []

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography.x509 import Certificate, DNSName
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhook.tls.decisions.certificates import (
+from webhook.tls.issue import (
     AuthorityName,
     KeyPair,
     issue_leaf,
@@ -14,8 +14,8 @@ from webhook.tls.decisions.certificates import (
     new_key,
     serving_names,
 )
-from webhook.tls.decisions.secret_data import Contents
-from webhook.tls.decisions.steps import Plan
+from webhook.tls.rotate import Change, Plan, Write
+from webhook.tls.stored import Contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"
@@ -47,6 +47,11 @@ def contents(now: datetime = START) -> Contents:
     """Returns a CA and its leaf, as after a first start."""
     issuer = authority(now)
     return Contents(issuer, leaf(issuer, now))
+
+
+def write(change: Change, why: str) -> Write:
+    """Returns a step to compare with; its contents do not count."""
+    return Write(change, why, Contents())
 
 
 def accepted(

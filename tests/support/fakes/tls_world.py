@@ -15,22 +15,22 @@ from typing import Any
 from cryptography.x509 import Certificate
 
 from tests.support.fakes.tls import PLAN, START, accepted
-from webhook.tls.decisions.ca_bundle import TrustTracker
-from webhook.tls.decisions.certificates import certificates_in
-from webhook.tls.decisions.rotation import decide
-from webhook.tls.decisions.secret_data import Contents, encode, parse
-from webhook.tls.decisions.steps import (
-    Action,
+from webhook.tls.issue import certificates_in
+from webhook.tls.rotate import (
+    Change,
     Plan,
     Publish,
     Request,
     Serve,
     Served,
+    Step,
     View,
     Wait,
-    answers_request,
-    contents_after,
+    Write,
+    decide,
+    trusted_since,
 )
+from webhook.tls.stored import Contents, encode, parse
 
 MUTATING, VALIDATING = 0, 1
 MOST_TURNS = 1000
@@ -51,11 +51,11 @@ class Replica:
         self.served: Served | None = None
         self.paused = False
         self._world = world
-        self._trust = TrustTracker()
+        self._since: dict[Certificate, datetime] = {}
         self._last_known = Contents()
-        self._turn: Iterator[Action] | None = None
+        self._turn: Iterator[Step] | None = None
 
-    def step(self) -> Action | None:
+    def step(self) -> Step | None:
         """Runs up to the next API call or decision to wait; None between two calls of one turn."""
         if self._turn is None:
             self._turn = self._act()
@@ -64,38 +64,39 @@ class Replica:
             self._turn = None
         return action
 
-    def _act(self) -> Iterator[Action]:
+    def _act(self) -> Iterator[Step]:
         """Reads, decides, and acts; yields before each write, when other replicas may run."""
         world = self._world
         secret = None if world.secret is None else replace(world.secret)
         published = tuple(one for one in world.bundles if one is not None)
         if secret is not None:
             contents = _parsed(tuple(secret.data.items()))
-            self._last_known = replace(contents, problems=(), orphans=())
+            self._last_known = replace(contents, problems=())
         else:
             contents = self._last_known
         served = set() if self.served is None else {self.served.authority}
-        trust = self._trust.observe(published, {*contents.trusted, *served}, world.now)
+        concerned = {*contents.trusted, *served}
+        self._since = trusted_since(self._since, published, concerned, world.now)
         request = None if secret is None else secret.request
-        view = View(contents, secret is not None, request, published, trust, self.served)
-        action = decide(view, world.now, world.plan)
-        if isinstance(action, Wait):
-            yield action
-        elif isinstance(action, Serve):
-            self.served = Served(action.leaf.certificate, action.authority)
-            world.did(self, action)
-        elif isinstance(action, Publish):
+        view = View(contents, secret is not None, request, published, self._since, self.served)
+        step = decide(view, world.now, world.plan)
+        if isinstance(step, Wait):
+            yield step
+        elif isinstance(step, Serve):
+            self.served = Served(step.leaf.certificate, step.authority)
+            world.did(self, step)
+        elif isinstance(step, Publish):
             for index in (MUTATING, VALIDATING):
-                if world.bundles[index] is not None and world.bundles[index] != action.bundle:
-                    yield action
-                    world.publish(index, action.bundle)
-            world.did(self, action)
+                if world.bundles[index] is not None and world.bundles[index] != step.bundle:
+                    yield step
+                    world.publish(index, step.bundle)
+            world.did(self, step)
         else:
             assert secret is not None
-            made = encode(contents_after(action, view, world.now, world.plan))
-            left = None if answers_request(action, view) else secret.request
-            yield action
-            world.update(self, action, Secret(made, secret.version, left))
+            made = encode(step.contents)
+            left = None if step.answers else secret.request
+            yield step
+            world.update(self, step, Secret(made, secret.version, left))
 
 
 class RotationWorld:
@@ -104,7 +105,7 @@ class RotationWorld:
         self.plan = plan
         self.secret: Secret | None = Secret()
         self.bundles: list[bytes | None] = [b"", b""]
-        self.done: list[tuple[datetime, str, Action]] = []
+        self.done: list[tuple[datetime, str, Step]] = []
         self.conflicts = 0
         self.writes = 0
         self._random = Random(seed)
@@ -118,12 +119,16 @@ class RotationWorld:
         assert self.secret is not None
         return parse(self.secret.data)
 
-    def actions(self, kind: type[Action]) -> list[datetime]:
-        """Returns when actions of that kind were done, by any replica."""
-        return [at for at, _, action in self.done if isinstance(action, kind)]
+    def times_of(self, kind: Change | type[Step]) -> list[datetime]:
+        """Returns when such steps were taken, by any replica."""
+        return [
+            at
+            for at, _, step in self.done
+            if (step.change if isinstance(step, Write) else type(step)) == kind
+        ]
 
-    def did(self, replica: Replica, action: Action) -> None:
-        self.done.append((self.now, replica.name, action))
+    def did(self, replica: Replica, step: Step) -> None:
+        self.done.append((self.now, replica.name, step))
 
     def publish(self, index: int, bundle: bytes) -> None:
         if self.bundles[index] is not None:
@@ -131,14 +136,14 @@ class RotationWorld:
             self.writes += 1
             self._remember()
 
-    def update(self, replica: Replica, action: Action, secret: Secret) -> None:
+    def update(self, replica: Replica, step: Step, secret: Secret) -> None:
         """Sends a PUT: the version that was read must still be current."""
         if self.secret is None or self.secret.version != secret.version:
             self.conflicts += 1
             return
         self.secret = replace(secret, version=secret.version + 1)
         self.writes += 1
-        self.did(replica, action)
+        self.did(replica, step)
 
     def touch(self, **changes: Any) -> None:
         """Writes the Secret as another client."""

@@ -18,7 +18,13 @@ import controller.rbac
 import webhook.rbac
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import _ANYTHING
-from shared.api.objects import CONFIGMAPS, NAMESPACES, Resource
+from shared.api.objects import (
+    CONFIGMAPS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
 from shared.api.rbac import Role
 from shared.config.configuration import AllowedKinds
 from shared.injection.component import ComponentIdentity
@@ -26,7 +32,6 @@ from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
 from tests.support.manifests import ROOT
 from webhook.gather import access_reviews
-from webhook.tls.cluster_objects import CaInjector
 
 # Verb, group, resource or resource/subresource.
 Right = tuple[str, str, str]
@@ -70,15 +75,7 @@ def wrapped(left_out: frozenset[str] = frozenset()) -> set[Kind]:
 WRAPPED = wrapped()
 MAKERS = kinds(maker.resource for each in KINDS for maker in each.makers)
 DEPENDANTS = kinds(each for owned in (*(kind.owns for kind in KINDS), _ANYTHING) for each in owned)
-CONFIGURATIONS = kinds(
-    one.resource
-    for one in CaInjector(
-        None,  # type: ignore[arg-type]
-        mutating="m",
-        validating="v",
-        service=None,  # type: ignore[arg-type]
-    ).names
-)
+CONFIGURATIONS = kinds((MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS))
 SECRETS = {Kind("", "secrets")}
 # Of Kueue's API, in the version that it serves.
 CLUSTER_QUEUES = Kind("kueue.x-k8s.io", "clusterqueues")
@@ -102,8 +99,9 @@ VARIABLES = {
     },
     ("controller.gather.queue_watch", "source"): kinds((CONFIGMAPS, NAMESPACES)),
     ("controller.gather.queue_watch", "cache.resource"): {LOCAL_QUEUES, CLUSTER_QUEUES},
-    ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
-    ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
+    ("webhook.tls.managed", "stored.resource"): CONFIGURATIONS | SECRETS,
+    ("webhook.tls.managed", "configuration.resource"): CONFIGURATIONS,
+    ("webhook.tls.managed", "resource"): CONFIGURATIONS | SECRETS,
 }
 # What the API server asks itself while it judges a create (OwnerReferencesPermissionEnforcement).
 BY_ADMISSION: dict[str, set[Right]] = {

@@ -67,30 +67,32 @@ def test_an_object_being_deleted_is_neither_changed_nor_refused(claims_deletion:
     new = appwrapper(NODE, managedBy="other")
     if claims_deletion:
         new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    judged = request(new, old=old)
-    assert chain.mutate(judged, FACTS) == Allowed()
-    assert chain.validate(judged, FACTS) == Allowed()
+    assert chain.chain_for(request(new, old=old)) is None
 
 
 def test_only_the_stored_object_shows_that_it_is_being_deleted() -> None:
     new = appwrapper(NODE)
     new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert isinstance(chain.validate(request(new), FACTS), Denied)
-    assert isinstance(chain.validate(request(new, old=appwrapper()), FACTS), Denied)
+    assert chain.chain_for(request(new)) is chain.APPWRAPPERS
+    assert chain.chain_for(request(new, old=appwrapper())) is chain.APPWRAPPERS
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"group_kind": "batch/Job"},
-        {"group_kind": "example.com/AppWrapper"},
+        {"group_kind": "batch/Job", "namespace": ""},
+        {"group_kind": "batch/Job", "old": appwrapper()},
+        {"group_kind": "batch/Job", "subresource": "status"},
         {"subresource": "status"},
     ],
 )
-def test_other_objects_and_subresources_are_admitted(fields: dict[str, Any]) -> None:
-    judged = request(appwrapper(NODE), **fields)
-    assert chain.mutate(judged, FACTS) == Allowed()
-    assert chain.validate(judged, FACTS) == Allowed()
+def test_no_rule_checks_other_requests(fields: dict[str, Any]) -> None:
+    assert chain.chain_for(request(appwrapper(NODE), **fields)) is None
+
+
+@pytest.mark.parametrize("kind", ["batch/Job", "example.com/AppWrapper"])
+def test_other_kinds_are_checked_as_created_directly(kind: str) -> None:
+    assert chain.chain_for(request(appwrapper(NODE), group_kind=kind)) is chain.DIRECT_KINDS
 
 
 def test_the_users_object_is_not_written_to() -> None:

@@ -16,7 +16,7 @@ from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
 from webhook.tls.files import FileCertificateSource
-from webhook.tls.managed_source import ManagedCertificateSource
+from webhook.tls.managed import ManagedCertificateSource
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def config(tmp_path: Path) -> str:
     file = tmp_path / "config.yaml"
     file.write_text(
         "controllerManager:\n"
-        "  webhook: {bindAddress: '127.0.0.1:9443'}\n"
+        "  webhook: {bindAddress: '127.0.0.1:9443', drainPeriod: 0s}\n"
         "  metrics: {bindAddress: '127.0.0.1:0'}\n"
     )
     return str(file)

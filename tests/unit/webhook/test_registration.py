@@ -199,4 +199,4 @@ def test_the_default_configuration_is_registered_as_it_is() -> None:
     config = Configuration()
     documents: list[Any] = list(yaml.safe_load_all(registration.registration_yaml(config)))
     assert documents == list(registration.registration(config))
-    assert chain.is_judged(request(appwrapper()))
+    assert chain.chain_for(request(appwrapper())) is chain.APPWRAPPERS

@@ -17,8 +17,8 @@ from webhook.verdicts import Errored, Verdict
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, str]]:
     """The lines of the webhook's log, without the time."""
-    said = [json.loads(JsonLines().format(found)) for found in caplog.records]
-    ours = [line for line in said if line.pop("logger") == "webhook.review_log"]
+    lines = [json.loads(JsonLines().format(found)) for found in caplog.records]
+    ours = [line for line in lines if line.pop("logger") == "webhook.review_log"]
     return [{key: text for key, text in line.items() if key != "ts"} for line in ours]
 
 

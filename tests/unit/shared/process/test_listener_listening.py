@@ -1,11 +1,11 @@
-"""Ports of this machine, bound alone and together."""
+"""Ports of this machine."""
 
 import socket
 
 import pytest
 
 from shared.config.values import BindAddress
-from shared.process.listener import CannotListen, bind, listen
+from shared.process.listener import CannotListen, listen
 
 
 def port_of(bound: socket.socket) -> int:
@@ -16,22 +16,11 @@ def port_of(bound: socket.socket) -> int:
 def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
     with listen(BindAddress("127.0.0.1", 0)) as first:
         port = port_of(first)
-        for shared in (False, True):
-            with pytest.raises(CannotListen) as raised:
-                bind(BindAddress("127.0.0.1", port), shared=shared)
-            assert str(raised.value) == (
-                f"cannot listen on 127.0.0.1 port {port}: Address already in use"
-            )
-
-
-def test_sharing_processes_all_get_the_port_and_no_other_does() -> None:
-    with bind(BindAddress("127.0.0.1", 0), shared=True) as first:
-        address = BindAddress("127.0.0.1", port_of(first))
-        first.listen()
-        with bind(address, shared=True) as second:
-            second.listen()
-            with pytest.raises(CannotListen, match=r"Address already in use$"):
-                listen(address)
+        with pytest.raises(CannotListen) as raised:
+            listen(BindAddress("127.0.0.1", port))
+        assert str(raised.value) == (
+            f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+        )
 
 
 def test_an_address_of_another_machine_is_an_error_that_names_it() -> None:
@@ -57,8 +46,3 @@ def test_which_addresses_are_listened_on(host: str, reached: list[str]) -> None:
             with socket.socket(family) as client:
                 failed = client.connect_ex((address, port_of(listening)))
             assert (failed == 0) is (address in reached), address
-
-
-def test_a_port_that_is_only_taken_refuses_connections() -> None:
-    with bind(BindAddress("127.0.0.1", 0)) as bound, socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", port_of(bound))) != 0

@@ -42,7 +42,7 @@ async def test_known_by_a_watch_without_a_question() -> None:
     assert client.called("get") == []
 
 
-async def test_a_no_for_sure_is_not_the_caches() -> None:
+async def test_a_confirm_negative_is_not_the_caches() -> None:
     first = [namespace("team1", 1, TEAM), namespace("new", 2, None)]
     live = [namespace("new", 4, TEAM), namespace("new", 5, None)]
     client = FakeKube(
@@ -51,8 +51,8 @@ async def test_a_no_for_sure_is_not_the_caches() -> None:
     known = namespaces(client)
     watching = asyncio.create_task(known.run())
     await settle()
-    assert await known.is_team("team1", no_for_sure=True) is True
-    assert [await known.is_team("new", no_for_sure=True) for _ in live] == [True, False]
+    assert await known.is_team("team1", confirm_negative=True) is True
+    assert [await known.is_team("new", confirm_negative=True) for _ in live] == [True, False]
     assert await known.is_team("new") is False
     watching.cancel()
     assert [call.args[1:] for call in client.called("get")] == [(None, "new")] * 2

@@ -11,7 +11,7 @@ from shared.kube.client import Forbidden, KubeError, NotFound, Unreachable
 from shared.pod_schema.pod_schema import POD, POD_TEMPLATE, PodSchemaError
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube
-from webhook.gather.pod_schema_source import LOOK_AGAIN, PodSchemaSource
+from webhook.gather.pod_schema_source import READ_PERIOD, PodSchemaSource
 
 AWAY = Unreachable("GET /openapi/v3: refused")
 
@@ -73,7 +73,7 @@ async def test_the_document_that_the_index_names_is_read() -> None:
 async def test_while_nothing_changes_only_the_index_is_read_again() -> None:
     tested, client, clock = source(index("1"), document("spec"), index("1"))
     async with running(tested):
-        await clock.advance(LOOK_AGAIN - 1)
+        await clock.advance(READ_PERIOD - 1)
         assert len(paths(client)) == 2
         before = tested.current()
         await clock.advance(1)
@@ -86,7 +86,7 @@ async def test_a_field_of_a_newer_api_server_is_known_after_the_next_look() -> N
     async with running(tested):
         await clock.advance(0)
         assert not knows(tested, "new")
-        await clock.advance(LOOK_AGAIN)
+        await clock.advance(READ_PERIOD)
         assert knows(tested, "new")
         assert paths(client)[2:] == ["/openapi/v3", "/openapi/v3/api/v1?hash=2"]
 
@@ -97,7 +97,7 @@ async def test_an_api_server_that_is_away_is_asked_until_it_answers() -> None:
         await clock.advance(0)
         assert tested.problem() == ("the schema of pods is not known yet: GET /openapi/v3: refused")
         await clock.advance(60)
-        assert clock.slept == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0, 15.0, LOOK_AGAIN]
+        assert clock.slept == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0, 15.0, READ_PERIOD]
         assert tested.problem() is None
 
 
@@ -106,12 +106,12 @@ async def test_trouble_later_keeps_what_is_known_and_is_soon_over() -> None:
         index("1"), document("spec"), AWAY, index("2"), AWAY, index("2"), document("new")
     )
     async with running(tested):
-        await clock.advance(LOOK_AGAIN)
+        await clock.advance(READ_PERIOD)
         assert tested.problem() is None
         assert knows(tested, "spec")
         await clock.advance(1)
         assert knows(tested, "new")
-        assert clock.slept == [LOOK_AGAIN, 0.2, 0.4, LOOK_AGAIN]
+        assert clock.slept == [READ_PERIOD, 0.2, 0.4, READ_PERIOD]
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def ray_job(amounts: Any = GPU, **spec: Any) -> dict[str, Any]:
     group = {"groupName": "w", "replicas": 1, "template": template(amounts)}
     cluster = {"headGroupSpec": {"template": template(CPU)}, "workerGroupSpecs": [group]}
     body = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "mine"}}
-    said = {"shutdownAfterJobFinishes": True, "rayClusterSpec": cluster, **spec}
-    return {**body, "spec": {key: value for key, value in said.items() if value is not ...}}
+    fields = {"shutdownAfterJobFinishes": True, "rayClusterSpec": cluster, **spec}
+    return {**body, "spec": {key: value for key, value in fields.items() if value is not ...}}
 
 
 def asked(body: Any) -> Any:
@@ -140,11 +140,11 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
     ("spec", "says"),
     [
         (
-            {"shutdownAfterJobFinishes": said},
+            {"shutdownAfterJobFinishes": value},
             f"spec.shutdownAfterJobFinishes: Required value: {WITHOUT}: the cluster keeps running "
             "after the job has ended: write true",
         )
-        for said in (False, None, ...)
+        for value in (False, None, ...)
     ]
     + [
         (

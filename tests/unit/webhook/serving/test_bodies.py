@@ -116,10 +116,9 @@ async def test_large_reviews_are_decoded_one_after_the_other() -> None:
     turns, order = DecodeQueue(10), list[int]()
 
     async def judge(number: int, size: int, until: asyncio.Event) -> None:
-        await turns.begin(size)
-        order.append(number)
-        await until.wait()
-        turns.end(size)
+        async with turns.turn(size):
+            order.append(number)
+            await until.wait()
 
     ends = [asyncio.Event() for _ in range(4)]
     async with asyncio.TaskGroup() as judged:
@@ -143,9 +142,8 @@ async def test_between_two_large_ones_others_are_answered() -> None:
     turns, order = DecodeQueue(10, rounds=3), list[str]()
 
     async def judge() -> None:
-        await turns.begin(1)
-        order.append("large")
-        turns.end(1)
+        async with turns.turn(1):
+            order.append("large")
 
     async def answer() -> None:
         for _ in range(8):
@@ -157,35 +155,43 @@ async def test_between_two_large_ones_others_are_answered() -> None:
     assert order[first + 1 : second].count("small") >= 3
 
 
+async def hold(turns: DecodeQueue, until: asyncio.Event) -> None:
+    async with turns.turn(10):
+        await until.wait()
+
+
 async def test_a_review_aborted_between_steps_releases_its_bytes() -> None:
     turns = DecodeQueue(10, rounds=3)
-    beginning = asyncio.create_task(turns.begin(10))
+    beginning = asyncio.create_task(hold(turns, asyncio.Event()))
     await asyncio.sleep(0)
     beginning.cancel()
     await asyncio.gather(beginning, return_exceptions=True)
-    await turns.begin(10)
+    async with turns.turn(10):
+        pass
 
 
 async def test_a_review_that_waits_too_long_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = DecodeQueue(10)
-    await turns.begin(10)
     monkeypatch.setattr("webhook.serving.bodies.LONGEST_LINE", 0.0)
-    with pytest.raises(UploadEvicted, match=r"^too many large requests are being checked$"):
-        await turns.begin(1)
-    turns.end(10)
-    await turns.begin(10)
+    async with turns.turn(10):
+        with pytest.raises(UploadEvicted, match=r"^too many large requests are being checked$"):
+            async with turns.turn(1):
+                pass
+    async with turns.turn(10):
+        pass
 
 
 async def test_a_review_that_leaves_the_line_delays_no_other() -> None:
-    turns = DecodeQueue(10)
-    await turns.begin(10)
-    line = [asyncio.create_task(turns.begin(10)) for _ in range(3)]
+    turns, until = DecodeQueue(10), asyncio.Event()
+    first = asyncio.create_task(hold(turns, until))
+    await settle()
+    line = [asyncio.create_task(hold(turns, until)) for _ in range(3)]
     await settle()
     line[0].cancel()
-    turns.end(10)  # the second's turn, which is cancelled before it knows
+    until.set()  # the second's turn, which is cancelled before it knows
     line[1].cancel()
     await settle()
-    assert [each.done() for each in line] == [True] * 3
+    assert [each.done() for each in (first, *line)] == [True] * 4
     assert not line[2].cancelled()
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared.config.values import BindAddress
-from shared.process.listener import bind
+from shared.process.listener import listen
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import Client, Replica, network
 
@@ -16,7 +16,7 @@ HALF = b"POST /slow HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf"
 @pytest.fixture
 async def replica() -> AsyncIterator[Replica]:
     """Of three connections at most."""
-    bound = bind(BindAddress("127.0.0.1", 0), shared=True)
+    bound = listen(BindAddress("127.0.0.1", 0))
     made = Replica(bound, FakeClock(), most_connections=3)
     await network()
     yield made

@@ -9,23 +9,23 @@ from webhook.serving.process import Ending
 
 
 def state(ending: Ending) -> tuple[bool, bool, bool]:
-    return (ending.asked.is_set(), ending.skip_drain.is_set(), ending.given_up.is_set())
+    return (ending.requested.is_set(), ending.skip_drain.is_set(), ending.given_up.is_set())
 
 
-async def test_asked_again_and_again_it_ends_with_ever_less_patience() -> None:
+async def test_each_request_to_end_takes_the_next_step() -> None:
     ending = Ending()
     assert state(ending) == (False, False, False)
-    ending.ask()
+    ending.request()
     assert state(ending) == (True, False, False)
-    ending.ask()
+    ending.request()
     assert state(ending) == (True, True, False)
-    ending.ask()
+    ending.request()
     assert state(ending) == (True, True, True)
-    ending.ask()
+    ending.request()
     assert state(ending) == (True, True, True)
 
 
-async def test_both_signals_ask(caplog: pytest.LogCaptureFixture) -> None:
+async def test_both_signals_request_the_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "webhook")
     ending = Ending()
     ending.listen_to_signals()

@@ -1,25 +1,15 @@
 """How a replica begins and ends, over real connections of this machine, with time moved by hand."""
 
-import asyncio
 import logging
-import socket
 
 import pytest
 
-from shared.config.values import BindAddress
-from shared.process.listener import CannotListen, bind
-from tests.support.fakes.fake_clock import FakeClock
-from tests.support.fakes.serving_replica import DRAIN, App, Replica, network
-from webhook.serving.process import Ending
+from tests.support.fakes.serving_replica import DRAIN, Replica, network
 from webhook.serving.server import (
-    LAST_CONNECTIONS,
     LAST_GOODBYES,
     LAST_REQUESTS,
     LONGEST_END,
-    Server,
 )
-
-LISTENER_CLOSES = DRAIN + 0.05
 
 
 async def test_connections_stay_open_in_normal_times(replica: Replica) -> None:
@@ -60,7 +50,7 @@ async def test_after_the_drain_period_no_connection_is_accepted_and_idle_ones_cl
     idle, busy = await replica.connect(), await replica.busy()
     await idle.ask()
     replica.server.drain()
-    await replica.passes(LISTENER_CLOSES + 0.5)
+    await replica.passes(DRAIN + 0.5)
     assert await replica.refuses()
     assert (idle.was_closed, replica.running.done()) == (False, False)
     replica.app.go_on.set()
@@ -77,7 +67,7 @@ async def test_an_idle_connection_is_answered_while_others_are_waited_for(
     await idle.ask()
     await replica.busy()
     replica.server.drain()
-    await replica.passes(LISTENER_CLOSES + 5)
+    await replica.passes(DRAIN + 5)
     assert await idle.ask() == ("200 ok", True)
 
 
@@ -107,7 +97,7 @@ async def test_requests_in_flight_have_ten_seconds(
     caplog.set_level(logging.WARNING, "webhook")
     client = await replica.busy()
     replica.server.drain()
-    await replica.passes(LISTENER_CLOSES + 9.9)
+    await replica.passes(DRAIN + 9.9)
     assert caplog.messages == []
     await replica.passes(0.2)
     assert caplog.messages[0] == "1 requests in flight are cut off"
@@ -144,78 +134,5 @@ async def test_a_third_signal_waits_for_no_request(replica: Replica) -> None:
     await replica.running
 
 
-async def test_it_listens_when_it_is_ready_and_not_before() -> None:
-    clock, ready = FakeClock(), False
-    with bind(BindAddress("127.0.0.1", 0), shared=True) as bound:
-        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
-        waiting = asyncio.create_task(server.may_listen(lambda: ready))
-        await clock.advance(4.9)
-        assert not waiting.done()
-        with socket.socket() as client:
-            assert client.connect_ex(server.address) != 0
-        ready = True
-        await clock.advance(0.02)
-        assert await waiting is True
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", ""])
-async def test_it_listens_after_five_seconds_ready_or_not(host: str) -> None:
-    clock = FakeClock()
-    with bind(BindAddress(host, 0), shared=True) as bound:
-        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
-        waiting = asyncio.create_task(server.may_listen(lambda: False))
-        await clock.advance(4.98)
-        assert not waiting.done()
-        await clock.advance(0.04)
-        assert await waiting is True
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", ""])
-async def test_not_ready_it_takes_no_connections_from_another_that_shares_the_port(
-    host: str,
-) -> None:
-    clock = FakeClock()
-    with (
-        bind(BindAddress(host, 0), shared=True) as bound,
-        bind(BindAddress(host, bound.getsockname()[1]), shared=True) as other,
-    ):
-        other.listen()
-        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
-        waiting = asyncio.create_task(server.may_listen(lambda: False))
-        for _ in range(100):
-            await clock.advance(0.1)
-            await network()
-        assert not waiting.done()
-        other.close()
-        for _ in range(12):
-            await clock.advance(0.1)
-            await network()
-        assert await waiting is True
-
-
-@pytest.mark.parametrize("ready", [True, False])
-async def test_asked_to_end_before_it_listens_it_never_does(ready: bool) -> None:
-    clock = FakeClock()
-    with bind(BindAddress("127.0.0.1", 0), shared=True) as bound:
-        server = Server(App(), bound, None, clock, Ending(), drain_period=DRAIN)
-        server.drain()
-        assert await server.may_listen(lambda: ready) is False
-
-
-async def test_a_port_that_another_process_took_meanwhile_is_named_in_the_error() -> None:
-    with socket.socket() as foreign:
-        foreign.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        foreign.bind(("127.0.0.1", 0))
-        port = foreign.getsockname()[1]
-        with socket.socket() as bound:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(("127.0.0.1", port))
-            foreign.listen()
-            server = Server(App(), bound, None, FakeClock(), Ending(), drain_period=DRAIN)
-            with pytest.raises(CannotListen) as raised:
-                await server.run()
-    assert str(raised.value) == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
-
-
 def test_the_time_for_the_end_is_enough_for_each_of_its_steps() -> None:
-    assert LONGEST_END > LAST_CONNECTIONS + LAST_REQUESTS + LAST_GOODBYES
+    assert LONGEST_END > LAST_REQUESTS + LAST_GOODBYES

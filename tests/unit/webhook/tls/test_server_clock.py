@@ -13,7 +13,7 @@ from webhook.tls.server_clock import ServerClock
 
 DAY = timedelta(days=1)
 WRONG = pytest.mark.parametrize(
-    ("off", "said"),
+    ("off", "difference"),
     [
         (DAY, "1 day, 0:00:00 ahead of"),
         (3000 * DAY, "3000 days, 0:00:00 ahead of"),
@@ -30,20 +30,20 @@ def set_clock(cluster: Cluster, off: timedelta) -> None:
 
 @WRONG
 async def test_a_first_start_under_a_wrong_clock_makes_what_api_servers_accept(
-    off: timedelta, said: str
+    off: timedelta, difference: str
 ) -> None:
     cluster = Cluster()
     set_clock(cluster, off)
     async with cluster.replica() as source:
         assert is_served(source, cluster)
         assert source.not_after == START + 90 * DAY
-        warning = f"this machine's clock is {said} the API server's"
+        warning = f"this machine's clock is {difference} the API server's"
         assert (source.problem(), source.warning()) == (None, warning)
 
 
 @WRONG
 async def test_a_replica_under_a_wrong_clock_replaces_nothing_that_is_good(
-    off: timedelta, said: str
+    off: timedelta, difference: str
 ) -> None:
     cluster = Cluster()
     async with cluster.replica():
@@ -53,12 +53,14 @@ async def test_a_replica_under_a_wrong_clock_replaces_nothing_that_is_good(
         async with cluster.replica() as source:
             await cluster.passes(3600)
             assert is_served(source, cluster)
-            assert said in str(source.warning())
+            assert difference in str(source.warning())
     assert cluster.writes() == []
 
 
 @WRONG
-async def test_a_clock_that_is_set_while_serving_changes_nothing(off: timedelta, said: str) -> None:
+async def test_a_clock_that_is_set_while_serving_changes_nothing(
+    off: timedelta, difference: str
+) -> None:
     cluster = Cluster()
     async with cluster.replica() as source:
         await cluster.passes(3600)
@@ -67,7 +69,7 @@ async def test_a_clock_that_is_set_while_serving_changes_nothing(off: timedelta,
         assert source.problem() is None
         await cluster.passes(600)
         assert (source.problem(), cluster.writes()) == (None, [])
-        assert said in str(source.warning())
+        assert difference in str(source.warning())
 
 
 async def test_a_certificate_from_a_clock_that_was_ahead_is_replaced() -> None:

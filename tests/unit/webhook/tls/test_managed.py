@@ -26,8 +26,8 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.decisions.certificates import certificates_in
-from webhook.tls.managed_source import ManagedCertificateSource
+from webhook.tls.issue import certificates_in
+from webhook.tls.managed import ManagedCertificateSource
 
 
 async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:

@@ -24,8 +24,8 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.decisions.certificates import PrivateKey, certificates_in, issue_leaf, pem
-from webhook.tls.decisions.secret_data import Contents, PreviousAuthority, encode
+from webhook.tls.issue import PrivateKey, certificates_in, issue_leaf, pem
+from webhook.tls.stored import Contents, PreviousAuthority, encode
 
 CA = authority()
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)
@@ -85,7 +85,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             raise RuntimeError(CA.key_pem.decode())
 
         with monkeypatch.context() as patched:
-            patched.setattr("webhook.tls.managed_source.decide", fails)
+            patched.setattr("webhook.tls.managed.decide", fails)
             cluster.annotate("leaf")
             await settle(ROUNDS)
             assert (source.problem(), source.warning()) == (
@@ -94,7 +94,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             )
         (logged,) = (each for each in caplog.records if each.levelno == logging.ERROR)
         assert "PRIVATE" not in str(logged.__dict__)
-        assert "managed_source.py" in vars(logged)["exception"]
+        assert "managed.py" in vars(logged)["exception"]
         await cluster.passes(1)
         assert is_served(source, cluster)
         assert source.warning() is None

@@ -5,7 +5,7 @@ import jsonpatch
 import pytest
 
 from shared.api.objects import JsonObject
-from webhook.tls.decisions.ca_bundle import ServiceName, patch, published
+from webhook.tls.stored import ServiceName, ca_bundles, patch
 
 OURS = ServiceName("appwrapper-system", "appwrapper-webhook-service")
 BUNDLE = b"the bundle"
@@ -29,19 +29,19 @@ MIXED: JsonObject = {
 
 
 def test_only_entries_with_the_products_service_are_changed() -> None:
-    assert published(MIXED, OURS) == (b"", b"drifted", BUNDLE)
+    assert ca_bundles(MIXED, OURS) == (b"", b"drifted", BUNDLE)
 
 
 @pytest.mark.parametrize("configuration", [{}, {"webhooks": None}, {"webhooks": [URL, THEIRS]}])
 def test_without_own_entries_there_is_no_patch(configuration: JsonObject) -> None:
-    assert published(configuration, OURS) == ()
+    assert ca_bundles(configuration, OURS) == ()
     assert patch(configuration, OURS, BUNDLE) == []
 
 
 def test_a_bundle_that_does_not_decode_counts_as_none() -> None:
     broken = entry("a")
     broken["clientConfig"]["caBundle"] = "%%%"
-    assert published({"webhooks": [broken]}, OURS) == (b"",)
+    assert ca_bundles({"webhooks": [broken]}, OURS) == (b"",)
 
 
 def test_the_patch_changes_the_bundles_of_our_entries_and_nothing_else() -> None:

@@ -1,4 +1,6 @@
-"""Read the data of the Secret strictly, item by item, and write it. Pure.
+"""Read and write the stored certificates: the data of the Secret, and the caBundles. Pure.
+
+The Secret is read strictly, item by item:
 
     ca.crt, ca.key            the CA in use
     tls.crt, tls.key          the certificate that is served
@@ -12,7 +14,7 @@ unusable items, without any text of the Secret.
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -21,7 +23,7 @@ import orjson
 from cryptography.x509 import Certificate
 
 from shared.api.objects import JsonObject, JsonValue
-from webhook.tls.decisions.certificates import (
+from webhook.tls.issue import (
     KeyPair,
     UnusablePem,
     certificate_from_pem,
@@ -60,17 +62,12 @@ class PreviousAuthority:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The usable part of a Secret.
-
-    `problems` describes each unusable item in one line. `orphans` are CAs without a usable key,
-    whose certificates may be in use.
-    """
+    """The usable part of a Secret. `problems` describes each unusable item in one line."""
 
     authority: KeyPair | None = None
     leaf: KeyPair | None = None
     next: NextAuthority | None = None
     previous: tuple[PreviousAuthority, ...] = ()
-    orphans: tuple[Certificate, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
@@ -99,9 +96,8 @@ def parse(data: Mapping[str, JsonValue]) -> Contents:
     leaf = reader.pair(LEAF)
     announced = reader.pair(NEXT, authority=True, optional=True)
     forced, previous = reader.rotation()
-    orphans = reader.orphans() if authority is None else ()
     following = None if announced is None else NextAuthority(announced, forced)
-    return Contents(authority, leaf, following, previous, orphans, tuple(reader.problems))
+    return Contents(authority, leaf, following, previous, tuple(reader.problems))
 
 
 def encode(contents: Contents) -> dict[str, str]:
@@ -165,13 +161,6 @@ class _Reader:
             return None
         return pair
 
-    def orphans(self) -> tuple[Certificate, ...]:
-        """Return the CA, whose key is not usable."""
-        try:
-            return (certificate_from_pem(self._decoded(AUTHORITY[0])),)
-        except UnusablePem:
-            return ()
-
     def rotation(self) -> tuple[bool, tuple[PreviousAuthority, ...]]:
         """Read `rotation.json`: whether an admin requested the next CA, and the previous CAs."""
         if not self.has(ROTATION):
@@ -205,3 +194,54 @@ def _previous(item: JsonObject) -> PreviousAuthority:
         raise ValueError("a time without a zone")
     certificate = certificate_from_pem(item["certificate"].encode())
     return PreviousAuthority(certificate, until.astimezone(UTC))
+
+
+# The caBundles of a webhook configuration. Only entries count that lead to the given Service; other
+# entries may share the object.
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceName:
+    """The Service that an entry must lead to."""
+
+    namespace: str
+    name: str
+
+
+def ca_bundles(configuration: JsonObject, service: ServiceName) -> tuple[bytes, ...]:
+    """Return the bundle of each entry for `service`, PEM; empty if absent or not base64."""
+    return tuple(_bundle(entry) for _, entry in _ours(configuration, service))
+
+
+def patch(configuration: JsonObject, service: ServiceName, bundle: bytes) -> list[JsonObject]:
+    """Return a JSON patch that sets `bundle` in the entries for `service`; [] if all have it.
+
+    The patch requires the resourceVersion of the read: after another write the API server answers
+    with a Conflict. A replica that was frozen meanwhile could otherwise remove a CA in use.
+    """
+    encoded = base64.b64encode(bundle).decode()
+    operations: list[JsonObject] = []
+    for index, entry in _ours(configuration, service):
+        if entry["clientConfig"].get("caBundle") == encoded:
+            continue
+        path = f"/webhooks/{index}/clientConfig/caBundle"
+        operations.append({"op": "add", "path": path, "value": encoded})
+    if operations:
+        version = configuration["metadata"]["resourceVersion"]
+        read = {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+        operations.insert(0, read)
+    return operations
+
+
+def _ours(configuration: JsonObject, service: ServiceName) -> Iterator[tuple[int, JsonObject]]:
+    for index, entry in enumerate(configuration.get("webhooks") or []):
+        found = entry["clientConfig"].get("service") or {}
+        if ServiceName(found.get("namespace", ""), found.get("name", "")) == service:
+            yield index, entry
+
+
+def _bundle(entry: JsonObject) -> bytes:
+    try:
+        return base64.b64decode(entry["clientConfig"].get("caBundle") or "", validate=True)
+    except binascii.Error:
+        return b""

@@ -14,18 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.fakes.tls import PLAN, START, authority
 from tests.support.fakes.tls_world import MUTATING, VALIDATING, RotationWorld, Secret
-from webhook.tls.decisions.certificates import certificates_in, due_at, pem
-from webhook.tls.decisions.steps import (
-    AddNext,
-    Adopt,
-    DropPrevious,
-    Generate,
-    Promote,
-    RenewLeaf,
-    Request,
-    Serve,
-    Wait,
-)
+from webhook.tls.issue import certificates_in, due_at, pem
+from webhook.tls.rotate import Change, Request, Serve, Wait
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -68,8 +58,8 @@ def test_in_whatever_order_two_replicas_race_both_serve_the_same(
         world.check()
     world.settle()
     assert_at_rest(world)
-    assert len(world.actions(Generate)) == 1
-    assert world.actions(Serve) == [START, START]
+    assert len(world.times_of(Change.GENERATE)) == 1
+    assert world.times_of(Serve) == [START, START]
 
 
 def test_some_races_between_replicas_are_lost() -> None:
@@ -83,16 +73,16 @@ def test_the_life_of_a_ca() -> None:
     world = RotationWorld(replicas=2)
     world.pass_time(12 * 365 * DAY)
     assert_at_rest(world)
-    assert world.actions(Generate) == [START]
+    assert world.times_of(Change.GENERATE) == [START]
     # Two thirds of ten years, of which five minutes were over at the start.
-    (announced,) = world.actions(AddNext)
+    (announced,) = world.times_of(Change.ADD_NEXT)
     assert timedelta(0) <= START + 3650 * DAY * 2 / 3 - announced < timedelta(minutes=5)
-    assert world.actions(Promote) == [announced + PLAN.settle_period]
+    assert world.times_of(Change.PROMOTE) == [announced + PLAN.settle_period]
     # Until the last leaf of the old CA has expired.
-    (dropped,) = world.actions(DropPrevious)
+    (dropped,) = world.times_of(Change.TIDY)
     assert 30 * DAY < dropped - announced <= 90 * DAY
     # A leaf every sixty days; the new CA's first takes the place of one.
-    assert len(world.actions(RenewLeaf)) in (71, 72)
+    assert len(world.times_of(Change.RENEW)) in (71, 72)
     assert world.contents.previous == ()
 
 
@@ -101,9 +91,9 @@ def test_a_leaf_is_renewed_and_served_at_once() -> None:
     world.touch(request=Request.LEAF)
     world.settle()
     assert_at_rest(world)
-    assert world.actions(RenewLeaf) == [world.now]
-    assert world.actions(Serve) == [world.now, world.now]
-    assert world.actions(AddNext) == []
+    assert world.times_of(Change.RENEW) == [world.now]
+    assert world.times_of(Serve) == [world.now, world.now]
+    assert world.times_of(Change.ADD_NEXT) == []
 
 
 def test_a_ca_that_an_admin_has_replaced_is_trusted_for_the_revocation_period() -> None:
@@ -112,10 +102,10 @@ def test_a_ca_that_an_admin_has_replaced_is_trusted_for_the_revocation_period() 
     (old,) = world.contents.trusted
     world.touch(request=Request.CA)
     world.pass_time(PLAN.settle_period - SECOND)
-    assert world.actions(AddNext) == [asked]
-    assert world.actions(Serve) == []
+    assert world.times_of(Change.ADD_NEXT) == [asked]
+    assert world.times_of(Serve) == []
     world.pass_time(SECOND)
-    assert world.actions(Serve) == [asked + PLAN.settle_period] * 2
+    assert world.times_of(Serve) == [asked + PLAN.settle_period] * 2
     assert old in world.contents.trusted
     world.pass_time(PLAN.revocation_period - SECOND)
     assert old in world.contents.trusted
@@ -134,8 +124,8 @@ def test_a_next_ca_that_waited_in_a_leaked_secret_is_replaced_too() -> None:
     world.pass_time(2 * PLAN.revocation_period)
     assert_at_rest(world)
     assert leaked not in world.contents.trusted
-    assert len(world.actions(AddNext)) == 2
-    assert len(world.actions(Promote)) == 1
+    assert len(world.times_of(Change.ADD_NEXT)) == 2
+    assert len(world.times_of(Change.PROMOTE)) == 1
 
 
 def test_an_emptied_secret_gets_a_new_ca_and_the_old_leaf_is_served_meanwhile() -> None:
@@ -144,13 +134,13 @@ def test_an_emptied_secret_gets_a_new_ca_and_the_old_leaf_is_served_meanwhile() 
     emptied = world.now
     world.touch(data={})
     world.settle()
-    assert world.actions(Generate) == [emptied]
+    assert world.times_of(Change.GENERATE) == [emptied]
     assert world.contents.trusted[1:] == (old,)
-    assert world.actions(Serve) == []
+    assert world.times_of(Serve) == []
     late = world.start("started meanwhile")
     world.pass_time(PLAN.settle_period)
     assert late.served is not None
-    assert world.actions(Serve) == [emptied + PLAN.settle_period] * 3
+    assert world.times_of(Serve) == [emptied + PLAN.settle_period] * 3
     assert_at_rest(world)
     # Not longer than the old leaf lives, which was made a month ago.
     world.pass_time(60 * DAY)
@@ -166,7 +156,7 @@ def test_without_its_secret_it_serves_on_and_makes_a_new_one_good() -> None:
     world.secret = Secret(version=1000)
     world.pass_time(MINUTE)
     assert_at_rest(world)
-    assert len(world.actions(Generate)) == 1
+    assert len(world.times_of(Change.GENERATE)) == 1
 
 
 def test_without_their_secret_replicas_that_remember_different_cas_do_not_fight() -> None:
@@ -192,8 +182,8 @@ def test_a_secret_of_the_past_is_accepted_without_a_refusal() -> None:
     world.touch(data=past)
     world.pass_time(DAY)
     assert_at_rest(world)
-    assert len(world.actions(Adopt)) == 1
-    assert world.actions(Generate) == []
+    assert len(world.times_of(Change.ADOPT)) == 1
+    assert world.times_of(Change.GENERATE) == []
 
 
 @pytest.mark.parametrize("drifted", [b"", pem([authority().certificate])], ids=["no", "another"])
@@ -214,10 +204,10 @@ def test_a_ca_that_was_missing_meanwhile_settles_again() -> None:
     world.overwrite(VALIDATING, b"")
     world.settle(checked=False)
     world.pass_time(20 * SECOND, checked=False)
-    assert world.actions(Promote) == []
+    assert world.times_of(Change.PROMOTE) == []
     world.pass_time(MINUTE)
     # The replica that saw it before it was put back counts from then; another may not have.
-    (promoted,) = world.actions(Promote)
+    (promoted,) = world.times_of(Change.PROMOTE)
     assert promoted == asked + 50 * SECOND
 
 
@@ -227,7 +217,7 @@ def test_a_deleted_configuration_holds_up_nothing_and_stays_deleted() -> None:
     world.touch(request=Request.CA)
     world.pass_time(MINUTE)
     assert world.bundles == [None, world.contents.bundle]
-    assert len(world.actions(Promote)) == 1
+    assert len(world.times_of(Change.PROMOTE)) == 1
     world.overwrite(MUTATING, b"")
     world.settle()
     assert_at_rest(world)
@@ -254,7 +244,7 @@ def test_a_replica_that_returns_after_its_ca_was_dropped_uses_the_new_one_at_onc
     lost.paused = False
     world.settle(checked=False)
     assert lost.served == other.served
-    assert world.actions(Adopt) == []
+    assert world.times_of(Change.ADOPT) == []
 
 
 # Lives short enough to be lived many times: a leaf every 11 hours, a CA every 48.

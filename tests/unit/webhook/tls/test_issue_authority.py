@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.support.fakes.tls import HOST, NAMES, PLAN, START, accepted, authority, leaf
-from webhook.tls.decisions.certificates import (
+from webhook.tls.files import context_of
+from webhook.tls.issue import (
     KeyPair,
     is_authority,
     issue_leaf,
@@ -16,7 +17,6 @@ from webhook.tls.decisions.certificates import (
     new_key,
     pem,
 )
-from webhook.tls.source import context_of
 
 CA = authority()
 LEAF = leaf(CA)

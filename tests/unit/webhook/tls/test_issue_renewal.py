@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from tests.support.fakes.tls import START, authority, leaf
-from webhook.tls.decisions.certificates import due_at, made_at
+from webhook.tls.issue import due_at, made_at
 
 
 def test_a_certificate_is_due_when_two_thirds_of_its_life_are_over() -> None:

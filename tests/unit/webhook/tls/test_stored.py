@@ -10,7 +10,7 @@ import pytest
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, START, authority, contents, leaf
-from webhook.tls.decisions.secret_data import (
+from webhook.tls.stored import (
     Contents,
     NextAuthority,
     PreviousAuthority,
@@ -131,13 +131,6 @@ def test_each_unusable_pair_is_left_out_and_named(
         key: getattr(CONTENTS, key) for key in kept
     }
     assert found.previous == CONTENTS.previous
-
-
-def test_a_ca_without_a_usable_key_is_remembered() -> None:
-    assert CONTENTS.authority is not None
-    assert parse({**DATA, "ca.key": OTHER_KEY}).orphans == (CONTENTS.authority.certificate,)
-    assert parse({**DATA, "ca.crt": encoded(b"x")}).orphans == ()
-    assert parse(DATA).orphans == ()
 
 
 def test_a_problem_never_shows_what_is_in_the_secret() -> None:
