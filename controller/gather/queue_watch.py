@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from controller.facts.own_status import Outline
-from controller.memory import Remembered
+from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import REASON_INTERVAL
 from shared.api.appwrapper import AppWrapper

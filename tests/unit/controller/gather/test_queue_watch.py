@@ -7,7 +7,7 @@ from typing import Any
 
 from controller.facts.outline import project_appwrapper
 from controller.gather.queue_watch import SETTINGS_AGE, WAITING, QueueWatch, by_queue
-from controller.memory import Remembered
+from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES

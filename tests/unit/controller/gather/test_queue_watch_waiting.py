@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.memory import Remembered
+from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.times import format_time, parse_time
