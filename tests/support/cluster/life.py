@@ -8,10 +8,17 @@ from typing import Any, Self
 
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
-from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
+from shared.kube.client import (
+    KubeClient,
+    NotFound,
+    TooManyRequests,
+    Unreachable,
+    WatchEvent,
+    WatchEventType,
+)
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.life_record import phases
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import LOOK_EVERY_SECONDS, PATIENCE_SECONDS
 
 
 class Life:
@@ -53,18 +60,22 @@ class Life:
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
         # The API server ends a watch that does not keep up with a burst; the next watch continues.
+        # So it does after a connection that broke, and after a refusal by a busy server.
         while True:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
             )
             async with aclosing(stream):
-                async for event in stream:
-                    version = event.object["metadata"]["resourceVersion"]
-                    if event.type is WatchEventType.BOOKMARK:
-                        continue
-                    if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
-                        events.append(event)
-                        self._changed.set()
+                with suppress(Unreachable, TooManyRequests):
+                    async for event in stream:
+                        version = event.object["metadata"]["resourceVersion"]
+                        if event.type is WatchEventType.BOOKMARK:
+                            continue
+                        name = event.object["metadata"]["name"]
+                        if resource != APPWRAPPERS or name == self._name:
+                            events.append(event)
+                            self._changed.set()
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def until(
         self,
@@ -96,6 +107,21 @@ class Life:
             seconds,
         )
 
+    async def until_pod(self, seen: Callable[[JsonObject], bool], what: str) -> JsonObject:
+        """Returns the first recorded state of a pod, past or future, for which `seen` is true."""
+        looked_at = 0
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    for event in self.pod_events[looked_at:]:
+                        looked_at += 1
+                        if seen(event.object):
+                            return event.object
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"never saw {what}: {self.story()}") from None
+
     async def until_deleted(self) -> None:
         """Waits until the AppWrapper is gone."""
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -120,7 +146,7 @@ class Life:
         resourceVersions are etcd's revisions. So events of both kinds can be put in one order, once
         both watches have reported all past changes.
         """
-        await self._caught_up()
+        await self.caught_up()
         events = sorted(
             [*self.events, *self.pod_events], key=lambda event: version_of(event.object)
         )
@@ -134,8 +160,11 @@ class Life:
             else:
                 pods[uid] = event.object
 
-    async def _caught_up(self) -> None:
-        """Waits until the watches have reported all that a live read shows."""
+    async def caught_up(self) -> None:
+        """Waits until the watches have reported all that a live read shows.
+
+        AppWrappers and pods come by two watches: the pods' may be later by some seconds.
+        """
         for resource, events, selector in (
             (APPWRAPPERS, self.events, ""),
             (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
