@@ -1,24 +1,29 @@
 """AppWrappers whose worker pods fail one because of the other, as the parts of a training do.
 
 The order of the failures is no chance: a pod that fails later waits for the one before it, in a
-folder that all see. Each job does its work in its second attempt.
+folder that all see. Each job does its work in its second attempt, which begins by `end_of_grace`.
 """
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from localcluster.machine.slowness import stretched
-from shared.api.objects import JsonObject
-from tests.e2e.containers import pod
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import PatchType
+from tests.e2e.containers import ATTEMPT, pod
 from tests.e2e.recorded import RECORD, TORCHRUN, recorded_pod, sharing
+from tests.e2e.research_team import TEAM, ResearchTeam
+from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import appwrapper
+from tests.support.cluster.life import Life
+from tests.support.patience import comes_to
 
-# Long enough for every pod of a job to fail in it, also on a busy machine.
-GRACE: Final = {
-    "failureGracePeriodDuration": f"{stretched(8):.0f}s",
-    "retryPausePeriodDuration": "0s",
-}
+# It is over when every pod of a job has failed: `end_of_grace`.
+GRACE: Final = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
+# The controller's own watch of the pods may be later than a test's, and no status counts failures.
+_LATER_SECONDS: Final = stretched(3.0)
 _ONCE_MORE: Final = 'test "$ATTEMPT" -ge 2 && exit 0\n'
 # Nobody fails before all have started.
 _MEET: Final = (
@@ -122,17 +127,37 @@ def segmentation_fault(folder: Path) -> JsonObject:
 def healthy(folder: Path) -> JsonObject:
     """Two ranks of one launcher that do their work."""
     program = "print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
-    return _of_programs("healthy", {"a": program}, folder, ranks=2, again=False)
+    return _of_programs(HEALTHY, {"a": program}, folder, ranks=2, again=False)
 
 
+HEALTHY: Final = "healthy"
 ALL: Final = {
     "unrecorded": unrecorded,
     "memory": killed_for_memory,
     "recoverable": recoverable,
     "non-recoverable": non_recoverable,
     "segfault": segmentation_fault,
-    "healthy": healthy,
+    HEALTHY: healthy,
 }
+
+
+async def end_of_grace(team: ResearchTeam, life: Life, body: JsonObject) -> None:
+    """Waits until every pod of the first attempt has failed, then ends the grace period."""
+    components = body["spec"]["components"]
+    wanted = {each["template"]["metadata"]["name"]: "Failed" for each in components}
+
+    async def phases() -> dict[str, str]:
+        return {
+            event.object["metadata"]["name"]: event.object["status"].get("phase", "")
+            for event in life.pod_events
+            if event.object["metadata"]["labels"][ATTEMPT] == "1"
+        }
+
+    await comes_to(phases, wanted)
+    await asyncio.sleep(_LATER_SECONDS)
+    patch = {"metadata": {"annotations": prefixed(failureGracePeriodDuration="0s")}}
+    name = body["metadata"]["name"]
+    await team.client.patch(APPWRAPPERS, TEAM, name, patch, PatchType.MERGE)
 
 
 def _of_pods(name: str, scripts: Mapping[str, str], folder: Path, **annotations: str) -> JsonObject:

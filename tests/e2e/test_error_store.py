@@ -117,8 +117,11 @@ async def test_each_worker_writes_a_file_that_flyte_reads(
     store: Path, team: ResearchTeam, tmp_path: Path
 ) -> None:
     """Cases 1, 2 and 3."""
-    life = await team.submit(stored(failing_jobs.recoverable(tmp_path, "stored")))
+    body = stored(failing_jobs.recoverable(tmp_path, "stored"))
+    life = await team.submit(body)
+    await failing_jobs.end_of_grace(team, life, body)
     done = await life.until_phase("Succeeded")
+    await life.caught_up()
     uid = done["metadata"]["uid"]
     folder = store / TEAM / "stored" / uid
     names = [f"error-stored-{each}.pb" for each in "abcd"]

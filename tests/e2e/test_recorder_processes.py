@@ -33,11 +33,21 @@ for _ in range(5):
     if os.fork() == 0:
         os.fork() or time.sleep(0.2)
         os._exit(0)
+def children_of_1():
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            state, parent = open(f"/proc/{pid}/stat").read().rsplit(")")[1].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it was reaped meanwhile
+        if parent == "1" and pid != str(os.getpid()):
+            yield pid, state
 time.sleep(2)
-states = [open(f"/proc/{pid}/stat").read().rsplit(")")[1].split()[:2]
-          for pid in os.listdir("/proc") if pid.isdecimal()]
-zombies_of_1 = [state for state, parent in states if (state, parent) == ("Z", "1")]
-open("/shared/zombies", "w").write(str(len(zombies_of_1)))
+for _ in range(600):
+    left = dict(children_of_1())
+    if not left:
+        break
+    time.sleep(0.1)
+open("/shared/zombies", "w").write(str(len(left)))
 """
 # What a training does with SIGTERM: a last checkpoint.
 CHECKPOINTS = """
@@ -70,6 +80,7 @@ async def test_orphans_are_reaped_and_success_leaves_no_message(
         appwrapper("orphans", recorded_pod("orphans", program(ORPHANS), tmp_path))
     )
     done = await life.until_phase("Succeeded")
+    await life.caught_up()
     assert (tmp_path / "zombies").read_text() == "0"
     assert "rootCause" not in done["status"]
     assert "message" not in container_ends(life)["orphans"]
@@ -89,6 +100,7 @@ async def test_the_program_has_the_kubelets_sigterm_and_its_grace_period(
     container = container_of(await team.running_pod("saves"))
     await team.delete("saves")
     await life.until_deleted()
+    await life.caught_up()
     assert (tmp_path / "saved").read_text() == "step 7"
     assert processes_of(container) == []
     assert container_ends(life)["saves"]["exitCode"] == 143
@@ -108,6 +120,7 @@ async def test_each_containers_record_fits_into_what_the_kubelet_keeps(
     ]
     life = await team.submit(appwrapper("wordy", body, annotations=AT_ONCE | {"retryLimit": "0"}))
     failed = await life.until_phase("Failed")
+    await life.caught_up()
     ends = container_ends(life)
     assert sorted(ends) == [f"wordy/c{number}" for number in range(6)]
     for name, ended in ends.items():
@@ -122,12 +135,16 @@ async def test_a_failure_that_the_job_heals_is_history_and_no_reset(
     team: ResearchTeam, tmp_path: Path
 ) -> None:
     """Case 20: the Job replaces the pod within the grace period; only the history tells of it."""
-    once = "mkdir /shared/been 2>/dev/null || exec sleep 1\n"
+    waits = "until test -e /shared/seen; do sleep 0.1; done; exec sleep 1"
+    once = f"mkdir /shared/been 2>/dev/null || {{ {waits}; }}\n"
     template = job("heals", once + program("raise ValueError('shard 7 has 3 columns')"))
     template["spec"]["backoffLimit"] = 2
     with_recorder(template["spec"]["template"], tmp_path)
     life = await team.submit(appwrapper("heals", template, annotations=JOB_DECIDES))
+    await life.until(lambda item: UNHEALTHY in true_conditions(item), "its first failure")
+    (tmp_path / "seen").touch()
     done = await life.until_phase("Succeeded")
+    await life.caught_up()
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
     assert unhealthy_reasons(life) == ["FoundFailedPods"]
     assert UNHEALTHY not in true_conditions(done)

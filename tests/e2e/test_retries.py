@@ -36,6 +36,7 @@ async def test_exits_1_twice_and_then_0(team: ResearchTeam) -> None:
     body = appwrapper("third-time", job("third-time", FAILS_TWICE), annotations=JOB_DECIDES)
     life = await team.submit(body)
     done = await life.until_phase("Succeeded")
+    await life.caught_up()
 
     assert (done["status"]["resettingCount"], done["status"]["attempt"]) == (2, 3)
     again = ["Resetting", "Resuming", "Running"]

@@ -32,9 +32,19 @@ async def lives(
     await provide(node_cluster, TEAM)
     async with AsyncExitStack() as stack:
         team = ResearchTeam(node_cluster, stack)
-        bodies = [make(tmp_path_factory.mktemp(name)) for name, make in failing_jobs.ALL.items()]
-        begun = await asyncio.gather(*(team.submit(body) for body in bodies))
-        yield dict(zip(failing_jobs.ALL, begun, strict=True))
+        bodies = {
+            name: make(tmp_path_factory.mktemp(name)) for name, make in failing_jobs.ALL.items()
+        }
+        begun = await asyncio.gather(*map(team.submit, bodies.values()))
+        found = dict(zip(bodies, begun, strict=True))
+        await asyncio.gather(
+            *(
+                failing_jobs.end_of_grace(team, found[name], body)
+                for name, body in bodies.items()
+                if name != failing_jobs.HEALTHY
+            )
+        )
+        yield found
 
 
 async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
@@ -134,6 +144,7 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
     )
     [event] = await events(team, "recoverable")
     assert said in event
+    await life.caught_up()
     kinds = {name: record_of(life, name).recoverable for name in container_ends(life)}
     assert kinds == {f"recoverable-{each}": each != "b" for each in "abcd"}
 
@@ -155,6 +166,7 @@ async def test_a_non_recoverable_error_ends_the_job_at_once(
     )
     [event] = await events(team, "non-recoverable")
     assert event.endswith("; no retry: the program recorded that none can help")
+    await life.caught_up()
     assert record_of(life, "non-recoverable-a").recoverable
 
 
@@ -163,6 +175,7 @@ async def test_a_segmentation_fault_of_a_rank_is_the_pods(lives: Lives) -> None:
     life = lives["segfault"]
     done = await life.until_phase("Succeeded")
     assert life.phases()[-4:] == AGAIN
+    await life.caught_up()
     assert container_ends(life)["segfault-a"]["exitCode"] == 139
     found = root_cause(done)
     assert (found["rank"], found["exitCode"], found["signal"], found["recoverable"]) == (
@@ -178,6 +191,7 @@ async def test_a_healthy_job_stays_healthy_and_writes_nothing(lives: Lives) -> N
     done = await life.until_phase("Succeeded")
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
     assert {"rootCause", "errorHistory"} & done["status"].keys() == set()
+    await life.caught_up()
     ended = container_ends(life)["healthy-a"]
     assert (ended["exitCode"], ended.get("message")) == (0, None)
 

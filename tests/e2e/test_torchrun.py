@@ -57,6 +57,7 @@ async def test_an_error_of_one_rank_is_the_root_cause(lives: Lives) -> None:
     """Cases 1, 5 and 8: the ranks that lose it fail in the same second, by gloo."""
     life = lives["raises"]
     done = await life.until_phase("Succeeded", seconds=SECONDS)
+    await life.caught_up()
     assert life.phases()[-4:] == AGAIN
     found = done["status"]["rootCause"]
     said = "BeingWritten: shard 7 is not whole yet"
@@ -71,6 +72,7 @@ async def test_an_exit_code_of_one_rank_ends_the_job(lives: Lives) -> None:
     """Case 14: torchrun itself ends with 1; no file of its says 42."""
     life = lives["exits"]
     failed = await life.until_phase("Failed", seconds=SECONDS)
+    await life.caught_up()
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
     assert container_ends(life)["exits-worker-1"]["exitCode"] == 42
     found = failed["status"]["rootCause"]
@@ -85,6 +87,7 @@ async def test_a_segmentation_fault_of_one_rank_is_the_root_cause(lives: Lives) 
     """Case 13: the launcher dates it late, and the ranks that lose it raise errors at once."""
     life = lives["faults"]
     done = await life.until_phase("Succeeded", seconds=SECONDS)
+    await life.caught_up()
     assert life.phases()[-4:] == AGAIN
     assert container_ends(life)["faults-worker-1"]["exitCode"] == 139
     found = done["status"]["rootCause"]
