@@ -114,4 +114,4 @@ def _is_about_rights(message: str) -> bool:
     said = message.lower()
     if "because it is being terminated" in said:
         return False
-    return any(word in said for word in ("forbidden", "403"))
+    return re.search(r"forbidden|\b403\b", said) is not None

@@ -82,7 +82,8 @@ async def test_a_sample_is_completed_runs_in_a_real_container_and_succeeds(
     assert without_digests(stored["spec"]) == as_admitted(document(ROOT / SAMPLE), None)
     assert stored["metadata"]["labels"] == {QUEUE: "default-queue", USER: RESEARCHER, USERID: ""}
 
-    pod = await team.running_pod(name)
+    # It runs for five seconds: a live read may be late for that.
+    pod = await life.until_pod(has_container, "a container")
     assert pod["spec"]["nodeName"] == REAL_NODE
     assert pod["metadata"]["labels"][NAME] == name
     [container] = pod["spec"]["containers"]
@@ -149,6 +150,11 @@ async def test_deleting_the_file_leaves_nothing(team: ResearchTeam, tmp_path: Pa
     names = [each["metadata"]["name"] for each in json.loads(left)["items"]]
     assert [name for name in names if name.startswith("stays")] == []
     await comes_to(lambda: _workloads(team, life.events[0].object["metadata"]["uid"]), [])
+
+
+def has_container(pod: JsonObject) -> bool:
+    """True once the runtime has given its container a name."""
+    return any(each.get("containerID") for each in pod["status"].get("containerStatuses", ()))
 
 
 def applied(name: str) -> str:

@@ -14,6 +14,8 @@ from tests.support.cluster.resources import VOLUMES
 from tests.support.manifests import SAMPLES, document
 
 NAME = "checkpoint"
+# Ten seconds: a busy machine needs some to find that the first rank has begun, and to end it.
+STEPS = 100
 # The first attempt gets SIGTERM as soon as its first rank has begun, as from a node's drain.
 SCRIPT = f"""\
 {TORCHRUN} 2 /opt/program/train.py &
@@ -33,7 +35,7 @@ def one_pod() -> JsonObject:
     container |= {"image": IMAGE, "imagePullPolicy": "IfNotPresent"}
     container |= {"command": ["sh", "-c", SCRIPT], "resources": {"requests": {"cpu": "50m"}}}
     (steps,) = (each for each in container["env"] if each["name"] == "STEPS")
-    steps["value"] = "50"
+    steps["value"] = str(STEPS)
     template["spec"]["restartPolicy"] = "Never"
     body = appwrapper(NAME, pod_of(with_recorder(template), name=NAME), annotations=AT_ONCE)
     body["spec"]["components"][:0] = [claim, program]
@@ -71,8 +73,8 @@ async def test_the_second_attempt_goes_on_where_the_first_was_killed(
     begun, killed = (tmp_path / "attempt1-rank0.log").read_text().splitlines()
     assert begun == "attempt 1, rank 0: begins at step 0"
     step = int(killed.removeprefix("attempt 1, rank 0: SIGTERM after step "))
-    assert 1 <= step < 50
+    assert 1 <= step < STEPS
     assert (tmp_path / "attempt2-rank0.log").read_text().splitlines() == [
         f"attempt 2, rank 0: begins at step {step}",
-        "attempt 2, rank 0: done at step 50",
+        f"attempt 2, rank 0: done at step {STEPS}",
     ]

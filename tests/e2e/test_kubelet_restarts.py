@@ -75,7 +75,11 @@ async def test_both_go_on_with_new_tokens_when_the_old_ones_are_void(
 
     await comes_to(replaced, [True] * len(pods))
     new = [token_of(pod) for pod in pods]
-    assert [await is_accepted(node_cluster, each) for each in new] == [True] * len(pods)
+
+    async def new_accepted() -> list[bool]:
+        return [await is_accepted(node_cluster, each) for each in new]
+
+    await comes_to(new_accepted, [True] * len(pods))
     assert [account_of(each) for each in new] == [account_of(each) for each in old]
     # The webhook asks the API server whether this researcher may; the controller makes the Job.
     life = await team.submit(appwrapper("renewed", job("renewed", "exit 0")))

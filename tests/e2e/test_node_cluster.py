@@ -10,6 +10,7 @@ from localcluster.product import NAMESPACE
 from shared.api.objects import NODES, PODS, JsonObject
 from shared.kube.client import Propagation
 from tests.e2e.containers import pod
+from tests.e2e.product_pods import until_whole
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import ENDPOINT_SLICES
@@ -36,6 +37,7 @@ async def test_one_node_is_real_and_the_others_are_tainted(node_cluster: LocalCl
 async def test_the_product_runs_there_from_our_images(node_cluster: LocalCluster) -> None:
     images = node_cluster.images
     assert images is not None
+    await until_whole(node_cluster)
     pods = await listed(node_cluster.client, PODS, NAMESPACE)
     ran = [
         (each["spec"]["nodeName"], status["image"], status["ready"])
@@ -74,8 +76,10 @@ async def test_a_persons_kubectl_reaches_into_a_real_pod(
     await node_cluster.apply([made])
     try:
         await call("wait", "--for=condition=Ready", KUBECTL_PATIENCE, "pod/reached-into")
-        assert await call("logs", "reached-into") == "it says this\n"
-        assert await call("exec", "reached-into", "--", "cat", "/proc/1/comm") == "sleep\n"
+        # It is ready before its shell has come so far.
+        await comes_to(lambda: call("logs", "reached-into"), "it says this\n")
+        name = ("exec", "reached-into", "--", "cat", "/proc/1/comm")
+        await comes_to(lambda: call(*name), "sleep\n")
         stored = await node_cluster.client.get(PODS, "default", "reached-into")
         assert stored["spec"]["nodeName"] == "real-node"
     finally:

@@ -16,11 +16,13 @@ from tests.e2e.product_pods import (
     metrics_of,
     pods_of,
     process_of,
+    until_whole,
 )
 from tests.e2e.research_team import REAL_NODE
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import ENDPOINT_SLICES
+from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long
 
@@ -105,6 +107,7 @@ async def test_the_namespace_takes_restricted_pods_only(
 
 async def test_our_pods_run_on_the_real_node_alone(node_cluster: LocalCluster) -> None:
     """Simulated ones would say that they run, too."""
+    await until_whole(node_cluster)
     pods = await all_pods(node_cluster)
     assert [pod["spec"]["nodeName"] for pod in pods] == [REAL_NODE] * 4
     assert len({pod["metadata"]["uid"] for pod in pods}) == 4
@@ -126,14 +129,17 @@ async def test_metrics_are_there_to_scrape(node_cluster: LocalCluster) -> None:
     for component, family in families.items():
         pods = await pods_of(node_cluster, component)
         service = f"kubernetes.io/service-name=appwrapper-{component}-metrics-service"
-        slices = await listed(node_cluster.client, ENDPOINT_SLICES, SYSTEM, service)
-        led_to = {
-            (address, port["port"])
-            for each in slices
-            for endpoint in each["endpoints"]
-            for address in endpoint["addresses"]
-            for port in each["ports"]
-        }
-        assert led_to == {(pod["status"]["podIP"], METRICS_PORT) for pod in pods}
+
+        async def led_to(service: str = service) -> set[tuple[str, int]]:
+            slices = await listed(node_cluster.client, ENDPOINT_SLICES, SYSTEM, service)
+            return {
+                (address, port["port"])
+                for each in slices
+                for endpoint in each["endpoints"]
+                for address in endpoint["addresses"]
+                for port in each["ports"]
+            }
+
+        await comes_to(led_to, {(pod["status"]["podIP"], METRICS_PORT) for pod in pods})
         for pod in pods:
             assert f"# TYPE {family}\n" in await metrics_of(pod)
