@@ -20,7 +20,7 @@ from tests.support.observer.observer import Observer
 
 _HERE = Path(__file__).parent
 # More than a few waits of PATIENCE_SECONDS: a limit that strikes ends the whole run.
-_SECONDS = 900
+_SECONDS = 1800
 _KEPT_LOGS: pytest.StashKey[Path] = pytest.StashKey()
 _GAPS: pytest.StashKey[list[str]] = pytest.StashKey()
 _WATCHING: pytest.StashKey[Observer] = pytest.StashKey()

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from localcluster.machine.slowness import stretched
-from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import PatchType
+from shared.api.objects import JsonObject
 from tests.e2e.containers import ATTEMPT, pod
 from tests.e2e.recorded import RECORD, TORCHRUN, recorded_pod, sharing
-from tests.e2e.research_team import TEAM, ResearchTeam
-from tests.support.builders.annotations import prefixed
+from tests.e2e.research_team import ResearchTeam
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.cluster.life import Life
 from tests.support.patience import comes_to
@@ -155,9 +153,7 @@ async def end_of_grace(team: ResearchTeam, life: Life, body: JsonObject) -> None
 
     await comes_to(phases, wanted)
     await asyncio.sleep(_LATER_SECONDS)
-    patch = {"metadata": {"annotations": prefixed(failureGracePeriodDuration="0s")}}
-    name = body["metadata"]["name"]
-    await team.client.patch(APPWRAPPERS, TEAM, name, patch, PatchType.MERGE)
+    await team.annotate(body["metadata"]["name"], failureGracePeriodDuration="0s")
 
 
 def _of_pods(name: str, scripts: Mapping[str, str], folder: Path, **annotations: str) -> JsonObject:

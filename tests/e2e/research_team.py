@@ -9,7 +9,8 @@ from cli.pod_security import OWN_LEVEL
 from localcluster.cluster import LocalCluster
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, EVENTS, PODS, JsonObject
-from shared.kube.client import KubeClient
+from shared.kube.client import KubeClient, PatchType
+from tests.support.builders.annotations import prefixed
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, listed
@@ -44,6 +45,11 @@ class ResearchTeam:
         text = await self.researcher("apply", "-n", TEAM, "-o", "json", "-f", file)
         stored: JsonObject = json.loads(text)
         return life, stored
+
+    async def annotate(self, name: str, **annotations: str) -> None:
+        """Writes our annotations of the AppWrapper, given without their prefix."""
+        body = {"metadata": {"annotations": prefixed(**annotations)}}
+        await self.client.patch(APPWRAPPERS, TEAM, name, body, PatchType.MERGE)
 
     async def delete(self, name: str) -> None:
         """Returns at once."""
@@ -105,7 +111,17 @@ async def a_team(cluster: LocalCluster, name: str) -> AsyncGenerator[None, None]
     namespace, *others = team_documents(name)
     del namespace["metadata"]["labels"][OWN_LEVEL]
     async with another_team(cluster, name, [namespace, *others, _may_create(name)]):
+        await comes_to(lambda: _may_create_jobs(cluster, name), True)
         yield
+
+
+async def _may_create_jobs(cluster: LocalCluster, team: str) -> bool:
+    """The API server knows of the role for AppWrappers, and of this one, each at its time."""
+    attributes = {"namespace": team, "verb": "create", "group": "batch", "resource": "jobs"}
+    review = {"spec": {"resourceAttributes": attributes, "groups": [f"{team}-edit-group"]}}
+    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    allowed: bool = answer["status"]["allowed"]
+    return allowed
 
 
 def _may_create(team: str) -> JsonObject:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from localcluster.machine.slowness import stretched
+from shared.api.objects import JsonObject
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
@@ -56,13 +56,24 @@ async def test_a_missing_image_is_awaited_and_named(team: ResearchTeam) -> None:
         "unpulled",
         job("unpulled", "true", image=UNKNOWN_IMAGE),
         annotations={
-            **AT_ONCE,
-            "warmupGracePeriodDuration": f"{stretched(6):.0f}s",
+            "failureGracePeriodDuration": "0s",
+            "warmupGracePeriodDuration": "1h",
+            "retryPausePeriodDuration": "1h",
             "retryLimit": "1",
             "deletionOnFailureGracePeriodDuration": "1h",
         },
     )
     life = await team.submit(body)
+    await life.until(names_the_image, "what it waits for")
+    await team.annotate("unpulled", warmupGracePeriodDuration="1s")
+    resetting = await life.until_phase("Resetting")
+    again = {"warmupGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
+    await team.annotate("unpulled", **again)
+    await life.until(
+        lambda item: names_the_image(item) and version_of(item) > version_of(resetting),
+        "what it waits for in its second attempt",
+    )
+    await team.annotate("unpulled", warmupGracePeriodDuration="1s")
     failed = await life.until_phase("Failed")
     assert failed["status"]["resettingCount"] == 1
     assert life.phases().count("Resetting") == 1
@@ -135,6 +146,14 @@ async def test_a_wrapped_pod_that_is_evicted_gets_another_attempt(
     assert processes_of(container) == []
     assert (resuming["status"]["attempt"], resuming["status"]["resettingCount"]) == (2, 1)
     await life.check_the_promise_to_kueue()
+
+
+def names_the_image(item: JsonObject) -> bool:
+    """True if it runs, and PodsReady names the cause that no pod does."""
+    return phase(item) == "Running" and any(
+        each["type"] == READY and "ErrImagePull" in each["message"]
+        for each in item["status"]["conditions"]
+    )
 
 
 async def ready(team: ResearchTeam, name: str) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
+from tests.support.patience import KUBECTL_PATIENCE
 
 REFUSED = "# refused"
 """The comment on a page behind a command that must fail."""
@@ -16,6 +17,8 @@ _ANYTHING = "…"
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _AGE = re.compile(r"\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?[smhd]\b")
+# A page promises no duration by it: on a busy machine a person would wait for longer.
+_TIMEOUT = re.compile(r"--timeout=\d+[sm]\b")
 # make passes its own variables to its children: a person's make has no parent.
 _OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
@@ -117,7 +120,7 @@ class Person:
                 "set -euo pipefail",
                 f"if [ -f '{self._exported}' ]; then source '{self._exported}'; fi",
                 f"trap \"export -p > '{self._exported}'\" EXIT",
-                self.would_type(block.commands),
+                _TIMEOUT.sub(KUBECTL_PATIENCE, self.would_type(block.commands)),
             )
         )
         code, output = await captured(
