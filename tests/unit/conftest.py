@@ -7,8 +7,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Hypothesis limits each example to 200 ms, and how long it takes to make them: on a busy machine
-# that fails tests in which nothing is wrong.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# that fails tests in which nothing is wrong. And each run has the same examples: CI runs them once,
+# and must find what a developer's run found. `make fuzz` tries others.
+settings.register_profile(
+    "untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -1,13 +1,10 @@
 """Inputs that once covered new code, or broke a promise. The fuzzer itself is not needed here."""
 
-import pytest
-
 from tests.fuzz.folders import CORPUS, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import run
 from tests.support.fakes.in_process_webhook import InProcessWebhook
 
-pytestmark = pytest.mark.timeout(60)
 INPUTS = sorted(CORPUS.iterdir())
 
 

@@ -15,7 +15,7 @@ from tests.support.fakes.in_process_webhook import InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
 # Where something is found, making it small takes longer than a unit test may.
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 
 # The same examples in every run: a test that fails by chance hides what broke it.
 PROPERTY = settings(

@@ -109,4 +109,4 @@ async def test_a_bug_in_an_informer_ends_the_process() -> None:
     nameless: Any = {"metadata": {"namespace": "team1", "uid": "u", "resourceVersion": "6"}}
     bench.feed.send("ADDED", nameless)
     with pytest.raises(KeyError):
-        await asyncio.wait_for(bench.running, 5)
+        await asyncio.wait_for(bench.running, 30)

@@ -87,7 +87,7 @@ async def test_a_pass_that_raises_makes_room() -> None:
     await pace.room()
     with pytest.raises(ValueError, match="no"), pace.work():
         raise ValueError("no")
-    await asyncio.wait_for(pace.room(), 1)
+    await asyncio.wait_for(pace.room(), 30)
 
 
 async def test_a_wait_that_is_cancelled_takes_no_room() -> None:
@@ -98,7 +98,7 @@ async def test_a_wait_that_is_cancelled_takes_no_room() -> None:
     waiting.cancel()
     await settle()
     pace.give_back()
-    await asyncio.wait_for(pace.room(), 1)
+    await asyncio.wait_for(pace.room(), 30)
 
 
 async def test_workers_begin_three_passes_at_once_and_hanging_passes_delay_no_other() -> None:
@@ -129,7 +129,7 @@ async def test_workers_begin_three_passes_at_once_and_hanging_passes_delay_no_ot
     assert begun == [0, 1, 2, 3, 4]
     queue.shut_down()
     end.set()
-    await asyncio.wait_for(running, 1)
+    await asyncio.wait_for(running, 30)
 
 
 def _no_fields(_key: int) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """Probes over a real socket of this machine."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -18,16 +17,15 @@ def broken() -> web.Response:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
     paths = {
         "/healthz": lambda: web.Response(text="ok\n"),
         "/broken": broken,
         "/readyz": lambda: web.Response(text="not yet\n", status=503),
     }
-    listener = Listener(BindAddress("127.0.0.1", number), paths)
+    listener = Listener(BindAddress("127.0.0.1", 0), paths)
     listener.open()
+    assert listener._socket is not None
+    number: int = listener._socket.getsockname()[1]
     running = asyncio.create_task(listener.run())
     for _ in range(5):
         await asyncio.sleep(0)

@@ -325,7 +325,6 @@ def happen(world: RotationWorld, event: str, number: int) -> None:
             world.replicas[-1].paused = True
 
 
-@pytest.mark.timeout(60)
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
