@@ -33,7 +33,7 @@ from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
 
 _ROOT = Path(__file__).resolve().parent.parent
-_DOWN_SECONDS = stretched(60.0)
+_DOWN_SECONDS = stretched(180.0)
 
 
 def up(options: ClusterOptions) -> Path:

@@ -23,7 +23,7 @@ OVERLAY = MANIFESTS / "overlays" / "default"
 _DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
 # The Deployments' own limit (progressDeadlineSeconds).
 _ROLLOUT_SECONDS = stretched(300.0)
-_ESTABLISHED_SECONDS = stretched(60.0)
+_ESTABLISHED_SECONDS = stretched(180.0)
 _POLL_SECONDS = 0.1
 
 

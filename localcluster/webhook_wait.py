@@ -11,7 +11,7 @@ from shared.api import names
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Forbidden, Invalid, KubeClient, KubeError
 
-_SECONDS = stretched(60.0)
+_SECONDS = stretched(180.0)
 _RETRY_SECONDS = 0.05
 _POD: JsonObject = {
     "apiVersion": "v1",
@@ -24,8 +24,8 @@ _POD: JsonObject = {
 async def wait_for_webhook(client: KubeClient, last_words: Callable[[], Awaitable[str]]) -> None:
     """Returns when the API server calls the webhook for AppWrappers.
 
-    Kueue must serve, since its webhook is called too. Raises ProcessFailed after a minute, with the
-    webhook's last messages.
+    Kueue must serve, since its webhook is called too. Raises ProcessFailed after three
+    minutes, with the webhook's last messages.
     """
     deadline = time.monotonic() + _SECONDS
     while (missing := await _missing_call(client)) is not None:

@@ -11,7 +11,7 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeClient, KubeError
 
 _NOT_READY = "node.kubernetes.io/not-ready"
-_PATIENCE = aiohttp.ClientTimeout(total=stretched(2.0))
+_PATIENCE = aiohttp.ClientTimeout(total=stretched(10.0))
 
 
 def trusting(authority: str, client: KeyPairFiles | None = None) -> ssl.SSLContext:

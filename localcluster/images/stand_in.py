@@ -4,18 +4,20 @@
 `torch()` also has PyTorch, for the CPU: the package index's would bring gigabytes of CUDA.
 """
 
+import asyncio
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster.images import sandbox
 from localcluster.images.buildah import Buildah
 from localcluster.machine.child import captured
-from localcluster.machine.errors import ToolMissing
+from localcluster.machine.errors import BuildFailed, ToolMissing
 
 NAME = "localhost/appwrapper-e2e-workload:1"
 TORCH_NAME = "localhost/appwrapper-e2e-torch:1"
@@ -37,6 +39,8 @@ _NOT_NEEDED_BY_TORCH = (
     "usr/lib/python3/dist-packages/sympy",
     "usr/share/proj",
 )
+# Seconds before each further try: most failures are of the network.
+_PAUSES = (5.0, 30.0)
 # Debian's cloud images name a file with a mirror per line; the first is the nearest.
 _MIRRORS = "mirror+file:"
 _DOCKERFILE = """\
@@ -85,7 +89,7 @@ class StandIn:
         context.mkdir()
         command = ["debootstrap", "--variant=minbase", f"--include={','.join(self._packages)}"]
         command += ["--force-check-gpg", self._release, str(root), self._archive]
-        await sandbox.run(f"debootstrap {self._release}", command, log, environment=await _proxy())
+        await self._fetch(command, root, log)
         for name in self._not_needed:
             shutil.rmtree(root / name, ignore_errors=True)
             (root / name).mkdir(parents=True)
@@ -98,6 +102,21 @@ class StandIn:
         (context / "Dockerfile").write_text(_DOCKERFILE)
         await buildah.build(self.name, context / "Dockerfile", context, arguments={})
         shutil.rmtree(context)
+
+    async def _fetch(self, command: Sequence[str], root: Path, log: Path) -> None:
+        """Runs debootstrap, and again if a package did not arrive."""
+        for pause in (*_PAUSES, None):
+            try:
+                await sandbox.run(
+                    f"debootstrap {self._release}", command, log, environment=await _proxy()
+                )
+            except BuildFailed:
+                if pause is None:
+                    raise
+                shutil.rmtree(root, ignore_errors=True)
+                await asyncio.sleep(pause)
+            else:
+                return
 
 
 def python() -> StandIn:

@@ -9,6 +9,7 @@ CACHE/logs/COMPONENT.log             the compiler's last output
 import asyncio
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ GIGABYTES_OF_A_FULL_BUILD = 18
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
 _SOURCES = (".mod", ".sum", ".go")
+# Go itself does not try again. The pauses, in seconds, before each further try of a download.
+_PAUSES = (5.0, 20.0, 60.0)
+_DOWNLOAD = re.compile(r'\b(?:Get|Head|read|reading) \\?"?https?://')
 _FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk."
 
 
@@ -167,9 +171,14 @@ class BuildCache:
             for folder in (output, draft / "tmp", self._folder / "logs"):
                 folder.mkdir(parents=True, exist_ok=True)
             log = self._folder / "logs" / f"{component.name}.log"
-            code = await self._compile(component, output, draft / "tmp", log)
-            if code != 0:
-                raise _failure(component, log, code)
+            for pause in (*_PAUSES, None):
+                code = await self._compile(component, output, draft / "tmp", log)
+                if code == 0:
+                    break
+                if pause is None or not _DOWNLOAD.search(log.read_text(errors="replace")):
+                    raise _failure(component, log, code)
+                announce(self._reporter, f"{component.name}: a download failed; it is tried again.")
+                await asyncio.sleep(pause)
             for program, package in component.programs.items():
                 built = output / default_program_name(package)
                 built.rename(output / program)
@@ -201,11 +210,15 @@ class BuildCache:
             ("list", "-m", "-mod=readonly", "-f", "{{.Dir}}", component.module),
             ("mod", "download", "-json", f"{component.module}@{component.version}"),
         ):
-            code, output = await captured(
-                (str(self._go.path), *command),
-                environment=self._environment(),
-                folder=component.folder,
-            )
+            for pause in (*_PAUSES, None):
+                code, output = await captured(
+                    (str(self._go.path), *command),
+                    environment=self._environment(),
+                    folder=component.folder,
+                )
+                if code == 0 or pause is None or not _DOWNLOAD.search(output):
+                    break
+                await asyncio.sleep(pause)
             if code != 0:
                 raise BuildFailed(
                     f"The Go module {component.module} cannot be had"

@@ -11,11 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from localcluster.machine.slowness import stretched
+
 _ENDED = ("Z", "X")  # zombie, dead
 _NAME = re.compile(r"awnode\d+-(\d+)-(\d+)")
 _MOUNTS = Path("/proc/self/mountinfo")
 _COPIED = ("cpuset.cpus", "cpuset.mems")  # empty in a new cpuset of version 1
-_RETRIES, _RETRY_SECONDS = 100, 0.05
+_RETRY_SECONDS = 0.05
+_RETRIES = round(stretched(20.0) / _RETRY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def create(name: str, where: Sequence[Hierarchy] | None = None) -> None:
 def remove(name: str, where: Sequence[Hierarchy] | None = None) -> None:
     """Removes the directory and all below it, everywhere. Its processes must be ending.
 
-    Blocks for up to five seconds while the kernel ends them. A later sweep removes any remains.
+    Blocks for up to twenty seconds while the kernel ends them. A later sweep removes any remains.
     """
     directories = [each.mount / name for each in (hierarchies() if where is None else where)]
     for _ in range(_RETRIES):

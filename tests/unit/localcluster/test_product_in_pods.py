@@ -63,7 +63,7 @@ async def test_the_definition_is_applied_as_a_person_does(tmp_path: Path) -> Non
     assert told.read_text().splitlines() == [
         f"--kubeconfig=/c/kubeconfig apply -k {DEFINITION}",
         "--kubeconfig=/c/kubeconfig wait --for=condition=Established"
-        f" --timeout={stretched(60.0):.0f}s crd/appwrappers.workload.codeflare.dev",
+        f" --timeout={stretched(180.0):.0f}s crd/appwrappers.workload.codeflare.dev",
     ]
 
 

@@ -117,6 +117,29 @@ async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Build
     assert list((bench.folder / "cache" / "bin").iterdir()) == []
 
 
+async def test_a_download_that_fails_is_tried_again(
+    bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localcluster.programs.build_cache._PAUSES", (0.0, 0.0))
+    fails = "echo 'go: example.com/a@v1: Get \"https://proxy.example/a\": unexpected EOF'; exit 1"
+    bench.set_script(f'if [ "$(wc -l < {bench.calls_file})" -lt 3 ]; then {fails}; fi')
+    programs = await bench.cache.ensure([bench.component])
+    assert programs["tool"].exists()
+    assert bench.calls == ["build"] * 3
+
+
+async def test_a_download_that_goes_on_failing_is_reported(
+    bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localcluster.programs.build_cache._PAUSES", (0.0, 0.0))
+    bench.set_script("echo 'reading https://sum.example/a: 502 Bad Gateway'; exit 1")
+    with pytest.raises(BuildFailed, match="502 Bad Gateway"):
+        await bench.cache.ensure([bench.component])
+    with pytest.raises(BuildFailed, match="502 Bad Gateway"):
+        await bench.cache.module_folder(bench.component)
+    assert bench.calls == [*["build"] * 3, *["list"] * 3]
+
+
 async def test_full_disk_during_a_build_leaves_nothing(bench: BuildBench) -> None:
     bench.set_script("echo 'write /x: no space left on device'; exit 1")
     with pytest.raises(DiskFull) as caught:
