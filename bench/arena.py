@@ -43,7 +43,7 @@ _CONFIGURATIONS = {
 }
 _OURS = "app.kubernetes.io/name=appwrapper"
 _WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-_PATIENCE = stretched(60.0)
+_PATIENCE = stretched(180.0)
 _PROBE_SECONDS = 0.05
 
 
@@ -164,7 +164,7 @@ class Arena:
     async def until_empty(self) -> None:
         """Waits until the pods and Workloads of earlier measurements are gone.
 
-        Raises BenchError if one remains for a minute.
+        Raises BenchError if one remains for three minutes.
         """
         deadline = time.monotonic() + _PATIENCE
         for resource in (PODS, _WORKLOADS):
