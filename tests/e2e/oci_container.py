@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -102,7 +103,8 @@ def _children(process: int) -> list[int]:
     """Of all its threads: runc starts processes from any."""
     found: list[int] = []
     for thread in Path(f"/proc/{process}/task").iterdir():
-        found += [int(each) for each in (thread / "children").read_text().split()]
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            found += [int(each) for each in (thread / "children").read_text().split()]
     return found
 
 
