@@ -81,6 +81,17 @@ async def until_whole(cluster: LocalCluster) -> None:
     await comes_to(look, [controller, controller, webhook, webhook])
 
 
+async def until_reached(admin: Kubectl) -> None:
+    """The way from the API server to a webhook is there a moment after the webhook is ready."""
+    asked = ("create", "--dry-run=server", "-f", "samples/wrapped-pod.yaml", "-o", "name")
+
+    async def look() -> str:
+        done = await admin.run(*asked)
+        return done.out or done.err
+
+    await comes_to(look, "appwrapper.workload.codeflare.dev/wrapped-pod\n")
+
+
 def is_ready(pod: JsonObject) -> bool:
     """True if the kubelet reports the pod as ready."""
     conditions = pod["status"].get("conditions", ())

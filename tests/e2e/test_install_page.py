@@ -154,22 +154,11 @@ async def test_on_an_existing_cluster_it_comes_changes_and_goes(site: Site) -> N
             await BEFORE[heading](site)
         for block in below(heading):
             if block.commands.startswith("kubectl create --dry-run=server"):
-                await the_webhook_is_reached(site)
+                await product_pods.until_reached(site.kubectl)
             await site.person.types(block)
             if block.commands.startswith("kubectl delete appwrappers"):
                 await nothing_runs_and_the_product_is_still_there(site)
         await so_it_is(site)
-
-
-async def the_webhook_is_reached(site: Site) -> None:
-    """The way from the API server to a pod is there a moment after the pod is ready."""
-    asked = ("create", "--dry-run=server", "-f", "samples/wrapped-pod.yaml", "-o", "name")
-
-    async def look() -> str:
-        done = await site.kubectl.run(*asked)
-        return done.out or done.err
-
-    await comes_to(look, "appwrapper.workload.codeflare.dev/wrapped-pod\n")
 
 
 async def nothing_more(site: Site) -> None:

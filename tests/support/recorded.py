@@ -119,7 +119,7 @@ class Container:
 
     def end(self, process: "subprocess.Popen[str]", stdin: str = "") -> Recorded:
         """Wait for the recorder's end, and return what it left."""
-        stdout, stderr = process.communicate(stdin, timeout=stretched(60.0))
+        stdout, stderr = process.communicate(stdin, timeout=stretched(180.0))
         stored = tuple(sorted(self.store.rglob("*"))) if self.store.exists() else ()
         return Recorded(process.returncode, stdout, stderr, self.log.read_text(), stored)
 
