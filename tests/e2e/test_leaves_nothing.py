@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcluster.access.clients import connect_patiently
 from localcluster.machine.slowness import stretched
 from localcluster.state import ClusterState, read_state
 from shared.api.objects import PODS
-from shared.kube.http_client import connect
 from tests.e2e.traces import Traces, comes_to_nothing_but, traces
+from tests.support.cluster.simulated_pods import service_account_exists
 from tests.support.manifests import ROOT
 from tests.support.patience import comes_to
 from tests.support.sandbox import Sandbox, until_no_process_of
@@ -115,8 +116,9 @@ async def with_a_pod(commands: Commands, before: Traces) -> int:
     assert up.returncode == 0, said.decode()
     state = commands.state()
     assert state is not None
-    client = await connect(state.kubeconfig, user_agent="test")
+    client = await connect_patiently(Path(state.kubeconfig), "test")
     try:
+        await service_account_exists(client, "default")
         await client.create(PODS, "default", POD)
 
         async def phase() -> Any:
@@ -127,12 +129,14 @@ async def with_a_pod(commands: Commands, before: Traces) -> int:
     finally:
         await client.close()
     folder = commands.sandbox.folder
-    running = traces(folder, state.pid)
-    different = running.beyond(before)
+
+    async def in_pods() -> set[str]:
+        processes = traces(folder, state.pid).processes
+        return {each for each in processes if each.startswith("in a pod")}
+
+    await comes_to(in_pods, {"in a pod: /pause "})
+    different = traces(folder, state.pid).beyond(before)
     assert different.keys() == OF_A_NODE, different
-    assert {each for each in running.processes if each.startswith("in a pod")} == {
-        "in a pod: /pause "
-    }
     return state.pid
 
 

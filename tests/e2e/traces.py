@@ -157,11 +157,11 @@ def _processes_in_groups(owner: int | None) -> list[str]:
             continue
         try:
             groups = _NODES_GROUP.findall((entry / "cgroup").read_text())
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
         except OSError:
             continue
         if any(_counts(name, owner) for name, _ in groups):
-            found.append(f"in a pod: {line}")
+            found.append(f"in a pod: {words.decode(errors='replace')}")
     return found
 
 

@@ -16,7 +16,7 @@ def processes_of(folder: Path) -> list[str]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             environment = (entry / "environ").read_bytes().decode(errors="replace")
         except OSError:
             continue
