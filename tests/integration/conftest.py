@@ -34,7 +34,7 @@ from tests.support.team import NAMESPACE, claimed
 
 _HERE = Path(__file__).parent
 # More than a few waits of PATIENCE_SECONDS: a limit that strikes ends the process.
-_SECONDS = 900
+_SECONDS = 1800
 _START_SECONDS = stretched(1_800)  # a fresh machine builds first
 _CLUSTERS = {"cluster", "operators"}  # to a worker, two names of one
 _KEPT_LOGS: pytest.StashKey[Path] = pytest.StashKey()

@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 import aiohttp
 
+from localcluster.machine.slowness import stretched
 from tests.support.observer.change import Change
 from tests.support.observer.judge import APPWRAPPERS, PODS, UID_LABEL, Judge, Violation
 from tests.support.observer.kubeconfig import read_access
@@ -43,7 +44,7 @@ _COMPONENTS: Final = tuple(
         "/apis/ray.io/v1/rayjobs",
     )
 )
-_SECONDS: Final = 300.0
+_SECONDS: Final = stretched(300.0)
 
 T = TypeVar("T")
 

@@ -12,11 +12,12 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
+from localcluster.machine.slowness import stretched
 from tests.support.observer.change import Change
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _PAUSE: Final = 0.2
-_LIST_SECONDS: Final = 60.0
+_LIST_SECONDS: Final = stretched(120.0)
 
 
 # A test stores arrays nested too deep for a decoder; the observer reads nothing in them.
