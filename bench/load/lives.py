@@ -66,7 +66,7 @@ class Lives:
         """Creates all, 16 at once. Returns seconds from the first create to the last object's
         success.
 
-        Raises BenchError if an object fails or no event arrives for four minutes.
+        Raises BenchError if an object fails or no event arrives for three minutes.
         """
         self._unfinished |= self.expect(documents)
         self._began = time.perf_counter()

@@ -60,22 +60,22 @@ class Life:
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
         # The API server ends a watch that does not keep up with a burst; the next watch continues.
-        # So it does after a connection that broke, and after a refusal by a busy server.
         while True:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
             )
-            async with aclosing(stream):
-                with suppress(Unreachable, TooManyRequests):
+            try:
+                async with aclosing(stream):
                     async for event in stream:
-                        version = event.object["metadata"]["resourceVersion"]
+                        metadata = event.object["metadata"]
+                        version = metadata["resourceVersion"]
                         if event.type is WatchEventType.BOOKMARK:
                             continue
-                        name = event.object["metadata"]["name"]
-                        if resource != APPWRAPPERS or name == self._name:
+                        if resource != APPWRAPPERS or metadata["name"] == self._name:
                             events.append(event)
                             self._changed.set()
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            except (Unreachable, TooManyRequests):  # a busy server may end it at any point
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def until(
         self,
