@@ -81,16 +81,6 @@ async def until_whole(cluster: LocalCluster) -> None:
     await comes_to(look, [controller, controller, webhook, webhook])
 
 
-async def until_reached(admin: Kubectl) -> None:
-    """The way from the API server to a webhook is there a moment after the webhook is ready."""
-
-    async def refusal() -> str:
-        done = await admin.run("create", "--dry-run=server", "-f", "samples/wrapped-pod.yaml")
-        return "" if done.code == 0 else done.err or "it failed"
-
-    await comes_to(refusal, "")
-
-
 def is_ready(pod: JsonObject) -> bool:
     """True if the kubelet reports the pod as ready."""
     conditions = pod["status"].get("conditions", ())

@@ -13,7 +13,7 @@ from localcluster.machine.slowness import stretched
 
 PROGRAM = "docker-registry"
 _LOOK_EVERY_SECONDS = 0.05
-_PATIENCE_SECONDS = stretched(30.0)
+_PATIENCE_SECONDS = stretched(120.0)
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from tests.e2e.containers import job
 from tests.e2e.go_operator import GoOperator
 from tests.e2e.registry import registry, tags_of
 from tests.e2e.tagged_image import tagged
+from tests.e2e.typed_pages import until_it_can_be_typed, until_the_webhook_is_reached
 from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
@@ -153,8 +154,7 @@ async def test_on_an_existing_cluster_it_comes_changes_and_goes(site: Site) -> N
         if heading in BEFORE:
             await BEFORE[heading](site)
         for block in below(heading):
-            if block.commands.startswith("kubectl create --dry-run=server"):
-                await product_pods.until_reached(site.kubectl)
+            await until_it_can_be_typed(block.commands, site.kubectl)
             await site.person.types(block)
             if block.commands.startswith("kubectl delete appwrappers"):
                 await nothing_runs_and_the_product_is_still_there(site)
@@ -247,6 +247,7 @@ def runs_long() -> JsonObject:
 
 
 async def something_runs(site: Site) -> None:
+    await until_the_webhook_is_reached(site.kubectl, "team1")
     await site.kubectl("create", "-n", "team1", "-f", "-", stdin=json.dumps(runs_long()))
 
     async def phases() -> list[str]:
