@@ -264,13 +264,22 @@ async def test_a_user_of_the_team_sees_the_same_and_the_names_of_hidden_parts(ac
 
 
 async def test_a_reader_of_appwrappers_alone_sees_their_conditions(acted: Acted) -> None:
+
+    async def second_waits() -> tuple[str, str]:
+        report = (await explain(acted.cluster, TEAM, "second", "-o", "json", "--as", BOB)).report
+        return (report["situation"], report["answer"])
+
+    # The controller copies Kueue's reason into the condition seconds after Kueue has written it.
+    await comes_to(
+        second_waits,
+        (
+            "WaitsUnreadable",
+            "second waits in LocalQueue tight: Kueue reports: couldn't assign flavors to pod set"
+            f" second-0: {IN_FLAVOR}, 60 more needed.",
+        ),
+    )
     found = await explain(acted.cluster, TEAM, "second", "runs", "-o", "json", "--as", BOB)
     second, runs = found.report
-    assert (second["situation"], second["answer"]) == (
-        "WaitsUnreadable",
-        "second waits in LocalQueue tight: Kueue reports: couldn't assign flavors to pod set"
-        f" second-0: {IN_FLAVOR}, 60 more needed.",
-    )
     assert (runs["situation"], runs["answer"]) == (
         "Running",
         "runs runs according to its status. Not all of its pods and components can be read, so"
