@@ -198,7 +198,6 @@ class QueueWatch:
             pending=pending,
             evicted=evicted,
             considered=found is not None and found.considered,
-            timed_out=found.timed_out if found else None,
         )
 
     async def unmanaged(self, namespace: str) -> str | None:
