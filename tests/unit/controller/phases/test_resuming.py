@@ -86,7 +86,12 @@ def test_an_appwrapper_starts_when_kueue_admits_it(
 
 
 RETRIES = Situation(
-    Snapshot(phase=Phase.RESETTING, finalizer=True, timers=Timers(retry_pause=ago(90)))
+    Snapshot(
+        phase=Phase.RESETTING,
+        finalizer=True,
+        topology_workload="w",
+        timers=Timers(retry_pause=ago(90)),
+    )
 ).after(Reserved(eviction="Kueue evicted Workload w"))
 NODES = NodesUnchanged(workload="w")
 
@@ -96,6 +101,10 @@ NODES = NodesUnchanged(workload="w")
     [
         pytest.param(RETRIES, [], id="it stays as it is, with a reported eviction"),
         pytest.param(RETRIES.after(NODES), [""], id="a report about the last attempt's nodes"),
+        pytest.param(
+            RETRIES.after(NODES).but(reported={}), [""], id="the same, by another process"
+        ),
+        pytest.param(RETRIES.but(reported={}), [], id="a reported eviction, by another process"),
         pytest.param(
             RETRIES.reported("QuotaReserved", "Suspended", "x"), [""], id="of another operator"
         ),
