@@ -26,7 +26,7 @@ class Breaker:
     """The breaker of one resource.
 
     `opened`: None while closed. `confirmed`: when an admin confirmed the nodes that had turned;
-    None if those nodes are too few to open the breaker.
+    None if none of these nodes is NoExecute any more.
     """
 
     opened: datetime | None = None
@@ -40,19 +40,28 @@ def judge(
 
     `population`: the number of nodes with the resource.
     """
-
-    def too_many(nodes: Collection[object]) -> bool:
-        return len(nodes) * 100 > settings.percent * population
-
     # After a clock was set back, a confirmation must not cover nodes that turn later.
     confirmed = breaker.confirmed and min(breaker.confirmed, now)
-    if confirmed and not too_many([since for since in turned.values() if since <= confirmed]):
-        confirmed = None
     known = replace(breaker, confirmed=confirmed)
+    if not _confirmed_nodes(known, turned):
+        known = replace(known, confirmed=None)
     # Deleted nodes must not close the breaker.
     enough = known.opened is not None or population >= settings.minimum_nodes
-    opens = enough and too_many(counted(known, turned, now, settings))
+    opens = enough and _too_many(counted(known, turned, now, settings), population, settings)
     return replace(known, opened=(known.opened or now) if opens else None)
+
+
+def to_record(
+    breaker: Breaker, turned: Turned, population: int, settings: EvacuationBreaker
+) -> Breaker:
+    """Return the breaker as the next process must know it.
+
+    That process may take all nodes that it finds for confirmed. So a confirmation is recorded only
+    if the confirmed nodes alone would open the breaker.
+    """
+    if _too_many(_confirmed_nodes(breaker, turned), population, settings):
+        return breaker
+    return replace(breaker, confirmed=None)
 
 
 def counted(
@@ -60,11 +69,18 @@ def counted(
 ) -> list[str]:
     """Return the names of the nodes that keep the breaker open, or count towards opening it."""
     first = counts_from(breaker, now, settings)
-    return sorted(
-        name
-        for name, since in turned.items()
-        if since >= first and not (breaker.confirmed and since <= breaker.confirmed)
-    )
+    unconfirmed = turned.keys() - _confirmed_nodes(breaker, turned)
+    return sorted(name for name in unconfirmed if turned[name] >= first)
+
+
+def _confirmed_nodes(breaker: Breaker, turned: Turned) -> list[str]:
+    return [
+        name for name, since in turned.items() if breaker.confirmed and since <= breaker.confirmed
+    ]
+
+
+def _too_many(nodes: Collection[str], population: int, settings: EvacuationBreaker) -> bool:
+    return len(nodes) * 100 > settings.percent * population
 
 
 def counts_from(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> datetime:

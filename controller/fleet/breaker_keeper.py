@@ -8,7 +8,7 @@ nodes that turned later.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -26,6 +26,7 @@ from controller.fleet.breaker import (
     decode,
     encode,
     judge,
+    to_record,
 )
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from shared.api.objects import CONFIGMAPS
@@ -73,7 +74,7 @@ class BreakerKeeper:
         self._turned = turned
         self._breakers = {resource: Breaker() for resource in nodes.resources}
         self.adopted = False  # whether the record of the previous process was read
-        self._seen_revision = 0
+        self._seen = "", 0  # the breakers' text and the nodes' revision of the last evaluation
         self._nodes_known = False
         self._dirty = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(PACE, _LONGEST_DELAY)
@@ -115,8 +116,8 @@ class BreakerKeeper:
         first = self._adopt()
         before, self._breakers = self._breakers, self._judged(self._breakers)
         self._doubt_labels()
-        if self._breakers != before or self._nodes.revision != self._seen_revision:
-            self._seen_revision = self._nodes.revision
+        if (seen := (self._encoded(self._breakers), self._nodes.revision)) != self._seen:
+            self._seen = seen
             self._dirty.set()
         for resource, breaker in self._breakers.items():
             was_open = before[resource].opened is not None
@@ -165,7 +166,7 @@ class BreakerKeeper:
         confirmed = {
             name: replace(self._breakers[name], confirmed=now) for name in self._confirmed_by(known)
         }
-        text = encode(self._judged({**self._breakers, **confirmed}))
+        text = self._encoded(self._judged({**self._breakers, **confirmed}))
         latches = self._nodes.record()
         unchanged = text == (known.record or encode({})) and latches == known.latches
         if known.confirmed is None and unchanged:
@@ -260,6 +261,17 @@ class BreakerKeeper:
             )
             for name, breaker in breakers.items()
         }
+
+    def _encoded(self, breakers: Mapping[str, Breaker]) -> str:
+        """Return the breakers as text for the record."""
+        return encode(
+            {
+                name: to_record(
+                    breaker, self._nodes.tagged(name), self._nodes.population(name), self._settings
+                )
+                for name, breaker in breakers.items()
+            }
+        )
 
     def _record_changed(self, change: Change[HealthRecord]) -> None:
         """Apply recorded confirmations: an earlier write may have succeeded without an answer."""

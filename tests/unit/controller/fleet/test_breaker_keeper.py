@@ -10,6 +10,7 @@ from controller.fleet.breaker_keeper import PACE
 from shared.kube.client import Conflict, Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
+from tests.support.builders.nodes import change, node
 from tests.support.fakes.fake_clock import START, settle
 from tests.support.fakes.kept_breakers import PLACE, KeeperBench, body, record, running
 
@@ -127,6 +128,21 @@ async def test_nodes_that_were_confirmed_are_not_new_after_a_restart() -> None:
         world.clock.pass_by(1)
         world.tag(*range(8))
         assert world.refused == REFUSED
+
+
+async def test_the_record_omits_a_confirmation_whose_nodes_are_too_few() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START)))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.answer(config_map(6, "{}"))
+        for number in range(10, 15):
+            world.nodes.update(change(None, node(f"n{number}")), START)
+        world.keeper.evaluate()
+        await settle()
+        assert world.written == [body(3, "{}")]
+        world.clock.pass_by(1)
+        world.tag(0, 1, 2, 3, 4, 5)
+        assert world.refused is None
 
 
 async def test_an_earlier_confirmation_leaves_a_breaker_open_after_a_restart() -> None:
