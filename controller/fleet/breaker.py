@@ -91,7 +91,8 @@ def counts_from(breaker: Breaker, now: datetime, settings: EvacuationBreaker) ->
 # The breakers as text in ConfigMap `appwrapper-node-health`.
 #
 # The text is readable JSON: for each resource, when its breaker opened, and the time of the last
-# confirmation.
+# confirmation. Versions until November 2026 recorded each node and its confirmation in `noExecute`,
+# and reject a record without this key.
 
 Breakers = Mapping[str, Breaker]  # by the name of the resource
 
@@ -104,15 +105,14 @@ def encode(breakers: Breakers) -> str:
     """Return the record as JSON, without breakers that are closed and not confirmed."""
     record = {
         resource: {
-            key: format_precise_time(time)
-            for key, time in (("openedAt", breaker.opened), ("confirmedAt", breaker.confirmed))
-            if time is not None
+            "noExecute": {},
+            **({"openedAt": format_precise_time(one.opened)} if one.opened else {}),
+            **({"confirmedAt": format_precise_time(one.confirmed)} if one.confirmed else {}),
         }
-        for resource, breaker in breakers.items()
+        for resource, one in breakers.items()
+        if one.opened or one.confirmed
     }
-    return json.dumps(
-        {resource: times for resource, times in record.items() if times}, indent=1, sort_keys=True
-    )
+    return json.dumps(record, indent=1, sort_keys=True)
 
 
 def decode(text: str) -> dict[str, Breaker]:
@@ -124,13 +124,10 @@ def decode(text: str) -> dict[str, Breaker]:
 
 
 def _decode_one(one: JsonValue) -> Breaker:
-    """Read one breaker. Earlier versions recorded the nodes, and which of them are confirmed."""
+    """Read one breaker. A confirmation of single nodes by an earlier version does not count."""
     opened, confirmed = one.get("openedAt"), one.get("confirmedAt")
-    nodes = one.get("noExecute", {}).values()
-    earlier = [parse_time(node["since"]) for node in nodes if node.get("confirmed") is True]
     return Breaker(
-        parse_time(opened) if opened else None,
-        parse_time(confirmed) if confirmed else max(earlier, default=None),
+        parse_time(opened) if opened else None, parse_time(confirmed) if confirmed else None
     )
 
 

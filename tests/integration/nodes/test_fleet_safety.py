@@ -154,7 +154,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     assert await breaker.node_of(second) != bad
     await breaker.shows(OPEN, 0, resource=GPU)
     kept = await record(breaker)
-    assert list(kept) == ["confirmedAt"]
+    assert list(kept) == ["confirmedAt", "noExecute"]
     assert await opened() == [OPENED]
     await first.check_the_promise_to_kueue()
     await second.check_the_promise_to_kueue()

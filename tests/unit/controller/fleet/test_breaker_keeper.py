@@ -111,6 +111,15 @@ async def test_an_upgrade_keeps_an_open_breaker() -> None:
         assert world.written == [body(3, record())]
 
 
+async def test_an_upgrade_does_not_extend_the_confirmation_of_one_node_to_all() -> None:
+    node = {"uid": "uid-n0", "since": "2026-01-01T11:59:00.000000Z", "confirmed": True}
+    world = KeeperBench(config_map(3, json.dumps({GPU: {"noExecute": {"n0": node}}})))
+    world.tag(*range(10))
+    world.answer(config_map(6, record()))
+    async with running(world):
+        assert world.refused == REFUSED
+
+
 async def test_a_crash_before_the_write_makes_the_next_process_no_less_careful() -> None:
     world = KeeperBench(config_map(3))
     world.tag(0, 1, 2)
