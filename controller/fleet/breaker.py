@@ -64,6 +64,18 @@ def to_record(
     return replace(breaker, confirmed=None)
 
 
+def after_restart(recorded: Breaker, listed: datetime, *, times_recorded: bool) -> Breaker:
+    """Return the breaker with which a process begins that listed the nodes at `listed`.
+
+    `times_recorded`: a record shows since when nodes are NoExecute. Without it nothing shows which
+    nodes are confirmed. So all nodes that were listed count as confirmed, if any confirmation is
+    recorded and the breaker was closed.
+    """
+    if recorded.confirmed is None or recorded.opened or times_recorded:
+        return recorded
+    return replace(recorded, confirmed=listed)
+
+
 def counted(
     breaker: Breaker, turned: Turned, now: datetime, settings: EvacuationBreaker
 ) -> list[str]:

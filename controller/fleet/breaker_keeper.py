@@ -21,6 +21,7 @@ from controller.fleet.breaker import (
     BadRecord,
     Breaker,
     HealthRecord,
+    after_restart,
     counted,
     counts_from,
     decode,
@@ -75,7 +76,7 @@ class BreakerKeeper:
         self._breakers = {resource: Breaker() for resource in nodes.resources}
         self.adopted = False  # whether the record of the previous process was read
         self._seen = "", 0  # the breakers' text and the nodes' revision of the last evaluation
-        self._nodes_known = False
+        self._listed: datetime | None = None  # when all nodes were known
         self._dirty = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(PACE, _LONGEST_DELAY)
         self.record: Informer[HealthRecord] = Informer(
@@ -106,14 +107,14 @@ class BreakerKeeper:
 
     def nodes_known(self) -> None:
         """Evaluate from now on: all nodes are listed, so their share is known."""
-        self._nodes_known = True
+        self._listed = self._listed or self._clock.now()
         self.evaluate()
 
     def evaluate(self) -> None:
         """Evaluate the breakers. Call after every change of a node's tags."""
-        if not (self._nodes_known and self.record.synced):
+        if self._listed is None or not self.record.synced:
             return
-        first = self._adopt()
+        first = self._adopt(self._listed)
         before, self._breakers = self._breakers, self._judged(self._breakers)
         self._doubt_labels()
         if (seen := (self._encoded(self._breakers), self._nodes.revision)) != self._seen:
@@ -197,17 +198,16 @@ class BreakerKeeper:
         breaker = self._breakers[resource]
         self._breakers[resource] = replace(breaker, confirmed=max(breaker.confirmed or time, time))
 
-    def _adopt(self) -> bool:
+    def _adopt(self, listed: datetime) -> bool:
         """Load the record of the previous process. Return False if it was loaded before."""
         if self.adopted:
             return False
         self.adopted = True
         self._dirty.set()
         known = self.record.get(self._namespace, RECORD_NAME)
-        # Without a latch no record shows since when nodes are NoExecute. So if the nodes were
-        # confirmed, all nodes that this process finds count as confirmed.
+        times_recorded = known is not None and known.latches != ""
         self._breakers |= {
-            name: one if one.opened or not one.confirmed else Breaker(None, self._clock.now())
+            name: after_restart(one, listed, times_recorded=times_recorded)
             for name, one in self._recorded(known).items()
         }
         self._doubt_labels()

@@ -139,6 +139,19 @@ async def test_nodes_that_were_confirmed_are_not_new_after_a_restart() -> None:
         assert world.refused == REFUSED
 
 
+async def test_nodes_that_turn_before_the_record_is_read_are_not_confirmed() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START - timedelta(days=1))))
+    world.tag(0, 1, 2)
+    world.keeper.nodes_known()
+    world.clock.pass_by(1)
+    world.tag(*range(6))
+    world.answer(config_map(6))
+    async with running(world):
+        assert world.refused == REFUSED
+        opened = START + timedelta(seconds=1)
+        assert world.written == [body(3, record(opened, confirmed=START))]
+
+
 async def test_the_record_omits_a_confirmation_whose_nodes_are_too_few() -> None:
     world = KeeperBench(config_map(3, record(None, confirmed=START)))
     world.tag(0, 1, 2)
