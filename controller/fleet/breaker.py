@@ -40,9 +40,13 @@ def judge(
 
     `population`: the number of nodes with the resource.
     """
-    # After a clock was set back, a confirmation must not cover nodes that turn later.
-    confirmed = breaker.confirmed and min(breaker.confirmed, now)
-    known = replace(breaker, confirmed=confirmed)
+    known = breaker
+    # After the clock was set back, an open breaker stays open, and a confirmation must not cover
+    # nodes that turn from now on.
+    if known.opened and known.opened > now:
+        known = replace(known, opened=now)
+    if known.confirmed and known.confirmed > now:
+        known = replace(known, confirmed=now - datetime.resolution)
     if not _confirmed_nodes(known, turned):
         known = replace(known, confirmed=None)
     # Deleted nodes must not close the breaker.
@@ -69,8 +73,11 @@ def after_restart(recorded: Breaker, listed: datetime, *, times_recorded: bool) 
 
     `times_recorded`: a record shows since when nodes are NoExecute. Without it nothing shows which
     nodes are confirmed. So all nodes that were listed count as confirmed, if any confirmation is
-    recorded and the breaker was closed.
+    recorded and the breaker was closed. A confirmation in the future, by another clock, does not
+    count.
     """
+    if recorded.confirmed and recorded.confirmed > listed:
+        return replace(recorded, confirmed=None)
     if recorded.confirmed is None or recorded.opened or times_recorded:
         return recorded
     return replace(recorded, confirmed=listed)

@@ -115,8 +115,11 @@ class BreakerKeeper:
         if self._listed is None or not self.record.synced:
             return
         first = self._adopt(self._listed)
-        before, self._breakers = self._breakers, self._judged(self._breakers)
-        self._doubt_labels()
+        # The same time for all steps: the clock may be set back between them.
+        now = self._clock.now()
+        self._nodes.limit_times(now)
+        before, self._breakers = self._breakers, self._judged(self._breakers, now)
+        self._doubt_labels(now)
         if (seen := (self._encoded(self._breakers), self._nodes.revision)) != self._seen:
             self._seen = seen
             self._dirty.set()
@@ -167,7 +170,7 @@ class BreakerKeeper:
         confirmed = {
             name: replace(self._breakers[name], confirmed=now) for name in self._confirmed_by(known)
         }
-        text = self._encoded(self._judged({**self._breakers, **confirmed}))
+        text = self._encoded(self._judged({**self._breakers, **confirmed}, now))
         latches = self._nodes.record()
         unchanged = text == (known.record or encode({})) and latches == known.latches
         if known.confirmed is None and unchanged:
@@ -210,7 +213,7 @@ class BreakerKeeper:
             name: after_restart(one, listed, times_recorded=times_recorded)
             for name, one in self._recorded(known).items()
         }
-        self._doubt_labels()
+        self._doubt_labels(self._clock.now())
         self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s was open before this start", resource)
@@ -240,17 +243,15 @@ class BreakerKeeper:
         if turned := self._nodes.adopt(recorded, self._clock.now()):
             self._turned(turned)
 
-    def _doubt_labels(self) -> None:
+    def _doubt_labels(self, now: datetime) -> None:
         """Keep labels that an open breaker counts, and no admin has confirmed, from latching."""
-        now = self._clock.now()
         for resource, breaker in self._breakers.items():
             if breaker.opened is not None:
                 self._nodes.doubt(resource, counts_from(breaker, now, self._settings), now)
             if breaker.confirmed is not None:
                 self._nodes.trust(resource, breaker.confirmed)
 
-    def _judged(self, breakers: dict[str, Breaker]) -> dict[str, Breaker]:
-        now = self._clock.now()
+    def _judged(self, breakers: dict[str, Breaker], now: datetime) -> dict[str, Breaker]:
         return {
             name: judge(
                 breaker,
@@ -279,7 +280,8 @@ class BreakerKeeper:
         if not self.adopted:
             return
         for name, recorded in self._recorded(change.new).items():
-            if recorded.confirmed is not None:
+            # A time in the future is older than the last change of the clock.
+            if recorded.confirmed is not None and recorded.confirmed <= self._clock.now():
                 self._confirm(name, recorded.confirmed)
         self.evaluate()
 

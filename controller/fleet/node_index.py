@@ -116,6 +116,22 @@ class NodeIndex:
         latched: dict[str, Tags] = {name: {} for name, tags in self._tags.items() if _latched(tags)}
         return self._again(latched, now)
 
+    def limit_times(self, now: datetime) -> None:
+        """If the clock was set back, change later times of labels to now.
+
+        Doubtful labels stay doubtful.
+        """
+        for name, tags in self._tags.items():
+            for resource, tag in tags.items():
+                if tag.since > now:
+                    tags[resource] = replace(tag, since=now)
+                    if name in self._tagged[resource]:
+                        self._tagged[resource][name] = now
+                    self.revision += 1
+        for resource, (after, until) in self._doubts.items():
+            if until > now:
+                self._doubts[resource] = (min(after, now - datetime.resolution), now)
+
     def overdue_tests(self, now: datetime) -> list[tuple[Node, str, NodeTest]]:
         """Return the tests that became overdue, each once, with its node and resource."""
         found = []

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controller.fleet.breaker import Breaker, counted, judge, to_record
+from controller.fleet.breaker import Breaker, after_restart, counted, judge, to_record
 from shared.config.fault_tolerance import EvacuationBreaker
 from tests.support.fakes.fake_clock import START
 
@@ -144,4 +144,20 @@ def test_a_confirmation_is_recorded_while_its_nodes_would_open_the_breaker() -> 
 def test_a_clock_that_was_set_back_makes_it_more_careful() -> None:
     assert at(Breaker(), turned(1, 2, 3, since=START + MINUTE)).opened == START
     future = Breaker(None, START + MINUTE)
-    assert at(future, turned(1, 2, 3)) == Breaker(None, START)
+    before, now = turned(1, 2, since=START - MINUTE), turned(3, 4, 5)
+    assert at(future, before | turned(3, 4)) == Breaker(None, START - TICK)
+    assert at(future, before | now) == Breaker(START, START - TICK)
+
+
+def test_an_open_breaker_stays_open_when_the_clock_is_set_back() -> None:
+    breaker = at(Breaker(START + timedelta(hours=1)), turned(1, 2, 3))
+    assert breaker == Breaker(START)
+    assert counted(breaker, turned(1, 2, 3), START, SETTINGS) == ["n1", "n2", "n3"]
+
+
+def test_a_restart_ignores_a_confirmation_in_the_future() -> None:
+    for opened in (None, START):
+        recorded = Breaker(opened, START + TICK)
+        assert after_restart(recorded, START, times_recorded=False) == Breaker(opened)
+        assert after_restart(recorded, START, times_recorded=True) == Breaker(opened)
+        assert after_restart(recorded, START + TICK, times_recorded=True) == recorded

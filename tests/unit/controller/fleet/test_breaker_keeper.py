@@ -227,6 +227,40 @@ async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
         assert len(world.written) == 1
 
 
+async def test_a_confirmation_after_the_clock_was_set_back_has_effect() -> None:
+    world = KeeperBench(config_map(3, record()))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.clock.pass_by(-3600)
+        earlier = START - timedelta(hours=1)
+        world.answer(config_map(7, record(earlier)), config_map(8, record(None, confirmed=earlier)))
+        world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
+        await settle()
+        assert not world.refuses()
+        assert world.written[-1]["data"]["evacuationBreakers"] == record(None, confirmed=earlier)
+        world.clock.pass_by(1)
+        world.tag(*range(6))
+        assert world.refused == REFUSED
+
+
+async def test_a_confirmation_before_the_clock_was_set_back_confirms_no_later_node() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START)))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.answer(*[config_map(6, "x")] * 9)
+        world.clock.pass_by(60)
+        world.tag(*range(5))
+        assert not world.refuses()
+        world.clock.pass_by(-120)
+        world.keeper.evaluate()
+        assert world.refused == REFUSED
+        # The record from before the change of the clock arrives once more.
+        world.clock.pass_by(1)
+        world.feed.send("MODIFIED", config_map(7, record(None, confirmed=START)))
+        await settle()
+        assert world.refused == REFUSED
+
+
 async def test_a_recorded_confirmation_does_not_cover_nodes_that_turned_later() -> None:
     world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
