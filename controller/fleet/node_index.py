@@ -143,7 +143,16 @@ class NodeIndex:
         return found
 
     def doubt(self, resource: str, after: datetime, until: datetime) -> None:
-        """Mark the labels that came in this time as doubtful: they cause no latch."""
+        """Mark the labels that came in this time as doubtful: they cause no latch.
+
+        While any earlier doubtful label remains, the time begins with the earlier one.
+        """
+        if any(
+            self._doubtful(resource, tags[resource])
+            for tags in self._tags.values()
+            if resource in tags
+        ):
+            after = min(after, self._doubts[resource][0])
         self._doubts[resource] = (after, until)
 
     def trust(self, resource: str, until: datetime) -> None:
