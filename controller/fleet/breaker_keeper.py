@@ -90,7 +90,7 @@ class BreakerKeeper:
         self.record.add_handler(self._record_changed)
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """Implement `reset_gate.EvacuationGate`."""
+        """Implement `reset_holds.EvacuationGate`."""
         if not self.adopted:
             return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
@@ -291,8 +291,9 @@ class BreakerKeeper:
         window = format_duration(self._settings.window)
         message = (
             f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
-            f"{resource} within {window}; evacuations wait. If these nodes really are bad: kubectl "
-            f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
+            f"{resource} within {window}, or were so when the controller started; evacuations "
+            f"wait. If these nodes really are bad: kubectl annotate configmap {RECORD_NAME} "
+            f"-n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
         logger.error("%s (%s)", message, ", ".join(names[:_NAMED]))
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:

@@ -107,9 +107,9 @@ def told(node: str, life: Life) -> str:
 
 
 OPENED = (
-    f"2 of 8 nodes turned NoExecute for {GPU} within 10m; evacuations wait. If these nodes "
-    f"really are bad: kubectl annotate configmap {RECORD} -n {OPERATOR} "
-    f"workload.codeflare.dev/confirm-evacuations={GPU}"
+    f"2 of 8 nodes turned NoExecute for {GPU} within 10m, or were so when the controller started; "
+    f"evacuations wait. If these nodes really are bad: kubectl annotate configmap {RECORD} "
+    f"-n {OPERATOR} workload.codeflare.dev/confirm-evacuations={GPU}"
 )
 
 

@@ -20,9 +20,10 @@ REFUSED = (
 )
 UNKNOWN = f"the record of node health is not read yet ({PLACE})"
 OPENED = (
-    "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m; evacuations wait. "
-    "If these nodes really are bad: kubectl annotate configmap appwrapper-node-health "
-    "-n appwrapper-system workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
+    "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m, or were so when the controller "
+    "started; evacuations wait. If these nodes really are bad: kubectl annotate configmap "
+    "appwrapper-node-health -n appwrapper-system "
+    "workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
 )
 
 
