@@ -42,7 +42,9 @@ async def served(
     stored_as: str = "",
     conversion: JsonObject | None = None,
 ) -> AsyncIterator[None]:
-    """Makes the API server accept any object of the Kind; no controller acts on it.
+    """Makes the API server accept any object of the Kind, and list it among those that it serves.
+
+    No controller acts on it.
 
     It serves and stores the version of `resource`, or stores another, which it serves as well.
     """
@@ -83,8 +85,17 @@ async def served(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
 
+    async def discovered() -> bool:
+        """The API server lists a Kind a moment after it is established."""
+        try:
+            found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
+        except NotFound:
+            return False
+        return resource.plural in [each["name"] for each in found["resources"]]
+
     try:
         await comes_to(established, True)
+        await comes_to(discovered, True)
         yield
     finally:
         await undefined(client, definition)
