@@ -113,7 +113,13 @@ async def test_a_job_set_that_restarts_its_jobs_has_not_failed(lives: Lives) -> 
 
     await comes_to(restarts, 1)
     await ready(life, after=version_of(before))
-    assert not {*names} & {*await lives.names(PODS, life)}
+
+    async def left() -> tuple[set[str], set[str]]:
+        """Of the pods before, and the conditions: one of two may run while the other goes."""
+        now = {*await lives.names(PODS, life)}
+        return {*names} & now, true_conditions(life.events[-1].object)
+
+    await comes_to(left, (set(), RUNS))
     assert life.phases() == RUNNING_ON
 
 
@@ -246,7 +252,7 @@ async def test_the_pods_of_a_ray_job_that_outlive_it_are_removed(lives: Lives) -
     done = await life.until_phase("Succeeded")
     assert life.phases() == TO_SUCCESS
     assert QUOTA not in true_conditions(done)
-    assert await lives.names(PODS, life) == []
+    await comes_to(lambda: lives.names(PODS, life), [])
     told = await lives.told("ray-stays", "StragglersRemoved")
     assert "2 pods outlived their component" in told
     await life.check_the_promise_to_kueue()
@@ -279,7 +285,11 @@ async def test_a_ray_job_that_its_operator_tries_again_has_not_failed(lives: Liv
         return str(status.get("jobDeploymentStatus")), is_new
 
     await comes_to(on_a_new_cluster, ("Running", True))
-    assert not {*pods} & {*await lives.names(PODS, life)}
+
+    async def left() -> set[str]:
+        return {*pods} & {*await lives.names(PODS, life)}
+
+    await comes_to(left, set())
     assert life.phases() == RUNNING_ON
 
 
@@ -309,7 +319,10 @@ async def test_a_deployment_keeps_running_after_the_job_beside_it_ended(lives: L
     services = (scaled("Deployment", "beside-a"), scaled("StatefulSet", "beside-b"))
     body = appwrapper("beside", job("beside", run_for="500ms"), *services, annotations=AT_ONCE)
     life = await lives.begin(body)
-    await life.until(_job_has_ended, "the Job's success in status")
+    await life.until(
+        lambda item: _job_has_ended(item) and true_conditions(item) == RUNS,
+        "the Job's success in status, and all other pods ready",
+    )
     assert len(await lives.names(PODS, life)) == 6
     assert life.phases() == RUNNING_ON
     assert true_conditions(life.events[-1].object) == RUNS
@@ -332,10 +345,19 @@ async def test_helpers_that_serve_are_removed_when_the_job_has_ended(lives: Live
 
 
 async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_reported(lives: Lives) -> None:
-    limits = {"admissionGracePeriodDuration": "1s", "failureGracePeriodDuration": "1h"}
+    limits = {"admissionGracePeriodDuration": "1h", "failureGracePeriodDuration": "1h"}
     async with lives.forbidden("pods"):
         body = appwrapper("no-pods", scaled("Deployment", "no-pods"), annotations=limits)
         life = await lives.begin(body)
+        await life.until_phase("Running")
+
+        async def is_told() -> bool:
+            """Its own controllers have reported the quota."""
+            said = (await status_of(lives, DEPLOYMENTS, "no-pods")).get("conditions") or ()
+            return is_true(said, "ReplicaFailure")
+
+        await comes_to(is_told, True)
+        await lives.annotate("no-pods", admissionGracePeriodDuration="1s")
         unhealthy = await life.until(
             lambda item: UNHEALTHY in true_conditions(item), "that it is unhealthy"
         )
