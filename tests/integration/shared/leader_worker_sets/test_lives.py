@@ -155,12 +155,18 @@ async def test_a_kind_that_is_taken_away_while_it_is_reset_fails_the_next_attemp
     lives: Lives, moment: str
 ) -> None:
     name = f"undefined-{moment}"
-    failing = pod(name, run_for="500ms", exit_code="1")
+    failing = pod(name, hang="running")
     wait: dict[str, Any] = AT_ONCE | {"retryPausePeriodDuration": "1h"}
     life = await lives.begin(appwrapper(name, leader_worker_set(name), failing, annotations=wait))
     await life.until_phase("Running")
     if moment == "deleting":
         await set_finalizers(lives.client, LEADER_WORKER_SETS, name, HOLD)
+
+    async def runs() -> str:
+        return str((await lives.client.get(PODS, NAMESPACE, name))["status"]["phase"])
+
+    await comes_to(runs, "Running")
+    await lives.patch_pod(name, {"phase": "Failed"})
     resetting = await life.until(
         lambda item: (
             phase(item) == "Resetting"
