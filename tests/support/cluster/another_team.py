@@ -147,7 +147,7 @@ async def kueue_knows(client: KubeClient, namespace: str) -> bool:
 def _who(subject: JsonObject) -> JsonObject:
     if subject["kind"] == "ServiceAccount":
         return {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
-    return {"groups": [subject["name"]]}
+    return {"user": subject["name"]} if subject["kind"] == "User" else {"groups": [subject["name"]]}
 
 
 async def _may(client: KubeClient, who: JsonObject, right: JsonObject) -> bool:
