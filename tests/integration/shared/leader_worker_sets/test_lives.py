@@ -219,7 +219,7 @@ async def test_a_leader_worker_set_is_created_with_everything_injected(
     async with served(team.client, LEADER_WORKER_SETS):
         await team.create(LEADER_WORKER_SET)
         await comes_to(lambda: exists(team.client, LEADER_WORKER_SETS, own.NAMESPACE, NAME), True)
-        assert await team.counts() == [2, 4]
+        await comes_to(team.counts, [2, 4])
         made = await team.client.get(LEADER_WORKER_SETS, own.NAMESPACE, NAME)
         leader_worker = made["spec"]["leaderWorkerTemplate"]
         for index, (role, affinity) in enumerate(
