@@ -85,20 +85,21 @@ async def served(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
 
-    async def discovered() -> bool:
-        """The API server lists a Kind a moment after it is established."""
-        try:
-            found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
-        except NotFound:
-            return False
-        return resource.plural in [each["name"] for each in found["resources"]]
-
     try:
         await comes_to(established, True)
-        await comes_to(discovered, True)
+        await comes_to(partial(_discovered, client, resource), True)
         yield
     finally:
         await undefined(client, definition)
+
+
+async def _discovered(client: KubeClient, resource: Resource) -> bool:
+    """The API server lists a Kind a moment after it is established."""
+    try:
+        found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
+    except NotFound:
+        return False
+    return resource.plural in [each["name"] for each in found["resources"]]
 
 
 async def undefined(client: KubeClient, definition: str) -> None:
