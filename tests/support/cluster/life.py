@@ -59,23 +59,23 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        # The API server ends a watch that does not keep up with a burst; the next watch continues.
+        # The API server ends a watch that does not keep up with a burst. A busy one ends an old
+        # watch too late, or refuses the next. The one after continues.
         while True:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
             )
-            try:
+            with suppress(Unreachable, TooManyRequests):
                 async with aclosing(stream):
                     async for event in stream:
-                        metadata = event.object["metadata"]
-                        version = metadata["resourceVersion"]
+                        version = event.object["metadata"]["resourceVersion"]
                         if event.type is WatchEventType.BOOKMARK:
                             continue
-                        if resource != APPWRAPPERS or metadata["name"] == self._name:
+                        name = event.object["metadata"]["name"]
+                        if resource != APPWRAPPERS or name == self._name:
                             events.append(event)
                             self._changed.set()
-            except (Unreachable, TooManyRequests):  # a busy server may end it at any point
-                await asyncio.sleep(LOOK_EVERY_SECONDS)
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def until(
         self,
