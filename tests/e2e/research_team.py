@@ -111,17 +111,7 @@ async def a_team(cluster: LocalCluster, name: str) -> AsyncGenerator[None, None]
     namespace, *others = team_documents(name)
     del namespace["metadata"]["labels"][OWN_LEVEL]
     async with another_team(cluster, name, [namespace, *others, _may_create(name)]):
-        await comes_to(lambda: _may_create_jobs(cluster, name), True)
         yield
-
-
-async def _may_create_jobs(cluster: LocalCluster, team: str) -> bool:
-    """The API server knows of the role for AppWrappers, and of this one, each at its time."""
-    attributes = {"namespace": team, "verb": "create", "group": "batch", "resource": "jobs"}
-    review = {"spec": {"resourceAttributes": attributes, "groups": [f"{team}-edit-group"]}}
-    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    allowed: bool = answer["status"]["allowed"]
-    return allowed
 
 
 def _may_create(team: str) -> JsonObject:
