@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from localcluster.machine.slowness import stretched
+
 
 def processes_of(folder: Path) -> list[str]:
     """Returns the command lines of all processes that refer to the folder."""
@@ -27,7 +29,7 @@ async def until_no_process_of(folder: Path) -> None:
     """Waits for the kernel: it needs a moment to end a process of 400 MB, longer on a busy
     machine.
     """
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + stretched(60.0)
     while time.monotonic() < deadline:
         if not processes_of(folder):
             return

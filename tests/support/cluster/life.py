@@ -8,10 +8,17 @@ from typing import Any, Self
 
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
-from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
+from shared.kube.client import (
+    KubeClient,
+    NotFound,
+    TooManyRequests,
+    Unreachable,
+    WatchEvent,
+    WatchEventType,
+)
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.life_record import phases
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import LOOK_EVERY_SECONDS, PATIENCE_SECONDS
 
 
 class Life:
@@ -57,14 +64,18 @@ class Life:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
             )
-            async with aclosing(stream):
-                async for event in stream:
-                    version = event.object["metadata"]["resourceVersion"]
-                    if event.type is WatchEventType.BOOKMARK:
-                        continue
-                    if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
-                        events.append(event)
-                        self._changed.set()
+            try:
+                async with aclosing(stream):
+                    async for event in stream:
+                        metadata = event.object["metadata"]
+                        version = metadata["resourceVersion"]
+                        if event.type is WatchEventType.BOOKMARK:
+                            continue
+                        if resource != APPWRAPPERS or metadata["name"] == self._name:
+                            events.append(event)
+                            self._changed.set()
+            except (Unreachable, TooManyRequests):  # a busy server may end it at any point
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def until(
         self,
