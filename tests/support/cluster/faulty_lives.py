@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import aclosing
 from typing import Self
 
+from localcluster.machine.slowness import stretched
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, WatchEventType
@@ -19,7 +20,8 @@ from tests.support.patience import comes_to
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # Longer than a late write of these tests takes: a late create must not outlive its attempt.
-_RUN_FOR = "1500ms"
+_LATER_SECONDS = stretched(1.0)
+_RUN_FOR = f"{stretched(1_500):.0f}ms"
 
 
 class CreatedJobs:
@@ -83,13 +85,13 @@ async def is_suspended(lives: Lives, made: CreatedJobs, name: str) -> None:
     """Suspend it while it runs, resume it, and delete it while it runs again."""
     life = await lives.begin(appwrapper(name, job(name, 1, hang="running")))
     running = await until_it_runs(life)
-    await asyncio.sleep(1.0)  # a late create must not outlive its attempt
+    await asyncio.sleep(_LATER_SECONDS)  # a late create must not outlive its attempt
     await lives.set_active(life, False)
     suspended = await life.until_phase("Suspended", after=version_of(running))
     await lives.set_active(life, True)
     again = await until_it_runs(life, after=version_of(suspended))
     assert (again["status"]["attempt"], retries(again)) == (2, 0), life.story()
-    await asyncio.sleep(1.0)
+    await asyncio.sleep(_LATER_SECONDS)
     await lives.delete(APPWRAPPERS, name)
     await life.until_deleted()
     await _ended(life, made, name, 2)
