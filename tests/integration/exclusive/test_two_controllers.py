@@ -6,21 +6,19 @@ In this file two processes of its own replace the cluster's controller. The simu
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from localcluster.machine.slowness import stretched
 from localcluster.product import NAMESPACE as PRODUCT
-from shared.api.names import GO_OPERATORS_LEASE, LABEL_APPWRAPPER
+from shared.api.names import GO_OPERATORS_LEASE, LABEL_APPWRAPPER, LEASE_NAME
 from shared.api.objects import APPWRAPPERS, LEASES, PODS, JsonObject
 from shared.api.times import format_precise_time
-from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import appwrapper, version_of
 from tests.support.builders.jobs import job
@@ -45,8 +43,6 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("lives_team")]
 
 STANDBY = "on standby: "
 GO_HOLDER, GO_SECONDS = "go-operator_1", 15
-TAKE_OVER_SECONDS = stretched(15.0)
-HAND_OVER_SECONDS = stretched(3.0)
 OUTAGES = 5
 OUTAGE_SECONDS = 10.0
 BETWEEN_SECONDS = 3.0
@@ -133,7 +129,7 @@ async def test_creates_of_a_frozen_leader_that_land_after_the_take_over_leave_no
             await arrived.acquire()
             await arrived.acquire()
         old.child.signal(signal.SIGSTOP)
-        await new.says(LEADS, seconds=TAKE_OVER_SECONDS)
+        await new.says(LEADS)
         running = await until_it_runs(kept)
         await until_it_runs(gone)
         await lives.set_active(kept, False)
@@ -189,27 +185,34 @@ def only_strays_were_seen(observer: Observer, *names: str) -> None:
 async def test_five_outages_of_the_api_server_within_two_minutes_change_no_life(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    """Each is longer than a leader may go without a renewal."""
+    """Each is longer than a leader may go without a renewal. A slow machine takes longer."""
     async with (
         UnreliableProxy(cluster.access.server) as proxy,
         leader_and_standby(cluster, tmp_path, proxy.url) as replicas,
         lives_of(cluster) as lives,
         CreatedJobs(lives.client) as made,
     ):
-        began = time.monotonic()
+
+        async def leads() -> bool:
+            return terms(LEADS) > terms(LEADS_NO_LONGER)
+
+        def terms(told: str) -> int:
+            return sum(each.said.count(told) for each in replicas)
+
         async with asyncio.TaskGroup() as group:
             for number in range(OUTAGES):
                 group.create_task(lived(lives, made, f"outage-{number}"))
                 await asyncio.sleep(BETWEEN_SECONDS / (2 + number))  # another moment of the lives
                 await proxy.refuse()
                 await asyncio.sleep(OUTAGE_SECONDS)
+                await comes_to(leads, False)
                 await proxy.accept()
+                await comes_to(leads, True)
                 await asyncio.sleep(BETWEEN_SECONDS)
-            assert time.monotonic() - began <= 120
         for each in replicas:
             assert each.child.exit_code is None, each.said
             assert each.words.complaints() == []
-        assert sum(each.said.count(LEADS_NO_LONGER) for each in replicas) >= OUTAGES
+        assert terms(LEADS_NO_LONGER) >= OUTAGES
 
 
 async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
@@ -230,8 +233,10 @@ async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
             group.create_task(lived(lives, made, f"clock-{name}"))
             await until_it_has_a_pod(lives, f"clock-{name}-suspended")
             terms = other.said.count(LEADS)
+            lease = await cluster.client.get(LEASES, PRODUCT, LEASE_NAME)
             leader.child.signal(signal.SIGTERM)
-            await other.says(LEADS, times=terms + 1, seconds=HAND_OVER_SECONDS)
+            await until_released(cluster.client, lease)
+            await other.says(LEADS, times=terms + 1)
             assert await leader.ended() == 0
             assert leader.words.complaints() == []
             leader.start()
@@ -247,10 +252,10 @@ async def test_while_the_go_operators_lease_is_renewed_no_replica_leads(
         async with renewed(cluster.client):
             await process.says(f"{LEADS_NO_LONGER}the Go operator runs: {GO_HOLDER} holds its")
             await process.says(f"waits for the Go operator: {GO_HOLDER} holds its lease")
-            assert await process.is_ready()
+            await process.becomes("/readyz")
             assert process.said.count(LEADS) == 1
         # Its last renewal counts for 15 s.
-        await process.says(LEADS, times=2, seconds=GO_SECONDS + TAKE_OVER_SECONDS)
+        await process.says(LEADS, times=2)
         assert process.words.complaints() == []
 
 
@@ -279,6 +284,25 @@ async def renewed(client: KubeClient) -> AsyncIterator[None]:
         await client.delete(
             LEASES, PRODUCT, GO_OPERATORS_LEASE, uid=None, propagation=Propagation.BACKGROUND
         )
+
+
+async def until_released(client: KubeClient, lease: JsonObject) -> None:
+    """Wait for the version after this one that has no holder: another replica need not wait."""
+    watch = client.watch(
+        LEASES,
+        PRODUCT,
+        resource_version=lease["metadata"]["resourceVersion"],
+        field_selector=f"metadata.name={LEASE_NAME}",
+    )
+    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(watch) as events:
+        async for event in events:
+            if event.type is not WatchEventType.BOOKMARK and not holder_of(event.object):
+                return
+    raise AssertionError("the watch ended before the lease was released")
+
+
+def holder_of(lease: JsonObject) -> str:
+    return str(lease["spec"].get("holderIdentity") or "")
 
 
 async def until_it_has_a_pod(lives: Lives, name: str) -> None:
