@@ -12,7 +12,7 @@ from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEventType
 
-_PATIENCE = stretched(90.0)
+_PATIENCE = stretched(180.0)
 _QUIET_SECONDS = 0.5
 
 Take = Callable[[WatchEventType, JsonObject], None]
@@ -47,7 +47,7 @@ class BatchWatch:
             await self._watch
 
     async def until(self, done: Callable[[], bool], waited_for: Callable[[], str]) -> None:
-        """Returns once an event made `done` true. Raises BenchError after 90 s without any event.
+        """Returns once an event made `done` true. Raises BenchError after 180 s without an event.
 
         `waited_for` returns the beginning of that error's text. Errors of the watch are raised here
         too.
