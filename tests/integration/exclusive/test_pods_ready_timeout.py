@@ -106,7 +106,7 @@ async def test_repeated_evictions_are_reported_with_reason_and_periods(
 async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload(
     cluster: LocalCluster, lives: Lives
 ) -> None:
-    async with kueue_waits(cluster, "4s", backoffLimitCount=1):
+    async with kueue_waits(cluster, SHORT, backoffLimitCount=1):
         patient = {"warmupGracePeriodDuration": "1h"}
         body = appwrapper("given-up", pod("given-up", **NEVER_READY), annotations=patient)
         life = await lives.begin(body)
