@@ -8,7 +8,7 @@ from typing import Self
 from localcluster.machine.slowness import stretched
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import KubeClient, WatchEventType
+from shared.kube.client import KubeClient, TooManyRequests, Unreachable, WatchEventType
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life
@@ -16,7 +16,7 @@ from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
 from tests.support.life_record import retries
 from tests.support.observer.attempts import ATTEMPT_LABEL
-from tests.support.patience import comes_to
+from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # Longer than a late write of these tests takes: a late create must not outlive its attempt.
@@ -48,13 +48,16 @@ class CreatedJobs:
             stream = self._client.watch(
                 JOBS, NAMESPACE, resource_version=version, metadata_only=True
             )
-            async with aclosing(stream):
-                async for event in stream:
-                    metadata = event.object["metadata"]
-                    version = metadata["resourceVersion"]
-                    if event.type is WatchEventType.ADDED:
-                        labels = metadata["labels"]
-                        self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
+            try:
+                async with aclosing(stream):
+                    async for event in stream:
+                        metadata = event.object["metadata"]
+                        version = metadata["resourceVersion"]
+                        if event.type is WatchEventType.ADDED:
+                            labels = metadata["labels"]
+                            self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
+            except (Unreachable, TooManyRequests):  # a busy server may end it at any point
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def come_to(self, name: str, attempts: int) -> None:
         """Wait until each of these attempts of the AppWrapper has made its Job; assert no more."""
