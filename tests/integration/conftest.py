@@ -140,7 +140,7 @@ async def _owned(
             request.config.stash[_GAPS] = observer.gaps
             assert not (found := observer.report()), found
             if words is not None and not request.session.testsfailed:
-                assert words.unexplained(observer.conflicts()) == ""
+                assert words.unexplained(observer.conflicts) == ""
     finally:
         if request.session.testsfailed:
             request.config.stash[_KEPT_LOGS] = running.keep_logs()

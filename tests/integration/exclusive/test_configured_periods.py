@@ -6,6 +6,7 @@ Its other periods: tests/simulation/lives/test_operators_periods.py.
 import pytest
 
 from localcluster.cluster import LocalCluster
+from localcluster.machine.slowness import stretched
 from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import (
     QUEUE,
@@ -23,6 +24,7 @@ from tests.support.patience import comes_to
 
 LONG = "1h"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+SECONDS = f"{stretched(25.0):.0f}"  # of which a start on a slow machine needs a part
 FORCEFUL = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
 # What has a default above one second.
 
@@ -42,7 +44,7 @@ async def test_with_a_maximum_execution_time_the_operators_own_deletion_period_a
         name,
         pytorch_job(name, Master=stubborn),
         annotations={"forcefulDeletionGracePeriodDuration": "24h"},
-        labels={**QUEUE, MAX_EXEC_TIME: "10"},
+        labels={**QUEUE, MAX_EXEC_TIME: SECONDS},
         namespace=NAMESPACE,
     )
     async with (

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from localcluster.cluster import LocalCluster
+from localcluster.machine.slowness import stretched
 from shared.api.objects import PODS, JsonObject
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
@@ -20,6 +21,9 @@ from tests.support.life_record import DEPLOYED, QUOTA, READY, Condition, conditi
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
 PERIOD = timedelta(seconds=2)
+# A state lasts so long that a slow controller sees it: each run of the pod, and each start.
+RUN = f"{stretched(12.0):.0f}s"
+START = f"{stretched(15.0):.0f}s"  # below the default of the period of reports
 
 
 @pytest.mark.long
@@ -27,7 +31,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     async with reconfigured(cluster, "controller", stabilityPeriod="2s"):
-        component = restarted_job("stable", 1, run_for="6s", fail_restarts="2")
+        component = restarted_job("stable", 1, run_for=RUN, fail_restarts="2")
         life = await lives.begin(appwrapper("stable", component))
         first = await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
         crashed = await life.until(
@@ -54,7 +58,7 @@ async def test_problems_are_reported_again_after_the_configured_period(
 ) -> None:
     """After 75 seconds by default; then the second pod would be back, and never missed."""
     body = scaled("Deployment", "flaps", 1)
-    slow_start = pod_template(start_after="4s")["metadata"]["annotations"]
+    slow_start = pod_template(start_after=START)["metadata"]["annotations"]
     body["spec"]["template"]["metadata"]["annotations"] = slow_start
     async with reconfigured(cluster, "controller", flapPeriod="2s"):
         life = await lives.begin(appwrapper("flaps", body))

@@ -235,13 +235,13 @@ async def test_services_lead_to_our_pods(kubectl: Kubectl, go_manifests: str) ->
     await kubectl(
         "rollout", "status", "-n", SYSTEM, f"deployment/{GO_DEPLOYMENT}", KUBECTL_PATIENCE
     )
-    assert await ready_behind(kubectl, SERVICE) == 1
+    await comes_to(lambda: ready_behind(kubectl, SERVICE), 1)
     await scale_down(kubectl)
 
     await apply(kubectl, "apply", "-k", OURS)
 
     await until_our_pods_serve(kubectl)
-    assert await ready_behind(kubectl, f"{GO_DEPLOYMENT}-metrics-service") == 0
+    await comes_to(lambda: ready_behind(kubectl, f"{GO_DEPLOYMENT}-metrics-service"), 0)
 
 
 def bundles(found: Objects) -> dict[str, str]:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import PODS
-from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod, pod_template
@@ -21,6 +20,7 @@ from tests.support.cluster.failed_workers import (
 )
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.removed import removed
 
 
 async def test_recorded_root_causes_survive_a_restart(lives: Lives, cluster: LocalCluster) -> None:
@@ -57,9 +57,8 @@ async def test_a_pod_that_went_meanwhile_is_known_from_the_store(
     try:
         file = leave(folder_of(cluster, life), workers.record(0, end))
         await workers.end({0: replace(end, record=None)})
-        await lives.client.delete(
-            PODS, NAMESPACE, workers.name(0), uid=None, propagation=Propagation.BACKGROUND
-        )
+        # The Job's controller counts its end first.
+        await removed(lives.client, PODS, NAMESPACE, workers.name(0))
     finally:
         await cluster.processes.restart("controller")
     world = await world_of(lives, life, await life.until_phase("Resetting"))

@@ -237,7 +237,7 @@ async def test_a_process_waits_for_the_api_server_and_survives_its_absence(
         await proxy.refuse()
         before = process.said.count("again in")
         await until(lambda: process.said.count("again in") >= before + 2, "lost it again")
-        assert await process.is_ready()  # its caches are filled; they may be a little old
+        await process.becomes("/readyz")  # its caches are filled; they may be a little old
         process.child.signal(signal.SIGTERM)
         assert await process.ended() == 0
         assert "Traceback" not in process.said

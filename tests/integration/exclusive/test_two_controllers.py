@@ -6,21 +6,19 @@ In this file two processes of its own replace the cluster's controller. The simu
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from localcluster.machine.slowness import stretched
 from localcluster.product import NAMESPACE as PRODUCT
-from shared.api.names import GO_OPERATORS_LEASE, LABEL_APPWRAPPER
+from shared.api.names import GO_OPERATORS_LEASE, LABEL_APPWRAPPER, LEASE_NAME
 from shared.api.objects import APPWRAPPERS, LEASES, PODS, JsonObject
 from shared.api.times import format_precise_time
-from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import appwrapper, version_of
 from tests.support.builders.jobs import job
@@ -44,9 +42,8 @@ from tests.support.patience import PATIENCE_SECONDS, comes_to
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("lives_team")]
 
 STANDBY = "on standby: "
+NOT_RELEASED = "the lease is not released: "
 GO_HOLDER, GO_SECONDS = "go-operator_1", 15
-TAKE_OVER_SECONDS = stretched(15.0)
-HAND_OVER_SECONDS = stretched(3.0)
 OUTAGES = 5
 OUTAGE_SECONDS = 10.0
 BETWEEN_SECONDS = 3.0
@@ -133,7 +130,7 @@ async def test_creates_of_a_frozen_leader_that_land_after_the_take_over_leave_no
             await arrived.acquire()
             await arrived.acquire()
         old.child.signal(signal.SIGSTOP)
-        await new.says(LEADS, seconds=TAKE_OVER_SECONDS)
+        await new.says(LEADS)
         running = await until_it_runs(kept)
         await until_it_runs(gone)
         await lives.set_active(kept, False)
@@ -189,27 +186,34 @@ def only_strays_were_seen(observer: Observer, *names: str) -> None:
 async def test_five_outages_of_the_api_server_within_two_minutes_change_no_life(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    """Each is longer than a leader may go without a renewal."""
+    """Each is longer than a leader may go without a renewal. A slow machine takes longer."""
     async with (
         UnreliableProxy(cluster.access.server) as proxy,
         leader_and_standby(cluster, tmp_path, proxy.url) as replicas,
         lives_of(cluster) as lives,
         CreatedJobs(lives.client) as made,
     ):
-        began = time.monotonic()
+
+        async def leads() -> bool:
+            return terms(LEADS) > terms(LEADS_NO_LONGER)
+
+        def terms(told: str) -> int:
+            return sum(each.said.count(told) for each in replicas)
+
         async with asyncio.TaskGroup() as group:
             for number in range(OUTAGES):
                 group.create_task(lived(lives, made, f"outage-{number}"))
                 await asyncio.sleep(BETWEEN_SECONDS / (2 + number))  # another moment of the lives
                 await proxy.refuse()
                 await asyncio.sleep(OUTAGE_SECONDS)
+                await comes_to(leads, False)
                 await proxy.accept()
+                await comes_to(leads, True)
                 await asyncio.sleep(BETWEEN_SECONDS)
-            assert time.monotonic() - began <= 120
         for each in replicas:
             assert each.child.exit_code is None, each.said
             assert each.words.complaints() == []
-        assert sum(each.said.count(LEADS_NO_LONGER) for each in replicas) >= OUTAGES
+        assert terms(LEADS_NO_LONGER) >= OUTAGES
 
 
 async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
@@ -230,8 +234,12 @@ async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
             group.create_task(lived(lives, made, f"clock-{name}"))
             await until_it_has_a_pod(lives, f"clock-{name}-suspended")
             terms = other.said.count(LEADS)
-            leader.child.signal(signal.SIGTERM)
-            await other.says(LEADS, times=terms + 1, seconds=HAND_OVER_SECONDS)
+            async with holders(cluster.client) as seen:
+                leader.child.signal(signal.SIGTERM)
+                await other.says(LEADS, times=terms + 1)
+                await comes_to(lambda: taken_over(seen), True)
+            # A busy API server may answer too late for a process that ends.
+            assert "" in seen or NOT_RELEASED in leader.said
             assert await leader.ended() == 0
             assert leader.words.complaints() == []
             leader.start()
@@ -247,10 +255,10 @@ async def test_while_the_go_operators_lease_is_renewed_no_replica_leads(
         async with renewed(cluster.client):
             await process.says(f"{LEADS_NO_LONGER}the Go operator runs: {GO_HOLDER} holds its")
             await process.says(f"waits for the Go operator: {GO_HOLDER} holds its lease")
-            assert await process.is_ready()
+            await process.becomes("/readyz")
             assert process.said.count(LEADS) == 1
         # Its last renewal counts for 15 s.
-        await process.says(LEADS, times=2, seconds=GO_SECONDS + TAKE_OVER_SECONDS)
+        await process.says(LEADS, times=2)
         assert process.words.complaints() == []
 
 
@@ -279,6 +287,41 @@ async def renewed(client: KubeClient) -> AsyncIterator[None]:
         await client.delete(
             LEASES, PRODUCT, GO_OPERATORS_LEASE, uid=None, propagation=Propagation.BACKGROUND
         )
+
+
+@asynccontextmanager
+async def holders(client: KubeClient) -> AsyncIterator[list[str]]:
+    """Record who holds the lease, in the order of its versions; empty where it was released."""
+    lease = await client.get(LEASES, PRODUCT, LEASE_NAME)
+    found = [holder_of(lease)]
+
+    async def follow() -> None:
+        watch = client.watch(
+            LEASES,
+            PRODUCT,
+            resource_version=lease["metadata"]["resourceVersion"],
+            field_selector=f"metadata.name={LEASE_NAME}",
+        )
+        async with aclosing(watch) as events:
+            async for event in events:
+                if event.type is WatchEventType.BOOKMARK:
+                    continue
+                found.append(holder_of(event.object))
+
+    following = asyncio.create_task(follow())
+    try:
+        yield found
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+
+
+async def taken_over(seen: list[str]) -> bool:
+    return bool({*seen} - {seen[0], ""})
+
+
+def holder_of(lease: JsonObject) -> str:
+    return str(lease["spec"].get("holderIdentity") or "")
 
 
 async def until_it_has_a_pod(lives: Lives, name: str) -> None:

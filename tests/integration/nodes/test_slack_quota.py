@@ -67,7 +67,7 @@ async def test_the_limit_falls_with_a_node_and_what_borrows_already_goes_on(
         await removed(fleet.client, APPWRAPPERS, TEAM, "all")
         await begins(fleet, borrower("fits", 2))
         await comes_to(lambda: phase_of(fleet, "fits"), "Running")
-        assert await waits(fleet, "more")
+        await comes_to(lambda: waits(fleet, "more"), True)
         for name in ("fits", "more"):
             await removed(fleet.client, APPWRAPPERS, TEAM, name)
 

@@ -5,9 +5,10 @@ from collections import Counter
 from contextlib import aclosing
 from typing import Self
 
+from localcluster.machine.slowness import stretched
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import KubeClient, WatchEventType
+from shared.kube.client import KubeClient, TooManyRequests, Unreachable, WatchEventType
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life
@@ -15,11 +16,12 @@ from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
 from tests.support.life_record import retries
 from tests.support.observer.attempts import ATTEMPT_LABEL
-from tests.support.patience import comes_to
+from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # Longer than a late write of these tests takes: a late create must not outlive its attempt.
-_RUN_FOR = "1500ms"
+_LATER_SECONDS = stretched(1.0)
+_RUN_FOR = f"{stretched(1_500):.0f}ms"
 
 
 class CreatedJobs:
@@ -46,13 +48,16 @@ class CreatedJobs:
             stream = self._client.watch(
                 JOBS, NAMESPACE, resource_version=version, metadata_only=True
             )
-            async with aclosing(stream):
-                async for event in stream:
-                    metadata = event.object["metadata"]
-                    version = metadata["resourceVersion"]
-                    if event.type is WatchEventType.ADDED:
-                        labels = metadata["labels"]
-                        self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
+            try:
+                async with aclosing(stream):
+                    async for event in stream:
+                        metadata = event.object["metadata"]
+                        version = metadata["resourceVersion"]
+                        if event.type is WatchEventType.ADDED:
+                            labels = metadata["labels"]
+                            self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
+            except (Unreachable, TooManyRequests):  # a busy server may end it at any point
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def come_to(self, name: str, attempts: int) -> None:
         """Wait until each of these attempts of the AppWrapper has made its Job; assert no more."""
@@ -83,13 +88,13 @@ async def is_suspended(lives: Lives, made: CreatedJobs, name: str) -> None:
     """Suspend it while it runs, resume it, and delete it while it runs again."""
     life = await lives.begin(appwrapper(name, job(name, 1, hang="running")))
     running = await until_it_runs(life)
-    await asyncio.sleep(1.0)  # a late create must not outlive its attempt
+    await asyncio.sleep(_LATER_SECONDS)  # a late create must not outlive its attempt
     await lives.set_active(life, False)
     suspended = await life.until_phase("Suspended", after=version_of(running))
     await lives.set_active(life, True)
     again = await until_it_runs(life, after=version_of(suspended))
     assert (again["status"]["attempt"], retries(again)) == (2, 0), life.story()
-    await asyncio.sleep(1.0)
+    await asyncio.sleep(_LATER_SECONDS)
     await lives.delete(APPWRAPPERS, name)
     await life.until_deleted()
     await _ended(life, made, name, 2)

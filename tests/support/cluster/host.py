@@ -65,7 +65,7 @@ class Host:
         found = [str(each) for each in self._observer.violations()] + self._words.complaints()
         if repairs := self._words.repairs():
             found.append(f"{repairs:g} times only the resync found what was to be done")
-        if not failed and (unexplained := self._words.unexplained(self._observer.conflicts())):
+        if not failed and (unexplained := self._words.unexplained(self._observer.conflicts)):
             found.append(unexplained)
         return found
 

@@ -9,8 +9,8 @@ from tests.support.cluster.life import Life
 from tests.support.observer.controller_words import ControllerWords
 
 # A hot loop shows in every stretch; the effects of the last change, or of a busy machine, end after
-# one or two.
-STRETCHES = ceil(stretched(4))
+# one or two, on a very busy machine after some more.
+STRETCHES = ceil(stretched(10))
 # This many passes over all AppWrappers in so many seconds are no hot loop.
 SECONDS, PASSES = 3.0, 15
 WRITES_SECONDS = 1.0

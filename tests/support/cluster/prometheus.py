@@ -19,6 +19,7 @@ from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
 from tests.support.alerts import ALERTS, FOLDER
 from tests.support.manifests import documents
+from tests.support.patience import comes_to
 
 NAME: Final = "prometheus"
 _PROGRAMS: Final = ("controller", "webhook")
@@ -57,6 +58,20 @@ class Prometheus:
         rules = [each for group in groups for each in group["rules"]]
         assert len(rules) == 2 * len(ALERTS)
         return [f"{each['name']}: {each['lastError']}" for each in rules if each.get("lastError")]
+
+    async def next_evaluation(self) -> None:
+        """Waits until every rule was evaluated on what a query shows now."""
+        for _ in range(2):  # the first to end may have begun before
+            before = await self._evaluations()
+
+            async def all_again(before: list[str] = before) -> bool:
+                now = await self._evaluations()
+                return all(one != other for one, other in zip(now, before, strict=True))
+
+            await comes_to(all_again, True)
+
+    async def _evaluations(self) -> list[str]:
+        return [str(group["lastEvaluation"]) for group in (await self._get("rules"))["groups"]]
 
     async def value(self, query: str) -> float | None:
         """Returns the first value that a query finds; None if it finds nothing."""

@@ -12,12 +12,13 @@ from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
 from shared.api.objects import APPWRAPPERS, EVENTS, NODES, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import true_conditions
-from tests.support.builders.autopilot import HEALTH
+from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.gpu_nodes import RUNS
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import RESOURCE_FLAVORS, WORKLOADS
+from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 from tests.support.team import FLAVOR, own
 
@@ -31,6 +32,7 @@ REQUIRED, PREFERRED = (f"kueue.x-k8s.io/podset-{how}-topology" for how in ("requ
 _TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _NAME = own("racks")
 _POOL = "tests.localcluster.dev/pool"
+_UNSCHEDULABLE = "appwrapper_unschedulable_capacity"
 
 
 def rack_of(node: str) -> str:
@@ -67,6 +69,11 @@ class Racks:
                 APPWRAPPERS, TEAM, name, uid=None, propagation=Propagation.BACKGROUND
             )
         await life.until_deleted()
+
+    async def stored(self, life: Life) -> JsonObject:
+        """Return the AppWrapper, live."""
+        name = life.events[0].object["metadata"]["name"]
+        return await self.client.get(APPWRAPPERS, TEAM, name)
 
     async def pods(self, life: Life) -> list[JsonObject]:
         """Return its pods, live."""
@@ -114,9 +121,21 @@ class Racks:
         await self._patch(node, {"metadata": {"labels": {key: value}}})
 
     async def cordon(self, node: str) -> None:
-        """Cordon the node as `kubectl cordon` does."""
+        """Cordon the node as `kubectl cordon` does; returns when the controller knows.
+
+        It hears of nodes and of pods by two watches.
+        """
         self._changed.add(node)
         await self._patch(node, {"spec": {"unschedulable": True}})
+        words = ControllerWords.of(self.cluster.directory)
+
+        async def withheld() -> float:
+            try:
+                return words.sample(_UNSCHEDULABLE, {"resource": GPU, "reason": "cordoned"})
+            except OSError:  # it is being started
+                return -1.0
+
+        await comes_to(withheld, self.cluster.options.gpus_per_node)
 
     async def silence(self, node: str) -> None:
         """Stop the node's heartbeats."""

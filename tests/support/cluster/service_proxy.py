@@ -1,20 +1,20 @@
 """A TCP proxy that stands in for a Service: it sends new connections to ready replicas only."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import httpx
 
 from localcluster.cluster import LocalCluster
 from localcluster.machine.ports import HOST
-from shared.kube.client import PatchType
-from tests.support.cluster.webhook_certificates import BOTH, configuration
+from shared.kube.client import KubeError, PatchType
+from tests.support.cluster.webhook_certificates import BOTH, configuration, create
 from tests.support.patience import comes_to
 
 # Seconds. A drain period must be longer, as in a cluster with kube-proxy.
 _PROBE_PERIOD = 0.05
-# Seconds until the API server has read a changed configuration, and its last call has ended.
+# Seconds until the last call of the API server has ended.
 _LATEST_CALL = 0.5
 
 
@@ -24,6 +24,7 @@ class ServiceProxy:
     def __init__(self) -> None:
         self._ready: dict[int, bool] = {}
         self._connections: set[asyncio.Task[None]] = set()
+        self.received = 0  # grows with each connection, and with all that clients send
 
     async def add(self, port: int) -> None:
         """Makes the webhook at this port a replica; returns once it is ready."""
@@ -46,12 +47,15 @@ class ServiceProxy:
                     try:
                         answer = await http.get(f"https://{HOST}:{port}/readyz")
                         self._ready[port] = answer.status_code == 200
+                    except httpx.TimeoutException:
+                        pass  # a kubelet waits for more than one late answer
                     except httpx.TransportError:
                         self._ready[port] = False
                 await asyncio.sleep(_PROBE_PERIOD)
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Connects a client with the next ready replica, until one side closes."""
+        self._count()
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
@@ -75,14 +79,24 @@ class ServiceProxy:
         else:
             return
         try:
-            await asyncio.gather(_copy(reader, to_replica), _copy(from_replica, writer))
+            await asyncio.gather(
+                _copy(reader, to_replica, self._count), _copy(from_replica, writer)
+            )
         finally:
             to_replica.close()
 
+    def _count(self) -> None:
+        self.received += 1
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+
+async def _copy(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    heard: Callable[[], None] = lambda: None,
+) -> None:
     with suppress(ConnectionError):
         while chunk := await reader.read(65536):
+            heard()
             writer.write(chunk)
             await writer.drain()
     writer.close()
@@ -105,6 +119,7 @@ async def behind_a_service(cluster: LocalCluster) -> AsyncIterator[ServiceProxy]
         yield proxy
     finally:
         await _call(cluster, own)
+        await _until_not_called(cluster, proxy)
         await asyncio.sleep(_LATEST_CALL)
         probing.cancel()
         server.close()
@@ -121,3 +136,15 @@ async def _call(cluster: LocalCluster, port: int) -> None:
             for index in range(len(entries))
         ]
         await cluster.client.patch(resource, None, name, operations, PatchType.JSON)
+
+
+async def _until_not_called(cluster: LocalCluster, proxy: ServiceProxy) -> None:
+    """Waits until the API server has read both configurations: a create goes past the proxy."""
+
+    async def goes_past() -> bool:
+        before = proxy.received
+        with suppress(KubeError):  # a test may have stopped the cluster's own webhook
+            await create(cluster)
+        return proxy.received == before
+
+    await comes_to(goes_past, True)

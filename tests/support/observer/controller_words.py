@@ -2,7 +2,7 @@
 
 import json
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -65,27 +65,33 @@ class ControllerWords:
         self._repairs = now
         return now - before if now >= before else now  # it was restarted
 
-    def unexplained(self, conflicts: int) -> str:
+    def unexplained(self, conflicts: Callable[[], int]) -> str:
         """Return why more passes ended with an error than there were reasons for; else empty.
 
         The log shows each failed request, and each read that found a newer version. It shows no
-        conflicts: there are at most as many as the API server has answered for AppWrappers. A
-        standby counts nothing. Raises OSError.
+        conflicts: there are at most as many as the API server has answered for AppWrappers, which
+        `conflicts` returns. A standby counts nothing. Raises OSError.
         """
+        # The log tells of an error before the metric does: it is read before and after.
+        before, _ = self._reasons()
         try:
             errors = self.sample(ERRORS, {"controller": "appwrapper"})
         except OnStandby:
             return ""
-        *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
-        *_, in_this_term = since_its_start.rpartition(_LEADS_NOW)
-        told = in_this_term.count(_FAILED_REQUEST)
-        changed = in_this_term.count(_CHANGED)
-        if told <= errors <= told + conflicts + changed:
+        told, changed = self._reasons()
+        answered = conflicts()
+        if before <= errors <= told + answered + changed:
             return ""
         return (
             f"{errors:g} passes failed: the log has {told} failed requests and {changed} changed"
-            f" AppWrappers, and the API server counts {conflicts} conflicts"
+            f" AppWrappers, and the API server counts {answered} conflicts"
         )
+
+    def _reasons(self) -> tuple[int, int]:
+        """Return the failed requests, and the reads that found a newer version, in this term."""
+        *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
+        *_, in_this_term = since_its_start.rpartition(_LEADS_NOW)
+        return in_this_term.count(_FAILED_REQUEST), in_this_term.count(_CHANGED)
 
     def sample(self, name: str, labels: Mapping[str, str]) -> float:
         """Return one value of /metrics; 0 for labels that were not counted yet.

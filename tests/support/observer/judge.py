@@ -52,6 +52,7 @@ class _Life:
     """The known facts of one AppWrapper, by its UID. `known` False: only its pods were seen yet."""
 
     known: bool = False
+    revision: int = 0  # of the last change
     namespace: str = ""
     name: str = ""
     gone: bool = False
@@ -71,27 +72,27 @@ class _Life:
 
 
 class Judge:
-    """`see` every change, those of AppWrappers and pods in the order of their revisions.
+    """`see` every change, those of one AppWrapper and its pods in the order of their revisions.
 
-    Components may come later: the number of creations has no order.
+    Components may come later: the number of creations has no order. So may another AppWrapper: it
+    may be gone before its watch, or a list, has shown that it was there.
     """
 
     def __init__(self) -> None:
         self._lives: dict[str, _Life] = {}
         self._latest: dict[tuple[str, str], _Life] = {}
-        self._revision = 0
 
     def see(self, change: Change) -> list[Violation]:
         """Returns the promises that this change broke. A lasting violation is reported once.
 
         Raises ValueError for an AppWrapper or a pod whose revision comes too late.
         """
-        if change.resource in (APPWRAPPERS, PODS):
-            if change.revision < self._revision:
-                raise ValueError(f"revision {change.revision} after {self._revision}")
-            self._revision = change.revision
         uid = change.uid if change.resource == APPWRAPPERS else change.labels[UID_LABEL]
         life = self._lives.setdefault(uid, _Life())
+        if change.resource in (APPWRAPPERS, PODS):
+            if change.revision < life.revision:
+                raise ValueError(f"revision {change.revision} after {life.revision}")
+            life.revision = change.revision
         broken = self._record(life, change)
         if not life.known:
             return []
@@ -142,7 +143,9 @@ class Judge:
         before, after = life.phase, status.get("phase") or ""
         seen_before, life.known = life.known, True
         life.namespace, life.name = metadata["namespace"], metadata["name"]
-        self._latest[life.namespace, life.name] = life
+        latest = self._latest.get((life.namespace, life.name), life)
+        if latest.revision <= change.revision:
+            self._latest[life.namespace, life.name] = life
         life.gone = change.deleted
         life.phase = after
         life.succeeded = after == "Succeeded" or (life.succeeded and after == "Terminating")

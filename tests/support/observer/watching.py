@@ -77,7 +77,7 @@ class Watch:
         """Waits until all that a list shows now has been reported; returns the list's revision.
 
         By then every change of this resource up to that revision has been reported, since a watch
-        reports in order.
+        reports in order: but for objects that came and went so lately that neither has shown them.
         """
         revision, items = await self._list(whole=False)
         listed = {

@@ -325,6 +325,15 @@ def test_events_of_a_component_may_be_late_and_of_an_appwrapper_may_not() -> Non
         judged(*RUNNING, said(2, "Suspended"))
 
 
+def test_another_appwrapper_that_came_and_went_may_be_late() -> None:
+    brief = said(2, "", uid="u2")
+    assert judged(*RUNNING, brief, gone(brief, 3)) == []
+    judge = Judge()
+    for change in (*RUNNING, brief):
+        judge.see(change)
+    assert judge.changes_of("team1", "train") == 4  # of the newest of this name
+
+
 def test_a_report_contains_the_whole_history() -> None:
     judge = Judge()
     changes = [*RUNNING, component(4, "j1"), pod(5, "Pending"), pod(6, "Running")]
