@@ -140,6 +140,7 @@ async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: 
     await lives.patch_pod("stubborn", {"phase": "Succeeded"})
     done = await life.until_phase("Succeeded")
     assert (done["status"]["resettingCount"], done["status"]["attempt"]) == (1, 2)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     asked = [
         event.object["metadata"]["deletionGracePeriodSeconds"]
         for event in life.pod_events
@@ -152,7 +153,6 @@ async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: 
         ("Resetting", QUOTA, DEPLOYED),
         ("Resetting", QUOTA),
     ]
-    await life.check_the_promise_to_kueue()
 
 
 async def test_the_volumes_of_a_stateful_set_are_never_deleted(lives: Lives) -> None:
