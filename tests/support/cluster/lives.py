@@ -185,6 +185,19 @@ class Lives:
         return False
 
 
+async def force_off(lives: Lives, name: str) -> None:
+    """Deletes a pod with grace period 0, as a person may."""
+    with suppress(NotFound):
+        await lives.client.delete(
+            PODS,
+            NAMESPACE,
+            name,
+            uid=None,
+            propagation=Propagation.BACKGROUND,
+            grace_period_seconds=0,
+        )
+
+
 def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
     """Adds this request to each pod of `body`, a Pod or an object with a template; and a class."""
     spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
