@@ -29,7 +29,8 @@ PATIENT = dict.fromkeys(
     ("admissionGracePeriodDuration", "warmupGracePeriodDuration", "failureGracePeriodDuration"),
     LONG,
 )
-WARMUP_SECONDS = round(stretched(12))
+# A busy machine replaces a pod in this time, and starts it three seconds later.
+WARMUP_SECONDS = round(stretched(25))
 
 
 async def runs(life: Life, *, after: int = 0) -> JsonObject:

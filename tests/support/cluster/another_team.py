@@ -4,11 +4,12 @@ team1.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import yaml
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
+from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject, Resource
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES, CLUSTER_ROLE_BINDINGS
@@ -16,6 +17,8 @@ from tests.support.cluster.simulated_pods import service_account_exists
 from tests.support.manifests import TEAM
 from tests.support.patience import comes_to
 from tests.support.team import COHORT, FLAVOR, claim
+
+_VIEWER: Final = "appwrapper-queue-viewer"
 
 
 def team_documents(name: str) -> list[JsonObject]:
@@ -62,7 +65,8 @@ async def another_team(
 
 
 async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) -> None:
-    """Waits until ServiceAccounts exist and the API server knows who may create AppWrappers.
+    """Waits until ServiceAccounts exist and the API server knows who may create AppWrappers, and
+    read the cluster.
 
     The API server and the controller manager react to a write a moment later.
     """
@@ -77,17 +81,31 @@ async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) ->
                 ),
                 True,
             )
+        if document.get("roleRef", {}).get("name") == _VIEWER:
+            subject = document["subjects"][0]
+            await comes_to(
+                lambda subject=subject: _may(  # type: ignore[misc]
+                    cluster, subject, "list", CLUSTER_QUEUES
+                ),
+                True,
+            )
 
 
 async def _may_wrap(cluster: RunningCluster, subject: JsonObject, namespace: str) -> bool:
+    return await _may(cluster, subject, "create", APPWRAPPERS, namespace)
+
+
+async def _may(
+    cluster: RunningCluster, subject: JsonObject, verb: str, resource: Resource, namespace: str = ""
+) -> bool:
     who: JsonObject = {"groups": [subject["name"]]}
     if subject["kind"] == "ServiceAccount":
         who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
     attributes = {
         "namespace": namespace,
-        "verb": "create",
-        "group": APPWRAPPERS.group,
-        "resource": APPWRAPPERS.plural,
+        "verb": verb,
+        "group": resource.group,
+        "resource": resource.plural,
     }
     review = {"spec": {"resourceAttributes": attributes, **who}}
     answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
