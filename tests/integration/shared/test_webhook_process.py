@@ -5,7 +5,7 @@ import re
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -214,7 +214,7 @@ async def test_a_configuration_that_cannot_be_read_is_named(
 
 
 @asynccontextmanager
-async def door_to(cluster: RunningCluster, port: int) -> AsyncIterator[None]:
+async def door_to(cluster: RunningCluster, door: socket.socket) -> AsyncIterator[None]:
     """A second way to the API server, which is there only inside."""
     host, _, real = cluster.access.server.removeprefix("https://").partition(":")
 
@@ -229,26 +229,26 @@ async def door_to(cluster: RunningCluster, port: int) -> AsyncIterator[None]:
         inner_reader, inner_writer = await asyncio.open_connection(host, int(real))
         await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
 
-    server = await asyncio.start_server(passing, "127.0.0.1", port)
+    server = await asyncio.start_server(passing, sock=door)
     try:
         yield
     finally:
         server.close()
 
 
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+@pytest.fixture
+def door() -> Iterator[socket.socket]:
+    """A port that no other program gets; nothing listens there yet."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held
 
 
 async def test_without_an_api_server_it_lives_and_becomes_ready_by_itself(
-    tmp_path: Path, cluster: RunningCluster, kubeconfig: Path
+    tmp_path: Path, cluster: RunningCluster, kubeconfig: Path, door: socket.socket
 ) -> None:
-    port = unused_port()
     content = yaml.safe_load(kubeconfig.read_text())
-    content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
+    content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{door.getsockname()[1]}"
     away = tmp_path / "kubeconfig"
     away.write_text(yaml.safe_dump(content))
     write_pair(tmp_path, 1)
@@ -266,7 +266,7 @@ async def test_without_an_api_server_it_lives_and_becomes_ready_by_itself(
             async def readiness() -> int:
                 return (await http.get("/readyz")).status_code
 
-            async with door_to(cluster, port):
+            async with door_to(cluster, door):
                 await comes_to(readiness, 200)
                 judged = (await http.post("/validate", json=GOOD)).json()
                 assert judged["response"] == {"uid": "7", "allowed": True}
@@ -275,10 +275,10 @@ async def test_without_an_api_server_it_lives_and_becomes_ready_by_itself(
 
 
 async def test_probes_are_answered_before_there_is_any_certificate(
-    tmp_path: Path, kubeconfig: Path
+    tmp_path: Path, kubeconfig: Path, door: socket.socket
 ) -> None:
     content = yaml.safe_load(kubeconfig.read_text())
-    content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{unused_port()}"
+    content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{door.getsockname()[1]}"
     away = tmp_path / "kubeconfig"
     away.write_text(yaml.safe_dump(content))
     async with webhook_process(tmp_path, away) as webhook:
@@ -349,8 +349,15 @@ async def test_two_replicas_give_the_same_answers_to_the_byte(
                     assert status.get("code") != 500, (name, path, status)
 
 
+COUNTED = {
+    'controller_runtime_webhook_requests_total{code="200",webhook="/validate"} 2.0',
+    'appwrapper_webhook_denials_total{rule="pod_set_count",webhook="/validate"} 1.0',
+}
+
+
 async def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path, kubeconfig: Path) -> None:
     write_pair(tmp_path, 1)
+    day = datetime.now(UTC).timestamp() + 23 * 3600  # noqa: TID251  what `write_pair` wrote
     flags = ("--cert-dir", str(tmp_path))
     async with webhook_process(tmp_path, kubeconfig, *flags, **ALONE) as webhook:
         async with client(await webhook.ready_port()) as http:
@@ -359,12 +366,16 @@ async def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path, kubecon
             assert (await http.get("/metrics")).status_code == 404
         metrics = await _metrics_port(webhook)
         async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as plain:
-            page = (await plain.get(f"http://127.0.0.1:{metrics}/metrics")).text.splitlines()
-    assert 'controller_runtime_webhook_requests_total{code="200",webhook="/validate"} 2.0' in page
-    assert 'appwrapper_webhook_denials_total{rule="pod_set_count",webhook="/validate"} 1.0' in page
+            page: list[str] = []
+
+            async def counted() -> set[str]:
+                answer = await plain.get(f"http://127.0.0.1:{metrics}/metrics")
+                page[:] = answer.text.splitlines()
+                return COUNTED & {*page}
+
+            await comes_to(counted, COUNTED)
     expires = "appwrapper_webhook_certificate_expiration_timestamp_seconds "
     [expiry] = [float(line.removeprefix(expires)) for line in page if line.startswith(expires)]
-    day = datetime.now(UTC).timestamp() + 23 * 3600  # noqa: TID251  what `write_pair` wrote
     assert abs(expiry - day) < 60
 
 
