@@ -83,8 +83,17 @@ async def served(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
 
+    async def discovered() -> bool:
+        """True once the API server names it to clients that ask what it serves."""
+        try:
+            found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
+        except NotFound:
+            return False
+        return resource.plural in [each["name"] for each in found["resources"]]
+
     try:
         await comes_to(established, True)
+        await comes_to(discovered, True)
         yield
     finally:
         await undefined(client, definition)

@@ -190,11 +190,11 @@ async def test_a_group_that_never_comes_is_tried_again_until_no_retry_is_left(
         ("Running", QUOTA, DEPLOYED),
     ]
     await ended(life, after=failed)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     attempts = uids_by_attempt(life)
     assert not attempts["1"] & attempts.get("2", set())
     await becomes(lives, life, LEADER_WORKER_SETS, OVER)
     assert await leftovers(lives, "lws-fails", PODS, STATEFUL_SETS, SERVICES) == []
-    await life.check_the_promise_to_kueue()
 
 
 async def pods_named(lives: Lives, name: str) -> set[str]:

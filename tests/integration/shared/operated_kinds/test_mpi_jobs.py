@@ -73,7 +73,7 @@ async def test_it_succeeds_with_its_launcher_and_no_worker_is_left(
 ) -> None:
     """Workers that the MPI Operator leaves, by its default, are removed by the controller."""
     name = f"mpi-{policy.lower()}"
-    body = mpi_job(name, launcher=pod_template(run_for="2s"), workers=2, cleanPodPolicy=policy)
+    body = mpi_job(name, workers=2, cleanPodPolicy=policy)
     life = await lives.begin(
         appwrapper(name, body, annotations={"failureGracePeriodDuration": "0s"})
     )
@@ -81,6 +81,7 @@ async def test_it_succeeds_with_its_launcher_and_no_worker_is_left(
     at_work = await world(lives, life, MPI_JOBS)
     assert launchers(at_work.pods) == (f"{name}-launcher", f"{name}-worker-0", f"{name}-worker-1")
     assert (at_work.workload, at_work.components) == (ADMITTED, (name,))
+    await lives.patch_pod(at_work.pods[0], {"phase": "Succeeded"})
     await life.until_phase("Succeeded")
     assert life.phases() == [*RUNNING, "Succeeded"]
     await becomes(
@@ -134,9 +135,8 @@ async def test_a_launcher_that_fails_is_tried_again_without_grace_until_no_retry
     failing = pod_template(run_for="500ms", exit_code="3")
     worker = third(pod_template(hang="running", ignore_deletion_for="1s"))
     body = mpi_job("mpi-fails", launcher=failing, worker=worker)
-    life = await lives.begin(
-        appwrapper("mpi-fails", body, annotations=PATIENT | {"retryLimit": "1"})
-    )
+    kept = {"retryLimit": "1", "deletionOnFailureGracePeriodDuration": "1h"}
+    life = await lives.begin(appwrapper("mpi-fails", body, annotations=PATIENT | kept))
     failed = await life.until_phase("Failed")
     assert failed["status"]["resettingCount"] == 1
     unhealthy = condition(failed, UNHEALTHY)
@@ -155,12 +155,13 @@ async def test_a_launcher_that_fails_is_tried_again_without_grace_until_no_retry
         ("Running", QUOTA, DEPLOYED),
     ]
     assert (await world(lives, life, MPI_JOBS)).workload == ADMITTED
+    await lives.annotate("mpi-fails", deletionOnFailureGracePeriodDuration="0s")
     await ended(life, after=failed)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     attempts = uids_by_attempt(life)
     assert {attempt: len(uids) for attempt, uids in attempts.items()} == {"1": 2, "2": 2}
     assert not attempts["1"] & attempts["2"]
     await nothing_left(lives, life, "mpi-fails")
-    await life.check_the_promise_to_kueue()
 
 
 async def test_a_worker_that_fails_is_waited_for_and_the_next_attempt_succeeds(
