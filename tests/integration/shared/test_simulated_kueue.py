@@ -14,6 +14,7 @@ from tests.simulation.kueue_lives import Change, Steps, difference, steps_of
 from tests.simulation.scenarios import Act
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
+from tests.support.cluster.changes import changes
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.life_record import QUOTA, READY
@@ -31,11 +32,10 @@ class Recorded:
         self.events: list[tuple[Resource, WatchEvent]] = []
 
     async def follow(self, client: KubeClient, resource: Resource, version: str) -> None:
-        stream = client.watch(resource, NAMESPACE, resource_version=version)
+        stream = changes(client, resource, NAMESPACE, resource_version=version)
         async with aclosing(stream):
             async for event in stream:
-                if event.type is not WatchEventType.BOOKMARK:
-                    self.events.append((resource, event))
+                self.events.append((resource, event))
 
     def steps(self) -> Steps:
         known: dict[str, JsonObject] = {}

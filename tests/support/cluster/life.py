@@ -10,6 +10,7 @@ from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
+from tests.support.cluster.changes import changes
 from tests.support.life_record import phases
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -52,19 +53,18 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        # The API server ends a watch that does not keep up with a burst; the next watch continues.
-        while True:
-            stream = self._client.watch(
-                resource, self._namespace, resource_version=version, label_selector=selector
-            )
-            async with aclosing(stream):
-                async for event in stream:
-                    version = event.object["metadata"]["resourceVersion"]
-                    if event.type is WatchEventType.BOOKMARK:
-                        continue
-                    if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
-                        events.append(event)
-                        self._changed.set()
+        stream = changes(
+            self._client,
+            resource,
+            self._namespace,
+            resource_version=version,
+            label_selector=selector,
+        )
+        async with aclosing(stream):
+            async for event in stream:
+                if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
+                    events.append(event)
+                    self._changed.set()
 
     async def until(
         self,
