@@ -101,10 +101,10 @@ async def test_it_keeps_running_until_the_last_pod_has_succeeded(lives: Lives) -
     )
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
 
-    async def has_ended() -> bool:
-        return (await lives.client.get(PODS, NAMESPACE, "one"))["status"]["phase"] == "Succeeded"
+    async def first_pod() -> str:
+        return str((await lives.client.get(PODS, NAMESPACE, "one"))["status"]["phase"])
 
-    await comes_to(has_ended, True)
+    await comes_to(first_pod, "Succeeded")
     await asyncio.sleep(2)  # time enough to end too early
     await lives.patch_pod("two", {"phase": "Succeeded"})
     ended = await life.until_phase("Succeeded")
