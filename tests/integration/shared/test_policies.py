@@ -26,6 +26,7 @@ from tests.support.cluster.counted_team import (
     WRAPPED,
     Team,
     counted_team,
+    is_leaving,
     merged,
     phase_of_pod,
     said_to_be,
@@ -378,12 +379,8 @@ async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
     assert said_to_be(APPWRAPPERS, "slow", said) == refused("deletion", ENDING)
     labelled = merged(APPWRAPPERS, "slow", {"metadata": {"labels": {"mine": "1"}}})
     assert (await team.asks("alice", labelled)).code == 200
-
-    async def is_leaving() -> bool:
-        item = await team.client.get(PODS, TEAM, "slow-master-0")
-        return "deletionTimestamp" in item["metadata"]
-
-    await comes_to(is_leaving, True)  # its owner is being deleted, and makes no other
+    # Then its owner is being deleted, and makes no other.
+    await comes_to(lambda: is_leaving(team.client, "slow-master-0"), True)
     await team.client.delete(
         PODS,
         TEAM,

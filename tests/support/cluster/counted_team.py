@@ -138,6 +138,11 @@ async def phase_of_pod(client: KubeClient, name: str) -> str:
         return ""
 
 
+async def is_leaving(client: KubeClient, name: str) -> bool:
+    """True once the pod, which takes its time, is being deleted."""
+    return "deletionTimestamp" in (await client.get(PODS, TEAM, name))["metadata"]
+
+
 async def _is_known(team: Team) -> bool:
     """True once the API server knows the policies and these rights."""
     request = merged(DEPLOYMENTS, "free", {"spec": {"replicas": 2}}, "scale")

@@ -83,20 +83,21 @@ async def served(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
 
-    async def discovered() -> bool:
-        """True once the API server names it to clients that ask what it serves."""
-        try:
-            found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
-        except NotFound:
-            return False
-        return resource.plural in [each["name"] for each in found["resources"]]
-
     try:
         await comes_to(established, True)
-        await comes_to(discovered, True)
+        await comes_to(lambda: _is_discovered(client, resource), True)
         yield
     finally:
         await undefined(client, definition)
+
+
+async def _is_discovered(client: KubeClient, resource: Resource) -> bool:
+    """True once the API server names the Kind to clients that ask what it serves."""
+    try:
+        found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
+    except NotFound:
+        return False
+    return resource.plural in [each["name"] for each in found["resources"]]
 
 
 async def undefined(client: KubeClient, definition: str) -> None:
