@@ -1,7 +1,7 @@
 """The simulated Kueue takes the steps of the real one, in the same order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
@@ -12,7 +12,7 @@ from shared.waits.workload import WORKLOADS
 from tests.simulation import kueue_lives, workloads
 from tests.simulation.kueue_lives import Change, Steps, difference, steps_of
 from tests.simulation.scenarios import Act
-from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.changes import changes
 from tests.support.cluster.life import Life, listed
@@ -124,9 +124,11 @@ async def test_a_successful_life(lives: Lives) -> None:
 async def test_a_deactivated_life(lives: Lives) -> None:
     async with recording(lives.client) as recorded:
         life = await lives.begin(big("a", hang="running"))
-        await life.until(ready, "pods ready")
+        held = await life.until(ready, "pods ready")
         await lives.set_active(life, False)
-        await life.until(after(life.events, stopped), "stopped")
+        await life.until(
+            lambda item: version_of(item) > version_of(held) and stopped(item), "stopped"
+        )
         await comes_to(lambda: _async("Requeued=False" in "".join(_told(recorded))), True)
         await lives.set_active(life, True)
         await ends_its_second_run(lives, life)
@@ -150,14 +152,6 @@ async def test_a_preempted_life(lives: Lives) -> None:
         (10.0, kueue_lives.prioritized("urgent", "high-priority", "1s")),
     )
     compare(simulated, recorded)
-
-
-def after(
-    events: list[WatchEvent], seen: Callable[[JsonObject], bool]
-) -> Callable[[JsonObject], bool]:
-    """Return a predicate that ignores what was recorded until now."""
-    past = {event.object["metadata"]["resourceVersion"] for event in events}
-    return lambda item: item["metadata"]["resourceVersion"] not in past and seen(item)
 
 
 def _told(recorded: Recorded) -> list[str]:
