@@ -168,21 +168,22 @@ class Lives:
         }
         await self.client.create(RESOURCE_QUOTAS, NAMESPACE, body)
 
-        # Its own watch shows the API server the quota and its status, and the quota's end.
-        await comes_to(lambda: self._is_over_quota(what), True)
+        # Its own watch shows the API server the quota with its status, and the quota's end.
+        await comes_to(lambda: self._refusal(what), "exceeded quota")
         try:
             yield
         finally:
             await self.delete(RESOURCE_QUOTAS, name)
-            await comes_to(lambda: self._is_over_quota(what), False)
+            await comes_to(lambda: self._refusal(what), "")
 
-    async def _is_over_quota(self, what: str) -> bool:
+    async def _refusal(self, what: str) -> str:
+        """Returns why one more is refused: `exceeded quota`; empty if it would be created."""
         resource, body = _FORBIDDEN[what]
         try:
             await self.client.create(resource, NAMESPACE, body, dry_run=True)
         except Forbidden as error:
-            return "exceeded quota" in error.message
-        return False
+            return error.message.partition(" is forbidden: ")[2].partition(":")[0]
+        return ""
 
 
 async def force_off(lives: Lives, name: str) -> None:
