@@ -1,9 +1,10 @@
-"""Runs a command with every core at half speed: `python -m scripts.at_half_speed -- COMMAND`.
+"""Runs a command at half of the reference's speed: `python -m scripts.at_half_speed -- COMMAND`.
 
-A cgroup's quota gives the command half of the machine's CPU time. In namespaces of the command's
-own this cgroup is the root of every hierarchy. So the real node makes its pods' cgroups below the
-quota, too, and runc finds each pod in every hierarchy at the same path. Needs root, and `unshare`
-of util-linux. The cgroup is removed at the end.
+A cgroup's quota gives the command a share of each core's time: half of it on a machine like the
+reference, more on a slower one. In namespaces of the command's own this cgroup is the root of every
+hierarchy. So the real node makes its pods' cgroups below the quota, too, and runc finds each pod in
+every hierarchy at the same path. Needs root, and `unshare` of util-linux. The cgroup is removed at
+the end.
 """
 
 import os
@@ -16,6 +17,7 @@ from typing import Final
 from localcluster.machine.interrupts import end_with_parent
 from localcluster.realnode import cgroups
 from localcluster.realnode.cgroups import Hierarchy
+from scripts.calibration import measured
 from scripts.parts import to_its_end
 
 # Short, so that pauses are: a core that has used its part waits for the rest of a period.
@@ -45,9 +47,14 @@ def with_cpu(hierarchies: Sequence[Hierarchy]) -> Hierarchy | None:
     return None
 
 
-def limit(directory: Path, version: int, cores: int) -> None:
-    """Write half of the cores' time into a new cgroup. Raise OSError."""
-    quota = PERIOD * cores // 2
+def share_of(slowness: float) -> float:
+    """Return the part of a core's time that makes it half as fast as the reference; at most 1."""
+    return min(1.0, slowness / 2)
+
+
+def limit(directory: Path, version: int, cores: int, share: float) -> None:
+    """Write a share of the cores' time into a new cgroup. Raise OSError."""
+    quota = round(PERIOD * cores * share)
     if version == 1:
         (directory / "cpu.cfs_period_us").write_text(str(PERIOD))
         (directory / "cpu.cfs_quota_us").write_text(str(quota))
@@ -62,15 +69,20 @@ def inside(name: str, where: Sequence[Hierarchy], command: Sequence[str]) -> tup
     return (*unshare, "sh", "-c", _ENTER, "sh", *pairs, "--", *command)
 
 
-def run(limited: Hierarchy, where: Sequence[Hierarchy], command: Sequence[str]) -> int:
-    """Run the command at half speed; return its exit code. Raise OSError without a cgroup."""
+def run(
+    limited: Hierarchy, where: Sequence[Hierarchy], command: Sequence[str], share: float
+) -> int:
+    """Run the command with a share of the cores. Return its exit code.
+
+    Raise OSError if no cgroup can be made.
+    """
     name = f"half-speed-{os.getpid()}"
     try:
         cgroups.create(name, where)
         for each in where:
             if each.version == 2:
                 (each.mount / name / _LEAF).mkdir()
-        limit(limited.mount / name, limited.version, len(os.sched_getaffinity(0)))
+        limit(limited.mount / name, limited.version, len(os.sched_getaffinity(0)), share)
 
         def join() -> None:
             end_with_parent()
@@ -102,8 +114,15 @@ def main(arguments: Sequence[str]) -> int:
     if limited is None:
         print("error: no cgroup hierarchy with the CPU controller is mounted", file=sys.stderr)
         return 1
+    slowness = measured().slowness
+    share = share_of(slowness)
+    print(
+        f"this machine needs {slowness:.2f} times the reference's time: the command gets"
+        f" {share:.0%} of each core",
+        file=sys.stderr,
+    )
     try:
-        return run(limited, where, command)
+        return run(limited, where, command, share)
     except OSError as failure:
         print(f"error: no cgroup at half speed can be made: {failure}", file=sys.stderr)
         return 1

@@ -40,7 +40,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action of the controller. `phase`: the new phase, for a Change.PHASE."""
+    """One action of the controller. `phase`: the new phase, for a StepKind.PHASE."""
 
     at: datetime
     change: StepKind

@@ -26,7 +26,7 @@ class Breaker:
     """The breaker of one resource.
 
     `opened`: None while closed. `confirmed`: when an admin confirmed the nodes that had turned;
-    None if those nodes are too few to open the breaker.
+    None if none of these nodes is NoExecute any more.
     """
 
     opened: datetime | None = None
@@ -40,19 +40,47 @@ def judge(
 
     `population`: the number of nodes with the resource.
     """
-
-    def too_many(nodes: Collection[object]) -> bool:
-        return len(nodes) * 100 > settings.percent * population
-
-    # After a clock was set back, a confirmation must not cover nodes that turn later.
-    confirmed = breaker.confirmed and min(breaker.confirmed, now)
-    if confirmed and not too_many([since for since in turned.values() if since <= confirmed]):
-        confirmed = None
-    known = replace(breaker, confirmed=confirmed)
+    known = breaker
+    # After the clock was set back, an open breaker stays open, and a confirmation must not cover
+    # nodes that turn from now on.
+    if known.opened and known.opened > now:
+        known = replace(known, opened=now)
+    if known.confirmed and known.confirmed > now:
+        known = replace(known, confirmed=now - datetime.resolution)
+    if not _confirmed_nodes(known, turned):
+        known = replace(known, confirmed=None)
     # Deleted nodes must not close the breaker.
     enough = known.opened is not None or population >= settings.minimum_nodes
-    opens = enough and too_many(counted(known, turned, now, settings))
+    opens = enough and _too_many(counted(known, turned, now, settings), population, settings)
     return replace(known, opened=(known.opened or now) if opens else None)
+
+
+def to_record(
+    breaker: Breaker, turned: Turned, population: int, settings: EvacuationBreaker
+) -> Breaker:
+    """Return the breaker as the next process must know it.
+
+    That process may take all nodes that it finds for confirmed. So a confirmation is recorded only
+    if the confirmed nodes alone would open the breaker.
+    """
+    if _too_many(_confirmed_nodes(breaker, turned), population, settings):
+        return breaker
+    return replace(breaker, confirmed=None)
+
+
+def after_restart(recorded: Breaker, listed: datetime, *, times_recorded: bool) -> Breaker:
+    """Return the breaker with which a process begins that listed the nodes at `listed`.
+
+    `times_recorded`: a record shows since when nodes are NoExecute. Without it nothing shows which
+    nodes are confirmed. So all nodes that were listed count as confirmed, if any confirmation is
+    recorded and the breaker was closed. A confirmation in the future, by another clock, does not
+    count.
+    """
+    if recorded.confirmed and recorded.confirmed > listed:
+        return replace(recorded, confirmed=None)
+    if recorded.confirmed is None or recorded.opened or times_recorded:
+        return recorded
+    return replace(recorded, confirmed=listed)
 
 
 def counted(
@@ -60,11 +88,18 @@ def counted(
 ) -> list[str]:
     """Return the names of the nodes that keep the breaker open, or count towards opening it."""
     first = counts_from(breaker, now, settings)
-    return sorted(
-        name
-        for name, since in turned.items()
-        if since >= first and not (breaker.confirmed and since <= breaker.confirmed)
-    )
+    unconfirmed = turned.keys() - _confirmed_nodes(breaker, turned)
+    return sorted(name for name in unconfirmed if turned[name] >= first)
+
+
+def _confirmed_nodes(breaker: Breaker, turned: Turned) -> list[str]:
+    return [
+        name for name, since in turned.items() if breaker.confirmed and since <= breaker.confirmed
+    ]
+
+
+def _too_many(nodes: Collection[str], population: int, settings: EvacuationBreaker) -> bool:
+    return len(nodes) * 100 > settings.percent * population
 
 
 def counts_from(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> datetime:
@@ -75,7 +110,8 @@ def counts_from(breaker: Breaker, now: datetime, settings: EvacuationBreaker) ->
 # The breakers as text in ConfigMap `appwrapper-node-health`.
 #
 # The text is readable JSON: for each resource, when its breaker opened, and the time of the last
-# confirmation.
+# confirmation. Versions until November 2026 recorded each node and its confirmation in `noExecute`,
+# and reject a record without this key.
 
 Breakers = Mapping[str, Breaker]  # by the name of the resource
 
@@ -88,15 +124,14 @@ def encode(breakers: Breakers) -> str:
     """Return the record as JSON, without breakers that are closed and not confirmed."""
     record = {
         resource: {
-            key: format_precise_time(time)
-            for key, time in (("openedAt", breaker.opened), ("confirmedAt", breaker.confirmed))
-            if time is not None
+            "noExecute": {},
+            **({"openedAt": format_precise_time(one.opened)} if one.opened else {}),
+            **({"confirmedAt": format_precise_time(one.confirmed)} if one.confirmed else {}),
         }
-        for resource, breaker in breakers.items()
+        for resource, one in breakers.items()
+        if one.opened or one.confirmed
     }
-    return json.dumps(
-        {resource: times for resource, times in record.items() if times}, indent=1, sort_keys=True
-    )
+    return json.dumps(record, indent=1, sort_keys=True)
 
 
 def decode(text: str) -> dict[str, Breaker]:
@@ -108,13 +143,10 @@ def decode(text: str) -> dict[str, Breaker]:
 
 
 def _decode_one(one: JsonValue) -> Breaker:
-    """Read one breaker. Earlier versions recorded the nodes, and which of them are confirmed."""
+    """Read one breaker. A confirmation of single nodes by an earlier version does not count."""
     opened, confirmed = one.get("openedAt"), one.get("confirmedAt")
-    nodes = one.get("noExecute", {}).values()
-    earlier = [parse_time(node["since"]) for node in nodes if node.get("confirmed") is True]
     return Breaker(
-        parse_time(opened) if opened else None,
-        parse_time(confirmed) if confirmed else max(earlier, default=None),
+        parse_time(opened) if opened else None, parse_time(confirmed) if confirmed else None
     )
 
 

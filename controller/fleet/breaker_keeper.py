@@ -8,7 +8,7 @@ nodes that turned later.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -21,11 +21,13 @@ from controller.fleet.breaker import (
     BadRecord,
     Breaker,
     HealthRecord,
+    after_restart,
     counted,
     counts_from,
     decode,
     encode,
     judge,
+    to_record,
 )
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from shared.api.objects import CONFIGMAPS
@@ -73,8 +75,8 @@ class BreakerKeeper:
         self._turned = turned
         self._breakers = {resource: Breaker() for resource in nodes.resources}
         self.adopted = False  # whether the record of the previous process was read
-        self._seen_revision = 0
-        self._nodes_known = False
+        self._seen = "", 0  # the breakers' text and the nodes' revision of the last evaluation
+        self._listed: datetime | None = None  # when all nodes were known
         self._dirty = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(PACE, _LONGEST_DELAY)
         self.record: Informer[HealthRecord] = Informer(
@@ -88,7 +90,7 @@ class BreakerKeeper:
         self.record.add_handler(self._record_changed)
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """Implement `reset_gate.EvacuationGate`."""
+        """Implement `reset_holds.EvacuationGate`."""
         if not self.adopted:
             return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
@@ -105,18 +107,21 @@ class BreakerKeeper:
 
     def nodes_known(self) -> None:
         """Evaluate from now on: all nodes are listed, so their share is known."""
-        self._nodes_known = True
+        self._listed = self._listed or self._clock.now()
         self.evaluate()
 
     def evaluate(self) -> None:
         """Evaluate the breakers. Call after every change of a node's tags."""
-        if not (self._nodes_known and self.record.synced):
+        if self._listed is None or not self.record.synced:
             return
-        first = self._adopt()
-        before, self._breakers = self._breakers, self._judged(self._breakers)
-        self._doubt_labels()
-        if self._breakers != before or self._nodes.revision != self._seen_revision:
-            self._seen_revision = self._nodes.revision
+        first = self._adopt(self._listed)
+        # The same time for all steps: the clock may be set back between them.
+        now = self._clock.now()
+        self._nodes.limit_times(now)
+        before, self._breakers = self._breakers, self._judged(self._breakers, now)
+        self._doubt_labels(now)
+        if (seen := (self._encoded(self._breakers), self._nodes.revision)) != self._seen:
+            self._seen = seen
             self._dirty.set()
         for resource, breaker in self._breakers.items():
             was_open = before[resource].opened is not None
@@ -165,7 +170,7 @@ class BreakerKeeper:
         confirmed = {
             name: replace(self._breakers[name], confirmed=now) for name in self._confirmed_by(known)
         }
-        text = encode(self._judged({**self._breakers, **confirmed}))
+        text = self._encoded(self._judged({**self._breakers, **confirmed}, now))
         latches = self._nodes.record()
         unchanged = text == (known.record or encode({})) and latches == known.latches
         if known.confirmed is None and unchanged:
@@ -196,20 +201,19 @@ class BreakerKeeper:
         breaker = self._breakers[resource]
         self._breakers[resource] = replace(breaker, confirmed=max(breaker.confirmed or time, time))
 
-    def _adopt(self) -> bool:
+    def _adopt(self, listed: datetime) -> bool:
         """Load the record of the previous process. Return False if it was loaded before."""
         if self.adopted:
             return False
         self.adopted = True
         self._dirty.set()
         known = self.record.get(self._namespace, RECORD_NAME)
-        # Without a latch no record shows since when nodes are NoExecute. So if the nodes were
-        # confirmed, all nodes that this process finds count as confirmed.
+        times_recorded = known is not None and known.latches != ""
         self._breakers |= {
-            name: one if one.opened or not one.confirmed else Breaker(None, self._clock.now())
+            name: after_restart(one, listed, times_recorded=times_recorded)
             for name, one in self._recorded(known).items()
         }
-        self._doubt_labels()
+        self._doubt_labels(self._clock.now())
         self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s was open before this start", resource)
@@ -239,17 +243,15 @@ class BreakerKeeper:
         if turned := self._nodes.adopt(recorded, self._clock.now()):
             self._turned(turned)
 
-    def _doubt_labels(self) -> None:
+    def _doubt_labels(self, now: datetime) -> None:
         """Keep labels that an open breaker counts, and no admin has confirmed, from latching."""
-        now = self._clock.now()
         for resource, breaker in self._breakers.items():
             if breaker.opened is not None:
                 self._nodes.doubt(resource, counts_from(breaker, now, self._settings), now)
             if breaker.confirmed is not None:
                 self._nodes.trust(resource, breaker.confirmed)
 
-    def _judged(self, breakers: dict[str, Breaker]) -> dict[str, Breaker]:
-        now = self._clock.now()
+    def _judged(self, breakers: dict[str, Breaker], now: datetime) -> dict[str, Breaker]:
         return {
             name: judge(
                 breaker,
@@ -261,13 +263,25 @@ class BreakerKeeper:
             for name, breaker in breakers.items()
         }
 
+    def _encoded(self, breakers: Mapping[str, Breaker]) -> str:
+        """Return the breakers as text for the record."""
+        return encode(
+            {
+                name: to_record(
+                    breaker, self._nodes.tagged(name), self._nodes.population(name), self._settings
+                )
+                for name, breaker in breakers.items()
+            }
+        )
+
     def _record_changed(self, change: Change[HealthRecord]) -> None:
         """Apply recorded confirmations: an earlier write may have succeeded without an answer."""
         self._dirty.set()
         if not self.adopted:
             return
         for name, recorded in self._recorded(change.new).items():
-            if recorded.confirmed is not None:
+            # A time in the future is older than the last change of the clock.
+            if recorded.confirmed is not None and recorded.confirmed <= self._clock.now():
                 self._confirm(name, recorded.confirmed)
         self.evaluate()
 
@@ -277,8 +291,9 @@ class BreakerKeeper:
         window = format_duration(self._settings.window)
         message = (
             f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
-            f"{resource} within {window}; evacuations wait. If these nodes really are bad: kubectl "
-            f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
+            f"{resource} within {window}, or were so when the controller started; evacuations "
+            f"wait. If these nodes really are bad: kubectl annotate configmap {RECORD_NAME} "
+            f"-n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
         logger.error("%s (%s)", message, ", ".join(names[:_NAMED]))
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:

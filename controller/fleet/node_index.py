@@ -116,6 +116,22 @@ class NodeIndex:
         latched: dict[str, Tags] = {name: {} for name, tags in self._tags.items() if _latched(tags)}
         return self._again(latched, now)
 
+    def limit_times(self, now: datetime) -> None:
+        """If the clock was set back, change later times of labels to now.
+
+        Doubtful labels stay doubtful.
+        """
+        for name, tags in self._tags.items():
+            for resource, tag in tags.items():
+                if tag.since > now:
+                    tags[resource] = replace(tag, since=now)
+                    if name in self._tagged[resource]:
+                        self._tagged[resource][name] = now
+                    self.revision += 1
+        for resource, (after, until) in self._doubts.items():
+            if until > now:
+                self._doubts[resource] = (min(after, now - datetime.resolution), now)
+
     def overdue_tests(self, now: datetime) -> list[tuple[Node, str, NodeTest]]:
         """Return the tests that became overdue, each once, with its node and resource."""
         found = []
@@ -127,7 +143,16 @@ class NodeIndex:
         return found
 
     def doubt(self, resource: str, after: datetime, until: datetime) -> None:
-        """Mark the labels that came in this time as doubtful: they cause no latch."""
+        """Mark the labels that came in this time as doubtful: they cause no latch.
+
+        While any earlier doubtful label remains, the time begins with the earlier one.
+        """
+        if any(
+            self._doubtful(resource, tags[resource])
+            for tags in self._tags.values()
+            if resource in tags
+        ):
+            after = min(after, self._doubts[resource][0])
         self._doubts[resource] = (after, until)
 
     def trust(self, resource: str, until: datetime) -> None:

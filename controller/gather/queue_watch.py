@@ -40,14 +40,15 @@ VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is se
 # Seconds between two checks for Kueue.
 FIRST_LOOK: Final = 1.0
 LONGEST_LOOK: Final = 30.0
-# Seconds for which Kueue's configuration and a namespace are cached.
-SETTINGS_AGE: Final = 10.0
+# Seconds for which Kueue's configuration, a namespace and a missing queue are remembered.
+READ_AGE: Final = 10.0
 _MOST_REMEMBERED: Final = 1000
 _PAGE_SIZE: Final = 20  # a Workload holds whole pod templates, up to 1 MiB of them
 _NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
 
 T = TypeVar("T")
 Key = tuple[str, str]
+_Place = tuple[Resource, str | None, str]  # of an object
 # The index of the waiting AppWrappers, by namespace and name of their LocalQueue.
 WAITING: Final = "waiting"
 ANY_QUEUE: Final = ("", "")
@@ -143,7 +144,7 @@ class QueueWatch:
         self._absent = False  # it is proved that no Kueue is installed
         self._unserved = asyncio.Event()
         self._again: ExponentialBackoff[None] = ExponentialBackoff(FIRST_LOOK, LONGEST_LOOK)
-        self._reads: dict[tuple[str, str | None, str], tuple[float, JsonObject | None]] = {}
+        self._reads: dict[_Place, tuple[float, JsonObject | KubeError]] = {}
 
     async def run(self) -> None:
         """Run until cancelled. Begin again when Kueue serves its API in another version."""
@@ -169,8 +170,8 @@ class QueueWatch:
     async def look(self, appwrapper: AppWrapper, remembered: Remembered) -> Queueing | None:
         """Return what Kueue's objects report about the AppWrapper; None if unknown now.
 
-        A live read proves that a queue is missing; `remembered` keeps this proof, and the names of
-        preemptors that are gone since.
+        A live read proves that a queue is missing. Raises KubeError if that read fails: an earlier
+        report stays. `remembered` keeps the names of preemptors that are gone since.
         """
         if self._absent:
             return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
@@ -178,9 +179,8 @@ class QueueWatch:
         if caches is None or not caches.current:
             return None
         trouble = caches.trouble(appwrapper.namespace, appwrapper.queue_name)
-        if trouble and trouble.missing and trouble.missing != remembered.missing_queue:
-            trouble = await self._proved(caches, appwrapper, trouble)
-        remembered.missing_queue = trouble.missing if trouble else None
+        if trouble and trouble.missing:
+            trouble = await self._proved(caches, appwrapper, trouble, *trouble.missing)
         found = caches.workload_of(appwrapper.uid)
         named: dict[tuple[str, ...], str] = {}
 
@@ -198,7 +198,6 @@ class QueueWatch:
             pending=pending,
             evicted=evicted,
             considered=found is not None and found.considered,
-            timed_out=found.timed_out if found else None,
         )
 
     async def unmanaged(self, namespace: str) -> str | None:
@@ -207,46 +206,47 @@ class QueueWatch:
         Empty if nothing proves that, None if the settings cannot be read.
         """
         for place in self._kueue_namespaces:
-            settings = await self._recent(CONFIGMAPS, place, kueue_settings.NAME)
-            if settings is not None:
+            settings = await self._recent((CONFIGMAPS, place, kueue_settings.NAME))
+            if not isinstance(settings, KubeError):
                 break
         else:
             return None
-        found = await self._recent(NAMESPACES, None, namespace)
-        why = kueue_settings.unmanaged_because(settings, found)
-        return why if why or found is not None else None
+        found = await self._recent((NAMESPACES, None, namespace))
+        known = None if isinstance(found, KubeError) else found
+        why = kueue_settings.unmanaged_because(settings, known)
+        return why if why or known is not None else None
 
-    async def _recent(
-        self, source: Resource, namespace: str | None, name: str
-    ) -> JsonObject | None:
-        """Read an object, at most once in SETTINGS_AGE; None if it cannot be read."""
-        now, key = self._clock.monotonic(), (source.plural, namespace, name)
-        if (known := self._reads.get(key)) and now - known[0] < SETTINGS_AGE:
+    async def _recent(self, place: _Place) -> JsonObject | KubeError:
+        """Read an object, at most once in READ_AGE. Return the error of a failed read."""
+        now = self._clock.monotonic()
+        if (known := self._reads.get(place)) and now - known[0] < READ_AGE:
             return known[1]
-        found: JsonObject | None = None
+        found: JsonObject | KubeError
         try:
-            found = await self._client.get(source, namespace, name)
+            found = await self._client.get(*place)
         except KubeError as error:
-            logger.debug("%s %s cannot be read: %s", source.kind, name, error)
-        recent = {each: read for each, read in self._reads.items() if now - read[0] < SETTINGS_AGE}
-        self._reads = {**recent, key: (now, found)}
+            logger.debug("%s %s cannot be read: %s", place[0].kind, place[2], error)
+            found = error.with_traceback(None)  # which would keep the pass in memory
+        recent = {each: read for each, read in self._reads.items() if now - read[0] < READ_AGE}
+        self._reads = {**recent, place: (now, found)}
         return found
 
     async def _proved(
-        self, caches: _Caches, appwrapper: AppWrapper, trouble: QueueTrouble
+        self, caches: _Caches, appwrapper: AppWrapper, trouble: QueueTrouble, kind: str, name: str
     ) -> QueueTrouble | None:
-        """Read the missing queue, because the watch may lag behind; None if nothing is proved."""
-        kind, name = trouble.missing or ("", "")
+        """Read the missing queue, because the watch may lag behind; None if it exists.
+
+        One answer serves all AppWrappers of the queue. Raises KubeError if it proves neither.
+        """
         local = kind == "LocalQueue"
         cache = caches.local_queues if local else caches.cluster_queues
-        namespace = appwrapper.namespace if local else None
-        try:
-            found = await self._client.get(cache.resource, namespace, name)
-        except NotFound:
+        place = cache.resource, appwrapper.namespace if local else None, name
+        found = await self._recent(place)
+        if isinstance(found, NotFound):
             return trouble
-        except KubeError as error:
-            logger.debug("%s %s cannot be read: %s", kind, name, error)
-            return None
+        del self._reads[place]
+        if isinstance(found, KubeError):
+            raise found
         cache.assume(found)  # this wakes the AppWrapper again
         return None
 

@@ -62,7 +62,6 @@ class Remembered:
     `evacuated_since`: the monotonic time at which the label that caused the current evacuation was
     seen; None once the new pods run.
     `entered`: the phase that this process moved it to, and the monotonic time of that.
-    `missing_queue`: the Kind and name of its queue that a live read proved missing.
     `preemptors`: the names of the Workloads that Kueue's present texts name, by UIDs.
     """
 
@@ -79,7 +78,6 @@ class Remembered:
     failures: SeenFailures | None = None
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
     reported: Mapping[str, ConditionReport] = field(default_factory=dict)  # the last by condition
-    missing_queue: tuple[str, str] | None = None
     preemptors: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 

@@ -48,7 +48,7 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
     actions = first_of(ROWS, snapshot, now, config)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
         return actions
-    return (*tell_unreadable(snapshot), *actions)
+    return (*tell_unreadable(snapshot), *record_ends(snapshot), *actions)
 
 
 def component_is_missing(
@@ -104,19 +104,19 @@ def evacuated(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Acti
     if (urgent := evacuation(snapshot)) is None:
         return None
     finding = current_finding(snapshot, now, config)
-    return (*record_ends(snapshot), *watch_over(snapshot, now, config, finding, urgent))
+    return watch_over(snapshot, now, config, finding, urgent)
 
 
 def pods_in_trouble(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
     """A check of findings.py finds a problem: Unhealthy; after FailureGracePeriod reset or fail."""
     if (finding := current_finding(snapshot, now, config)) is None:
         return None
-    return (*record_ends(snapshot), *watch_over(snapshot, now, config, finding))
+    return watch_over(snapshot, now, config, finding)
 
 
 def sound(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """PodsReady: as many pods run, or succeeded, as the AppWrapper has."""
-    return (*record_ends(snapshot), *watch_over(snapshot, now, config, None))
+    return watch_over(snapshot, now, config, None)
 
 
 ROWS: Final[tuple[Row, ...]] = (

@@ -258,8 +258,7 @@ class Queueing:
     `workload`: a Workload exists. `considered`: Kueue has considered it. `trouble`: why the queue
     admits nothing. `unmanaged`: why Kueue creates no Workload; empty if nothing proves that, None
     if unknown. `certain`: `trouble` or `unmanaged` is reported at once. `pending`: Kueue's reason
-    for the wait. `evicted`: why the Workload lost its quota before; `timed_out`: because its pods
-    were not ready in time.
+    for the wait. `evicted`: why the Workload lost its quota before.
     """
 
     workload: bool
@@ -269,7 +268,6 @@ class Queueing:
     evicted: str = ""
     considered: bool = False
     unmanaged: str | None = None
-    timed_out: PodsReadyEviction | None = None
 
 
 @dataclass(frozen=True, slots=True)

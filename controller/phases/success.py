@@ -71,18 +71,16 @@ def has_ended_well(snapshot: Snapshot) -> bool:
 def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """After success delete helpers at once, and stragglers after FailureGracePeriod.
 
-    The quota is held until they are gone. Components that report their end are recorded first: a
-    TTL may delete one meanwhile, and after a restart it must not count as missing.
+    The quota is held until they are gone.
     """
-    ends = _unrecorded(snapshot, _reported(snapshot))
     helpers = _helpers(snapshot)
     if any(each.presence is Presence.PRESENT for each in helpers):
-        return (*ends, DeleteComponents(DeletionMode.HELPERS), WakeAfter(LOOK_AGAIN))
+        return (DeleteComponents(DeletionMode.HELPERS), WakeAfter(LOOK_AGAIN))
     if helpers:
-        return (*ends, *_see_off(helpers, now, config))
+        return _see_off(helpers, now, config)
     if not snapshot.pods.under_way:
         # Only unexpected objects remain, which `decide` deletes.
-        return (*ends, WakeAfter(LOOK_AGAIN))
+        return (WakeAfter(LOOK_AGAIN),)
     # While stragglers have time to end, the watch suffices: it causes a pass for each of possibly
     # hundreds of pods. After that, one may have ended just now.
     counting = (each for each in snapshot.components if not each.helper)
@@ -92,8 +90,8 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)
     if left > ZERO:
-        return (*ends, *start, WakeAfter(left))
-    return (*ends, *start, *_remove_stragglers(snapshot, now, config), WakeAfter(FORCE_AGAIN))
+        return (*start, WakeAfter(left))
+    return (*start, *_remove_stragglers(snapshot, now, config), WakeAfter(FORCE_AGAIN))
 
 
 def _awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
@@ -160,10 +158,9 @@ def _would_come_back(snapshot: Snapshot) -> bool:
 
 
 def record_ends(snapshot: Snapshot) -> Actions:
-    """Record which components succeeded while others continue.
+    """Record which components succeeded while others, or pods, continue.
 
-    A TTL may delete their objects before the last component ends, and the controller may restart
-    meanwhile.
+    A TTL may delete their objects meanwhile. After a restart they must not count as missing.
     """
     return _unrecorded(snapshot, _reported(snapshot))
 

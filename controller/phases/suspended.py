@@ -20,9 +20,9 @@ def decide_suspended(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     return first_of(ROWS, snapshot, now, config)
 
 
-def waits(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+def waits(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions | None:
     """It is suspended: QuotaReserved reports why it waits in its queue."""
-    return report_waiting(snapshot, now, config) if snapshot.suspend else None
+    return report_waiting(snapshot, now) if snapshot.suspend else None
 
 
 def lacks_pod_set_infos(
@@ -40,9 +40,9 @@ def lacks_pod_set_infos(
     return report_unsuspended(snapshot, now)
 
 
-def starts(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions:
+def starts(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
     """Otherwise it starts: finalizer; QuotaReserved and ResourcesDeployed True; Resuming."""
-    return deploy(snapshot, Reason.RESUMING, report_reserved(snapshot, config))
+    return deploy(snapshot, Reason.RESUMING, report_reserved(snapshot))
 
 
 ROWS: Final[tuple[Row, ...]] = (waits, lacks_pod_set_infos, old_objects_remain, starts)

@@ -1,6 +1,6 @@
 """Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.phases.actions import Actions, MoveTo, Reason, SetCondition, Warn, reporting
@@ -10,9 +10,9 @@ from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassigned
 from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.phases.waiting import pods_ready_timeout
-from controller.reports.quota_reserved import AwaitsOtherNodes, TimedOut
+from controller.reports.quota_reserved import AwaitsOtherNodes, TimedOut, evicted_text
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
+from shared.config.kueue import longest_unready
 
 
 def suspend(snapshot: Snapshot) -> Actions:
@@ -51,9 +51,24 @@ def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
     """Release the quota. Report a reason unless it was an ordinary suspension or preemption."""
     if snapshot.queued:
         snapshot.require(Need.EVICTION)
-    if timeout := pods_ready_timeout(snapshot.pods_ready_eviction, config):
-        report = reporting(TimedOut(timeout=timeout))
+    if eviction := snapshot.pods_ready_eviction:
+        text = evicted_text(eviction, _longest_unready(config))
+        report = reporting(TimedOut(eviction=text))
         return (report, Warn(Reason.PODS_READY_TIMEOUT, report.message))
     if is_reassigned(snapshot):
         return (reporting(AwaitsOtherNodes()),)
     return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
+
+
+def _longest_unready(config: FaultTolerance) -> timedelta:
+    """Return the longest time that the pods of the AppWrapper may be unready."""
+    return longest_unready(
+        admission=config.admission_grace,
+        warmup=config.warmup_grace,
+        flap=config.flap_period,
+        failure=config.failure_grace,
+        deletion=config.forceful_deletion_grace,
+        retry_pause=config.asked_retry_pause,
+        retry_limit=config.retry_limit,
+        deletion_on_failure=config.deletion_on_failure_grace,
+    )

@@ -14,14 +14,13 @@ from controller.phases.actions import (
     reporting,
 )
 from controller.phases.ask import Need
-from controller.phases.snapshot import ConditionText, FaultTolerance, Queueing, Snapshot
+from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.quota_reserved import (
     AwaitsOtherNodes,
     AwaitsPodSetInfos,
     NotConsidered,
     NoWorkload,
-    PodsReadyTimeout,
     QueueUnusable,
     Reserved,
     TimedOut,
@@ -29,8 +28,7 @@ from controller.reports.quota_reserved import (
 )
 from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_QUOTA_RESERVED
-from shared.config.kueue import longest_unready
-from shared.waits.workload import PodsReadyEviction
+from shared.waits.queueing import without_kueues_reason
 
 # Kueue admits within a second if quota is free. Until then no reason is written.
 MOMENT: Final = timedelta(seconds=5)
@@ -47,7 +45,7 @@ TURN: Final = timedelta(seconds=30)
 _TROUBLES: Final = frozenset({Reason.QUEUE_UNUSABLE, Reason.NO_WORKLOAD})
 
 
-def report_waiting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
     """Report why the AppWrapper waits, and when to check again. Return () if nothing is known."""
     if (queueing := _queueing(snapshot, now)) is None:
         return ()
@@ -63,7 +61,7 @@ def report_waiting(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
         return (*found, *_trouble_is_over(snapshot), WakeAfter(moment))
     if over := _trouble_is_over(snapshot):
         return (*found, *over, WakeAfter(REASON_INTERVAL))
-    waits = _kueues_reason(snapshot, queueing, config)
+    waits = _kueues_reason(_told(snapshot), queueing)
     if not waits.text():
         return (*found, *_turn(snapshot, queueing, now))
     return (*found, *_report(snapshot, waits, now))
@@ -158,58 +156,27 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
     )
 
 
-def _kueues_reason(
-    snapshot: Snapshot, queueing: Queueing, config: FaultTolerance
-) -> ConditionReport:
+def _kueues_reason(told: ConditionText, queueing: Queueing) -> ConditionReport:
     """Return Kueue's reasons: for an eviction, if any, then for the wait.
 
     An eviction that the controller explained stays explained.
     """
-    told = _told(snapshot)
     if told.reason == Reason.REASSIGNMENT:
         return AwaitsOtherNodes(pending=queueing.pending)
     if told.reason == Reason.PODS_READY_TIMEOUT:
-        last = snapshot.reported.get(CONDITION_QUOTA_RESERVED)
-        timeout = last.timeout if isinstance(last, TimedOut) else None
-        timeout = timeout or pods_ready_timeout(queueing.timed_out, config)
-        if timeout is not None:
-            return TimedOut(timeout=timeout, pending=queueing.pending)
+        return TimedOut(eviction=without_kueues_reason(told.message), pending=queueing.pending)
     return Waits(evicted=queueing.evicted, pending=queueing.pending)
 
 
-def pods_ready_timeout(
-    eviction: PodsReadyEviction | None, config: FaultTolerance
-) -> PodsReadyTimeout | None:
-    """Return an eviction by Kueue's timeout, with the longest time that pods may be unready."""
-    return None if eviction is None else PodsReadyTimeout(eviction, longest_unready_of(config))
-
-
-def longest_unready_of(config: FaultTolerance) -> timedelta:
-    """Return the longest time that the pods of an AppWrapper may be unready."""
-    return longest_unready(
-        admission=config.admission_grace,
-        warmup=config.warmup_grace,
-        flap=config.flap_period,
-        failure=config.failure_grace,
-        deletion=config.forceful_deletion_grace,
-        retry_pause=config.asked_retry_pause,
-        retry_limit=config.retry_limit,
-        deletion_on_failure=config.deletion_on_failure_grace,
-    )
-
-
-def report_reserved(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+def report_reserved(snapshot: Snapshot) -> Actions:
     """Report that the wait is over. An eviction that the controller explained stays explained.
 
-    After a restart the Workload shows the eviction.
+    Its text is kept: when Kueue reserves the quota again, the Workload shows no eviction any more.
     """
-    if _told(snapshot).reason != Reason.PODS_READY_TIMEOUT:
-        return (reporting(Reserved()),)
-    last = snapshot.reported.get(CONDITION_QUOTA_RESERVED)
-    if isinstance(last, TimedOut):
-        return (reporting(Reserved(timeout=last.timeout)),)
-    snapshot.require(Need.EVICTION)
-    return (reporting(Reserved(timeout=pods_ready_timeout(snapshot.pods_ready_eviction, config))),)
+    told = _told(snapshot)
+    timed_out = told.reason == Reason.PODS_READY_TIMEOUT
+    eviction = without_kueues_reason(told.message) if timed_out else ""
+    return (reporting(Reserved(eviction=eviction)),)
 
 
 def _told(snapshot: Snapshot) -> ConditionText:

@@ -24,29 +24,24 @@ _POSSIBLE_CAUSES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodsReadyTimeout:
-    """Kueue's timeout was too short. `longest`: the AppWrapper's periods and retries together."""
+def evicted_text(eviction: PodsReadyEviction, longest: timedelta) -> str:
+    """Return that Kueue's timeout was too short, and which setting an admin can raise.
 
-    eviction: PodsReadyEviction
-    longest: timedelta
-
-    def text(self) -> str:
-        """Return the eviction, and which setting an admin can raise."""
-        count = self.eviction.count
-        often = "once" if count == 1 else f"{count} times"
-        given_up = (
-            f" Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
-            if self.eviction.given_up
-            else ""
-        )
-        return (
-            f"Kueue evicted Workload {self.eviction.workload} ({often} so far): its pods were not "
-            "ready within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
-            f"{given_up} The periods and retries of this AppWrapper add up to "
-            f"{format_duration(self.longest)}; evacuations, and waits before resets and deletions, "
-            "take longer. An admin can raise both timeouts in Kueue's configuration."
-        )
+    `longest`: the AppWrapper's periods and retries together.
+    """
+    often = "once" if eviction.count == 1 else f"{eviction.count} times"
+    given_up = (
+        f" Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
+        if eviction.given_up
+        else ""
+    )
+    return (
+        f"Kueue evicted Workload {eviction.workload} ({often} so far): its pods were not "
+        "ready within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
+        f"{given_up} The periods and retries of this AppWrapper add up to "
+        f"{format_duration(longest)}; evacuations, and waits before resets and deletions, "
+        "take longer. An admin can raise both timeouts in Kueue's configuration."
+    )
 
 
 # The quota is reserved.
@@ -54,7 +49,7 @@ class PodsReadyTimeout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved(ConditionReport):
-    """The quota is reserved. `timeout`: Kueue's last eviction.
+    """The quota is reserved. `eviction`: the text about the last eviction by Kueue's timeout.
 
     It stays after the start: an AppWrapper that Kueue evicts repeatedly mostly runs.
     """
@@ -62,11 +57,11 @@ class Reserved(ConditionReport):
     type = CONDITION_QUOTA_RESERVED
     status: bool = True
     reason: Reason = Reason.RESUMING
-    timeout: PodsReadyTimeout | None = None
+    eviction: str = ""
 
     def text(self) -> str:
         """Return the last eviction."""
-        return self.timeout.text() if self.timeout else ""
+        return self.eviction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,17 +87,17 @@ class NodesUnchanged(ConditionReport):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedOut(ConditionReport):
-    """Kueue evicted it because its pods were not ready in time."""
+    """Kueue evicted it because its pods were not ready in time. `eviction`: the text about that."""
 
     type = CONDITION_QUOTA_RESERVED
     status: bool = False
     reason: Reason = Reason.PODS_READY_TIMEOUT
-    timeout: PodsReadyTimeout
+    eviction: str
     pending: str = ""
 
     def text(self) -> str:
         """Return the eviction, then Kueue's reason."""
-        return _with_pending(self.timeout.text(), self.pending)
+        return _with_pending(self.eviction, self.pending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

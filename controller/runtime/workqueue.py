@@ -57,7 +57,7 @@ class KeyQueue(Generic[K]):
         self._in_work: dict[K, float] = {}  # since when
         self._moments: dict[tuple[K, WakeReason], float] = {}
         self._resting: dict[K, float] = {}  # until when
-        # May hold outdated entries: `_moments` and `_resting` decide. Without a Wake: a rest's end.
+        # May hold outdated entries: `_moments` and `_resting` decide. No reason: a rest's end.
         self._heap: list[tuple[float, int, K, WakeReason | None]] = []
         self._pushed = 0
 

@@ -20,13 +20,11 @@ from shared.waits.workload import (
     LABEL_OWNER,
     NEW_WORKLOAD,
     QUOTA_RESERVED,
-    PodsReadyEviction,
     gave_up,
     has_quota,
     is_active,
     is_finished,
     last_eviction,
-    pods_ready_eviction,
     unready_checks,
     why_pending,
 )
@@ -133,7 +131,6 @@ class WaitingWorkload:
     """`pending` is Kueue's reason to wait, `evicted` its reason for the lost quota.
 
     Both are empty unless an AppWrapper is the owner. `considered`: Kueue has reported on its quota.
-    `timed_out`: Kueue evicted it because its pods were not ready in time.
     """
 
     namespace: str
@@ -146,7 +143,6 @@ class WaitingWorkload:
     pending: str = ""
     evicted: str = ""
     considered: bool = False
-    timed_out: PodsReadyEviction | None = None
 
 
 def waiting_workload(item: JsonObject) -> WaitingWorkload:
@@ -170,7 +166,6 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
         pending=intern(one_line(pending_text(item), _LONGEST)) if is_wrapped else "",
         evicted=intern(evicted),
         considered=condition(conditions, QUOTA_RESERVED) is not None,
-        timed_out=pods_ready_eviction(item) if is_wrapped else None,
     )
 
 

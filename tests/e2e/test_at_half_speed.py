@@ -1,9 +1,12 @@
 """`python -m scripts.at_half_speed` on this machine's own cgroups: needs root, but no cluster."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from localcluster.realnode import cgroups
 from scripts.at_half_speed import with_cpu
@@ -36,5 +39,8 @@ def test_the_command_runs_under_the_quota_and_leaves_no_cgroup() -> None:
     assert ended.returncode == 7, ended.stderr
     # No hierarchy has a path above the cgroup: runc would not find its containers.
     quota, period = map(int, ended.stdout.split())
-    assert quota / period == len(os.sched_getaffinity(0)) / 2
+    percent = re.search(r"the command gets (\d+)% of each core", ended.stderr)
+    assert percent is not None, ended.stderr
+    cores = len(os.sched_getaffinity(0))
+    assert quota / period == pytest.approx(cores * int(percent[1]) / 100, abs=0.005 * cores)
     assert half_speed_cgroups() <= before

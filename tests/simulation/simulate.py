@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context
 
+from localcluster.machine.interrupts import end_with_parent
 from tests.simulation.choices import Drawn
 from tests.simulation.outcome import Outcome
 from tests.simulation.profiles import PROFILES, draw
@@ -123,6 +124,7 @@ def _batches(seeds: range) -> Iterator[range]:
 
 def prepare() -> None:
     """Prepare a worker: what is imported is never garbage, and a log has no other reader."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

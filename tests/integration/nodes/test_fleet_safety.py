@@ -107,9 +107,9 @@ def told(node: str, life: Life) -> str:
 
 
 OPENED = (
-    f"2 of 8 nodes turned NoExecute for {GPU} within 10m; evacuations wait. If these nodes "
-    f"really are bad: kubectl annotate configmap {RECORD} -n {OPERATOR} "
-    f"workload.codeflare.dev/confirm-evacuations={GPU}"
+    f"2 of 8 nodes turned NoExecute for {GPU} within 10m, or were so when the controller started; "
+    f"evacuations wait. If these nodes really are bad: kubectl annotate configmap {RECORD} "
+    f"-n {OPERATOR} workload.codeflare.dev/confirm-evacuations={GPU}"
 )
 
 
@@ -154,7 +154,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     assert await breaker.node_of(second) != bad
     await breaker.shows(OPEN, 0, resource=GPU)
     kept = await record(breaker)
-    assert list(kept) == ["confirmedAt"]
+    assert list(kept) == ["confirmedAt", "noExecute"]
     assert await opened() == [OPENED]
     await first.check_the_promise_to_kueue()
     await second.check_the_promise_to_kueue()

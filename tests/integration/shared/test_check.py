@@ -1,39 +1,21 @@
-"""`appwrapper check` on a real cluster: as an admin, as a team's user, and of the installation."""
+"""`appwrapper check` on a real cluster: as an admin, and as a team's user.
 
-import asyncio
-import io
+Of the installation: registrations/test_check_install.py.
+"""
+
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
-import yaml
-
-from cli import main as program
-from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
-from shared.api.objects import CONFIGMAPS, PODS, JsonObject, Resource
-from shared.kube.client import PatchType
+from shared.api.objects import PODS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.builders.queues import GPU
+from tests.support.cluster.checking import check
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.removed import removed
 from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE, own
 from tests.support.team import NAMESPACE as TEAM
-
-OPERATOR = ("appwrapper-system", "appwrapper-operator-config", "config.yaml")
-KUEUE = ("kueue-system", "kueue-manager-config", "controller_manager_config.yaml")
-
-
-async def check(cluster: RunningCluster, *argv: str) -> tuple[int, str, str]:
-    """`appwrapper check ARGV` as an admin, unless ARGV says as whom: code, output, errors."""
-    out, err = io.StringIO(), io.StringIO()
-    terminal = CommandTerminal(io.StringIO(), out, err, {})
-    command = ["check", "--kubeconfig", str(cluster.kubeconfig), *argv]
-    # In a thread: the command brings its own event loop.
-    code = await asyncio.to_thread(program.main, command, terminal)
-    return code, out.getvalue(), err.getvalue()
 
 
 def as_member(namespace: str) -> tuple[str, ...]:
@@ -113,65 +95,3 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
         "Pods",
     ]
     assert f"{NAMESPACE}-cluster-queue" in out
-
-
-async def test_the_installation_is_sound_and_planted_faults_are_found(
-    cluster: RunningCluster, lives: Lives
-) -> None:
-    """The ConfigMaps alone are changed: webhook, controller and Kueue read files of their own."""
-    # Here the controller has no Deployment: what it writes shows that it runs.
-    life = await lives.begin(appwrapper("acts", job("acts", run_for="100ms")))
-    await life.until_phase("Succeeded")
-    code, out, err = await check(cluster, "--install")
-    assert (code, err) == (0, ""), out
-
-    ours = {"appwrapper": {"exemptions": {"serviceAccountNamespaces": ["mine"]}}}
-    async with content(cluster, OPERATOR, ours), content(cluster, KUEUE, spoilt):
-        code, out, _ = await check(cluster, "--install", "-o", "json")
-    wrong = {
-        each["title"]: each["found"] for each in json.loads(out)["items"] if each["verdict"] != "ok"
-    }
-    assert code == 1
-    assert sorted(wrong) == [
-        "Kueue's integrations",
-        "admission policies",
-        "mutating webhooks",
-        "team namespaces",
-        "validating webhooks",
-        "waitForPodsReady",
-    ]
-    periods = "timeout is 30m, recoveryTimeout 30m, and the operator"
-    assert wrong["waitForPodsReady"].startswith(periods)
-    assert wrong["admission policies"].startswith("these do not match the configuration: ")
-    code, out, _ = await check(cluster, "--install")
-    assert code == 0, out
-
-
-def spoilt(settings: JsonObject) -> JsonObject:
-    """Kueue's configuration with the mistakes that admins make."""
-    del settings["waitForPodsReady"]
-    settings["integrations"] = {"frameworks": ["batch/job"]}
-    settings["managedJobsNamespaceSelector"] = {"matchLabels": {"team": "true"}}
-    return settings
-
-
-@asynccontextmanager
-async def content(
-    cluster: RunningCluster, where: tuple[str, str, str], instead: object
-) -> AsyncGenerator[None, None]:
-    """The key of a ConfigMap has that content, or what a function makes of its own."""
-    namespace, name, key = where
-    before = (await cluster.client.get(CONFIGMAPS, namespace, name))["data"][key]
-    made = instead(yaml.safe_load(before)) if callable(instead) else instead
-    await _patch(cluster, CONFIGMAPS, where, yaml.safe_dump(made))
-    try:
-        yield
-    finally:
-        await _patch(cluster, CONFIGMAPS, where, before)
-
-
-async def _patch(
-    cluster: RunningCluster, resource: Resource, where: tuple[str, str, str], text: str
-) -> None:
-    namespace, name, key = where
-    await cluster.client.patch(resource, namespace, name, {"data": {key: text}}, PatchType.MERGE)

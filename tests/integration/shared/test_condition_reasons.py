@@ -4,7 +4,13 @@ from typing import Any
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS
-from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.controller_log import entries_about, moves_in
@@ -58,7 +64,8 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
     staying = job("says-stays", 1, hang="running")
     life = await lives.begin(appwrapper("says", sick, staying, annotations=AT_ONCE))
     ended = await life.until(
-        lambda item: ("Succeeded", "True") in ends(item), "that one component has ended"
+        lambda item: ("Succeeded", "True") in ends(item) and "PodsReady" in true_conditions(item),
+        "that one component has ended, and the other runs",
     )
     await lives.set_active(life, active=False)
     await life.until_phase("Suspended", after=version_of(ended))

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from localcluster.machine.slowness import stretched
+from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import pytorch_job, restarted_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import Lives
+from tests.support.cluster.stages import LONG
 from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition
+from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
@@ -23,14 +25,24 @@ NO_GRACE = {
 }
 
 
-def restarts(life: Life) -> list[int]:
-    """How often each container was restarted at the last look, in no order."""
+def restarts(life: Life, attempt: int = 1) -> list[int]:
+    """How often each container of an attempt was restarted at the last look, in no order."""
     last = {event.object["metadata"]["name"]: event.object for event in life.pod_events}
     return [
         status["restartCount"]
         for pod in last.values()
+        if pod["metadata"]["labels"][LABEL_ATTEMPT] == str(attempt)
         for status in pod["status"].get("containerStatuses") or ()
     ]
+
+
+async def until_both_crash(life: Life, attempt: int) -> None:
+    """From the second restart on each counts as not running, whatever its container does."""
+
+    async def seen() -> list[bool]:
+        return [each >= 2 for each in restarts(life, attempt)]
+
+    await comes_to(seen, [True, True])
 
 
 def told_ready(life: Life) -> list[bool]:
@@ -81,13 +93,18 @@ CRASHES: dict[str, Any] = {"run_for": "300ms", "exit_code": "1", "restart_after"
 async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
     lives: Lives, component: JsonObject
 ) -> None:
-    limits = {
-        "warmupGracePeriodDuration": f"{stretched(3):.0f}s",
+    limits = LONG | {
         "failureGracePeriodDuration": "1s",
-        "retryPausePeriodDuration": "0s",
+        "retryPausePeriodDuration": "1h",
         "retryLimit": "1",
     }
     life = await lives.begin(appwrapper("loops", component, annotations=limits))
+    await until_both_crash(life, attempt=1)
+    await lives.annotate("loops", warmupGracePeriodDuration="0s")
+    await life.until_phase("Resetting")
+    await lives.annotate("loops", warmupGracePeriodDuration="1h", retryPausePeriodDuration="0s")
+    await until_both_crash(life, attempt=2)
+    await lives.annotate("loops", warmupGracePeriodDuration="0s")
     failed = await life.until_phase("Failed")
     assert life.phases() == [*TO_SUCCESS[:-1], "Resetting", "Resuming", "Running", "Failed"]
     said = condition(failed, UNHEALTHY)

@@ -15,8 +15,10 @@ from localcluster.programs.toolchain import find_go
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pods import pod_of
+from tests.support.cluster.another_team import kueue_knows
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.manifests import ROOT, document, served_schema
+from tests.support.patience import comes_to
 from tests.support.schema_comparison import without_descriptions
 from tests.support.team import claim
 
@@ -38,9 +40,10 @@ def kubectl(cluster: RunningCluster) -> Kubectl:
 
 
 @pytest.fixture
-async def namespace(kubectl: Kubectl) -> AsyncIterator[str]:
+async def namespace(cluster: RunningCluster, kubectl: Kubectl) -> AsyncIterator[str]:
     claim(NAMESPACE)
     await kubectl("create", "namespace", NAMESPACE)
+    await comes_to(lambda: kueue_knows(cluster.client, NAMESPACE), True)
     yield NAMESPACE
     await kubectl("delete", "namespace", NAMESPACE)
 

@@ -1,6 +1,7 @@
 """Creating components: in order, exactly once, and clear words where it cannot be done."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -10,13 +11,14 @@ from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS, PODS, JsonObject
 from shared.injection.component import generated_name
 from shared.kube.client import KubeClient, NotFound, PatchType, Propagation, WatchEventType
+from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.followed import followed, said, until_said
-from tests.support.cluster.life import exists, listed
+from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS
-from tests.support.patience import comes_to
+from tests.support.patience import comes_to, until_found
 from tests.support.team import NAMESPACE
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
@@ -39,6 +41,16 @@ async def until_its_end(client: KubeClient, body: JsonObject) -> JsonObject:
         await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
         await life.check_the_promise_to_kueue()
     return failed
+
+
+def first_pods(life: Life) -> Callable[[], Awaitable[list[JsonObject] | None]]:
+    """Returns what finds the pods that were made so far; None while there are none."""
+
+    async def look() -> list[JsonObject] | None:
+        added = [each for each in life.pod_events if each.type is WatchEventType.ADDED]
+        return [each.object for each in added] or None
+
+    return look
 
 
 async def test_components_are_created_in_order_with_owner_and_labels(client: KubeClient) -> None:
@@ -65,9 +77,9 @@ async def test_components_are_created_in_order_with_owner_and_labels(client: Kub
             }.items()  # fmt: skip
         # At creation: the Job's status has changed it since.
         born = [int(each["metadata"]["resourceVersion"]) for each in made[:2]]
-        pods = [event.object for event in life.pod_events if event.type is WatchEventType.ADDED]
         assert born == sorted(born)
-        assert pods
+        # The Job's controller makes them a moment later.
+        pods = await until_found(first_pods(life))
         assert all(born[1] < version_of(each) for each in pods)
         recorded = [
             (each["name"], each["kind"], each["apiVersion"], each["conditions"][0]["status"])
@@ -164,6 +176,8 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     training = job("", pods=1, run_for="200ms", fail_attempts="1", exit_code="1")
     training["metadata"] = {"generateName": LONG}
     data = config_map("") | {"metadata": {"generateName": "data-"}}
+    # So that the name is taken before the second attempt begins.
+    paused = AT_ONCE | {"retryPausePeriodDuration": "1h"}
     made: list[str] = []
 
     async def watch(version: str) -> None:
@@ -174,11 +188,13 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     version = (await anext(client.pages(JOBS, NAMESPACE))).resource_version
     watching = asyncio.create_task(watch(version))
     async with followed(
-        client, NAMESPACE, appwrapper("again", training, data, annotations=AT_ONCE)
+        client, NAMESPACE, appwrapper("again", training, data, annotations=paused)
     ) as life:
         uid = (await client.get(APPWRAPPERS, NAMESPACE, "again"))["metadata"]["uid"]
         taken = generated_name("data-", uid, 2, 1)
         foreign = await client.create(CONFIGMAPS, NAMESPACE, config_map(taken))
+        go_on = {"metadata": {"annotations": prefixed(retryPausePeriodDuration="0s")}}
+        await client.patch(APPWRAPPERS, NAMESPACE, "again", go_on, PatchType.MERGE)
         ended = await life.until_phase("Succeeded")
         first = await life.until_phase("Resuming")
         names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]

@@ -145,17 +145,25 @@ async def pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) 
 
 @asynccontextmanager
 async def undeletable(client: KubeClient, message: str) -> AsyncGenerator[None, None]:
-    """ConfigMaps with the label `keep` may not be deleted, says an admission policy meanwhile."""
+    """ConfigMaps with the label `keep` may not be deleted, says an admission policy meanwhile.
+
+    In this namespace alone: elsewhere other tests delete ConfigMaps, and whole namespaces.
+    """
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    here = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
+    labels = "oldObject.metadata.labels"
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": POLICIES.kind,
         "metadata": {"name": "undeletable"},
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [{**rule, "operations": ["DELETE"]}]},
+            "matchConstraints": {
+                "namespaceSelector": here,
+                "resourceRules": [{**rule, "operations": ["DELETE"]}],
+            },
             "validations": [
-                {"expression": "!has(oldObject.metadata.labels.keep)", "message": message}
+                {"expression": f"!has({labels}) || !has({labels}.keep)", "message": message}
             ],
         },
     }

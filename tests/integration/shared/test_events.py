@@ -37,8 +37,8 @@ def counts(words: ControllerWords) -> dict[str, float]:
 
 
 def failing_pod(name: str) -> JsonObject:
-    """Fails after a second, in every attempt."""
-    body = pod(name, run_for="1s", exit_code="1")
+    """Fails in every attempt, after the controller has seen it run."""
+    body = pod(name, run_for="3s", exit_code="1")
     body["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}
     return body
 

@@ -77,6 +77,7 @@ async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(
     away = await life.until_phase("Suspended", after=version_of(going))
     assert true_conditions(away) == set()
     assert await lives.names(PODS, life) == []
+    await life.check_the_promise_to_kueue()  # returns when the watch of pods has caught up
     told = [event.object["metadata"].get("deletionGracePeriodSeconds") for event in life.pod_events]
     given = [each for each in told if each is not None]
     assert (given[0], given[-1]) == (2, 0)

@@ -4,21 +4,33 @@ team1.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import yaml
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject, Resource
+from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
+from shared.kube.client import ApiError, KubeClient, NotFound
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
-from tests.support.cluster.resources import CLUSTER_QUEUES, CLUSTER_ROLE_BINDINGS
+from tests.support.cluster.resources import (
+    CLUSTER_QUEUES,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+)
 from tests.support.cluster.simulated_pods import service_account_exists
 from tests.support.manifests import TEAM
 from tests.support.patience import comes_to
 from tests.support.team import COHORT, FLAVOR, claim
 
-_VIEWER: Final = "appwrapper-queue-viewer"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_WRAP: Final = {"verb": "create", "group": APPWRAPPERS.group, "resource": APPWRAPPERS.plural}
+_RIGHT: Final = {"group": "tests.localcluster.dev", "resource": "rights"}
 
 
 def team_documents(name: str) -> list[JsonObject]:
@@ -65,50 +77,82 @@ async def another_team(
 
 
 async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) -> None:
-    """Waits until ServiceAccounts exist and the API server knows who may create AppWrappers, and
-    read the cluster.
+    """Waits until ServiceAccounts exist, Kueue's webhook knows the namespaces, and the API server
+    knows every right.
 
-    The API server and the controller manager react to a write a moment later.
+    Each of them reacts to a write a moment later.
     """
+    client = cluster.client
     for document in documents:
         if document["kind"] == "Namespace":
-            await service_account_exists(cluster.client, document["metadata"]["name"])
+            name = document["metadata"]["name"]
+            await service_account_exists(client, name)
+            await comes_to(partial(kueue_knows, client, name), True)
         if document["kind"] == "RoleBinding":
-            subject, namespace = document["subjects"][0], document["metadata"]["namespace"]
-            await comes_to(
-                lambda subject=subject, namespace=namespace: _may_wrap(  # type: ignore[misc]
-                    cluster, subject, namespace
-                ),
-                True,
-            )
-        if document.get("roleRef", {}).get("name") == _VIEWER:
-            subject = document["subjects"][0]
-            await comes_to(
-                lambda subject=subject: _may(  # type: ignore[misc]
-                    cluster, subject, "list", CLUSTER_QUEUES
-                ),
-                True,
-            )
+            who, namespace = _who(document["subjects"][0]), document["metadata"]["namespace"]
+            await comes_to(partial(_may, client, who, {**_WRAP, "namespace": namespace}), True)
+        if document["kind"] == "ClusterRoleBinding":
+            role = await client.get(CLUSTER_ROLES, None, document["roleRef"]["name"])
+            who, rule = _who(document["subjects"][0]), role["rules"][0]
+            right = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0]}
+            right["resource"] = rule["resources"][0]
+            await comes_to(partial(_may, client, who, right), True)
+    bindings = [each for each in documents if each["kind"] == "RoleBinding"]
+    if bindings:
+        await _until_rights_are_known(cluster, bindings[0]["metadata"]["namespace"])
 
 
-async def _may_wrap(cluster: RunningCluster, subject: JsonObject, namespace: str) -> bool:
-    return await _may(cluster, subject, "create", APPWRAPPERS, namespace)
+async def _until_rights_are_known(cluster: RunningCluster, namespace: str) -> None:
+    """Waits until the API server knows a last Role and a last RoleBinding.
+
+    Its caches of both keep the order of the writes, so then it knows all the others.
+    """
+    metadata = {"name": "the-last-right", "namespace": namespace}
+    rights = {"apiGroups": [_RIGHT["group"]], "resources": [_RIGHT["resource"]], "verbs": ["get"]}
+    user = f"knows-{namespace}"
+    await cluster.apply(
+        [
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "Role",
+                "metadata": metadata,
+                "rules": [rights],
+            },
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "RoleBinding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": metadata["name"]},
+                "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": user}],
+            },
+        ]
+    )
+    right = {**_RIGHT, "verb": "get", "namespace": namespace}
+    await comes_to(partial(_may, cluster.client, {"user": user}, right), True)
+    for resource in (ROLE_BINDINGS, ROLES):
+        await removed(cluster.client, resource, namespace, metadata["name"])
 
 
-async def _may(
-    cluster: RunningCluster, subject: JsonObject, verb: str, resource: Resource, namespace: str = ""
-) -> bool:
-    who: JsonObject = {"groups": [subject["name"]]}
+async def kueue_knows(client: KubeClient, namespace: str) -> bool:
+    """False while Kueue's webhook rejects AppWrappers there: it knows namespaces a moment later."""
+    try:
+        await client.create(APPWRAPPERS, namespace, appwrapper("probe", job("a")), dry_run=True)
+    except NotFound as error:
+        return error.of_resource  # a cluster without AppWrappers
+    except ApiError:
+        return True
+    return True
+
+
+def _who(subject: JsonObject) -> JsonObject:
     if subject["kind"] == "ServiceAccount":
-        who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
-    attributes = {
-        "namespace": namespace,
-        "verb": verb,
-        "group": resource.group,
-        "resource": resource.plural,
-    }
-    review = {"spec": {"resourceAttributes": attributes, **who}}
-    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
+    return {"user": subject["name"]} if subject["kind"] == "User" else {"groups": [subject["name"]]}
+
+
+async def _may(client: KubeClient, who: JsonObject, right: JsonObject) -> bool:
+    review = {"spec": {"resourceAttributes": right, **who}}
+    answer = await client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
     allowed: bool = answer["status"]["allowed"]
     return allowed
 

@@ -22,7 +22,6 @@ async def changes(
     *,
     resource_version: str,
     label_selector: str = "",
-    metadata_only: bool = False,
 ) -> AsyncGenerator[WatchEvent, None]:
     """Yields each change after that version once, until it is closed; leave it with `aclosing`.
 
@@ -32,11 +31,7 @@ async def changes(
     version = resource_version
     while True:
         stream = client.watch(
-            resource,
-            namespace,
-            resource_version=version,
-            label_selector=label_selector,
-            metadata_only=metadata_only,
+            resource, namespace, resource_version=version, label_selector=label_selector
         )
         try:
             async with aclosing(stream):

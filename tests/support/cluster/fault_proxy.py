@@ -1,7 +1,8 @@
 """An HTTP proxy in front of the API server, which injects the faults that a test's rule chooses.
 
 It knows HTTP and nothing of the product: the rule sees each request, and returns a Fault or None.
-TLS ends here, with a certificate of its own; the client's token passes through.
+TLS ends here, with a certificate of its own; the client's token passes through. With `identity` the
+proxy itself is the user of that certificate.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ import aiohttp
 import yarl
 from aiohttp import web
 
+from localcluster.access.certificates import KeyPairFiles
 from shared.process.clock import SystemClock
 from tests.support.builders.certificates import self_signed
 
@@ -69,6 +71,8 @@ class Fault:
     """The connection breaks at once; the server gets the request these seconds later."""
     held: asyncio.Event | None = None
     """The server gets the request when this is set; the client waits meanwhile."""
+    changed: Callable[[bytes], bytes] | None = None
+    """Returns what the client gets in place of the body of the server's answer."""
     acted: Callable[[], None] | None = None
     """Called when the server has acted, before its answer is passed on or lost."""
     watch_cut_after: int = 0
@@ -89,9 +93,13 @@ class FaultProxy:
     `proxy.authority` is the file of its CA. `proxy.rule` may be replaced at any time.
     """
 
-    def __init__(self, server: str, authority: Path, folder: Path) -> None:
+    def __init__(
+        self, server: str, authority: Path, folder: Path, identity: KeyPairFiles | None = None
+    ) -> None:
         self._server = server
         self._trust = ssl.create_default_context(cafile=str(authority))
+        if identity is not None:
+            self._trust.load_cert_chain(identity.certificate, identity.key)
         self._folder = folder
         self._port = 0
         self._late: set[asyncio.Task[None]] = set()
@@ -170,6 +178,8 @@ class FaultProxy:
             fault.acted()
         if fault.lost:
             return _broken(request)
+        if fault.changed is not None:
+            text = fault.changed(text)
         return web.Response(status=status, body=text, headers=_passed(headers))
 
     def _forwarded(

@@ -10,7 +10,6 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, WatchEventType
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
-from tests.support.cluster.changes import changes
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
@@ -43,14 +42,17 @@ class CreatedJobs:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _watch(self, version: str) -> None:
-        stream = changes(
-            self._client, JOBS, NAMESPACE, resource_version=version, metadata_only=True
-        )
-        async with aclosing(stream):
-            async for event in stream:
-                if event.type is WatchEventType.ADDED:
-                    labels = event.object["metadata"]["labels"]
-                    self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
+        while True:
+            stream = self._client.watch(
+                JOBS, NAMESPACE, resource_version=version, metadata_only=True
+            )
+            async with aclosing(stream):
+                async for event in stream:
+                    metadata = event.object["metadata"]
+                    version = metadata["resourceVersion"]
+                    if event.type is WatchEventType.ADDED:
+                        labels = metadata["labels"]
+                        self.counts[labels[LABEL_APPWRAPPER], int(labels[ATTEMPT_LABEL])] += 1
 
     async def come_to(self, name: str, attempts: int) -> None:
         """Wait until each of these attempts of the AppWrapper has made its Job; assert no more."""

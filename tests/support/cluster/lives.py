@@ -16,7 +16,7 @@ from shared.api.objects import (
 )
 from shared.kube.client import Forbidden, KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
-from tests.support.builders.appwrappers import true_conditions
+from tests.support.builders.appwrappers import true_conditions, version_of
 from tests.support.builders.pods import pod
 from tests.support.cluster.another_team import team_documents
 from tests.support.cluster.life import Life, listed
@@ -46,6 +46,7 @@ class Lives:
         self.client: KubeClient = cluster.client
         self._stack = stack
         self._uids: dict[str, set[str]] = {}  # of the AppWrappers that began, by name
+        self._begun: dict[str, Life] = {}
 
     async def begin(self, body: JsonObject) -> Life:
         """Creates the AppWrapper; returns its life from the first moment on."""
@@ -55,6 +56,7 @@ class Lives:
         self._stack.push_async_callback(self._end, life, name)
         created = await life.until(lambda _: True, "seen from its creation on")
         self._uids.setdefault(name, set()).add(created["metadata"]["uid"])
+        self._begun[name] = life
         return life
 
     async def _end(self, life: Life, name: str) -> None:
@@ -85,9 +87,16 @@ class Lives:
         )
 
     async def annotate(self, name: str, **annotations: str) -> None:
-        """Writes our annotations, given without their prefix."""
+        """Writes our annotations, given without their prefix; returns when a watch has shown them.
+
+        So the API server has sent them to the controller, too: before any later change of a pod.
+        """
         body = {"metadata": {"annotations": prefixed(**annotations)}}
-        await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
+        written = await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
+        if (life := self._begun.get(name)) is not None:
+            await life.until(
+                lambda item: version_of(item) >= version_of(written), "its new annotations"
+            )
 
     async def workload(self, life: Life) -> JsonObject:
         """Returns Kueue's Workload, once it exists."""

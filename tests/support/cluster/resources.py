@@ -38,6 +38,7 @@ RESOURCE_FLAVORS = Resource(
 )
 RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")

@@ -42,7 +42,9 @@ async def served(
     stored_as: str = "",
     conversion: JsonObject | None = None,
 ) -> AsyncIterator[None]:
-    """Makes the API server accept any object of the Kind; no controller acts on it.
+    """Makes the API server accept any object of the Kind, and list it among those that it serves.
+
+    No controller acts on it.
 
     It serves and stores the version of `resource`, or stores another, which it serves as well.
     """
@@ -85,14 +87,14 @@ async def served(
 
     try:
         await comes_to(established, True)
-        await comes_to(lambda: _is_discovered(client, resource), True)
+        await comes_to(partial(_discovered, client, resource), True)
         yield
     finally:
         await undefined(client, definition)
 
 
-async def _is_discovered(client: KubeClient, resource: Resource) -> bool:
-    """True once the API server names the Kind to clients that ask what it serves."""
+async def _discovered(client: KubeClient, resource: Resource) -> bool:
+    """The API server lists a Kind a moment after it is established."""
     try:
         found = await client.get_path(f"/apis/{resource.group}/{resource.version}")
     except NotFound:

@@ -8,19 +8,31 @@ import pytest
 from localcluster.realnode import cgroups
 from localcluster.realnode.cgroups import Hierarchy
 from scripts import at_half_speed
-from scripts.at_half_speed import inside, limit, main, with_cpu
+from scripts.at_half_speed import inside, limit, main, share_of, with_cpu
+from scripts.calibration import plan
 
 
 def written(directory: Path) -> dict[str, str]:
     return {each.name: each.read_text() for each in directory.iterdir() if each.is_file()}
 
 
-@pytest.mark.parametrize(("cores", "quota"), [(1, 10_000), (2, 20_000), (16, 160_000)])
-def test_half_of_all_cores_is_the_quota(cores: int, quota: int, tmp_path: Path) -> None:
-    limit(tmp_path, 1, cores)
+@pytest.mark.parametrize(
+    ("slowness", "share"), [(0.5, 0.25), (1.0, 0.5), (1.6, 0.8), (2.0, 1.0), (3.0, 1.0)]
+)
+def test_a_slower_machine_gives_more_of_its_cores(slowness: float, share: float) -> None:
+    assert share_of(slowness) == share
+
+
+@pytest.mark.parametrize(
+    ("cores", "share", "quota"), [(1, 0.5, 10_000), (2, 0.8, 32_000), (16, 1.0, 320_000)]
+)
+def test_a_share_of_all_cores_is_the_quota(
+    cores: int, share: float, quota: int, tmp_path: Path
+) -> None:
+    limit(tmp_path, 1, cores, share)
     old = {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": str(quota)}
     assert written(tmp_path) == old
-    limit(tmp_path, 2, cores)
+    limit(tmp_path, 2, cores, share)
     assert written(tmp_path) == old | {"cpu.max": f"{quota} 20000"}
 
 
@@ -59,12 +71,14 @@ def test_it_refuses_clearly(
     cpu = tmp_path / "cpu"
     monkeypatch.setattr(cgroups, "hierarchies", lambda: [Hierarchy(cpu, 1)])
     monkeypatch.setattr(at_half_speed, "with_cpu", lambda found: found[0])
+    monkeypatch.setattr(at_half_speed, "measured", lambda: plan(1.6, 2))
     assert main(["--", "make"]) == 1
     half = cpu / f"half-speed-{os.getpid()}"
     assert capsys.readouterr().err.splitlines() == [
         "usage: python -m scripts.at_half_speed -- COMMAND",
         "error: only root can make a cgroup: run this as root",
         "error: no cgroup hierarchy with the CPU controller is mounted",
+        "this machine needs 1.60 times the reference's time: the command gets 80% of each core",
         "error: no cgroup at half speed can be made: [Errno 2] No such file or directory:"
         f" '{half}'",
     ]

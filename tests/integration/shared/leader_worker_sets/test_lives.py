@@ -155,12 +155,18 @@ async def test_a_kind_that_is_taken_away_while_it_is_reset_fails_the_next_attemp
     lives: Lives, moment: str
 ) -> None:
     name = f"undefined-{moment}"
-    failing = pod(name, run_for="500ms", exit_code="1")
+    failing = pod(name, hang="running")
     wait: dict[str, Any] = AT_ONCE | {"retryPausePeriodDuration": "1h"}
     life = await lives.begin(appwrapper(name, leader_worker_set(name), failing, annotations=wait))
     await life.until_phase("Running")
     if moment == "deleting":
         await set_finalizers(lives.client, LEADER_WORKER_SETS, name, HOLD)
+
+    async def runs() -> str:
+        return str((await lives.client.get(PODS, NAMESPACE, name))["status"]["phase"])
+
+    await comes_to(runs, "Running")
+    await lives.patch_pod(name, {"phase": "Failed"})
     resetting = await life.until(
         lambda item: (
             phase(item) == "Resetting"
@@ -213,7 +219,7 @@ async def test_a_leader_worker_set_is_created_with_everything_injected(
     async with served(team.client, LEADER_WORKER_SETS):
         await team.create(LEADER_WORKER_SET)
         await comes_to(lambda: exists(team.client, LEADER_WORKER_SETS, own.NAMESPACE, NAME), True)
-        assert await team.counts() == [2, 4]
+        await comes_to(team.counts, [2, 4])
         made = await team.client.get(LEADER_WORKER_SETS, own.NAMESPACE, NAME)
         leader_worker = made["spec"]["leaderWorkerTemplate"]
         for index, (role, affinity) in enumerate(

@@ -86,8 +86,8 @@ async def test_a_component_that_becomes_readable_is_reported_and_succeeds(
         life = await lives.begin(wrapping("back"))
         await life.until_phase("Running")
         await set_conversion(cluster.client, LEADER_WORKER_SETS, converted_by_nobody())
-        held = await until_said(life, DEPLOYED, UNREADABLE)
+        hidden = await until_said(life, DEPLOYED, UNREADABLE)
         await set_conversion(cluster.client, LEADER_WORKER_SETS, {"strategy": "None"})
-        await until_said(life, DEPLOYED, "ComponentsCreated", after=version_of(held))
+        await until_said(life, DEPLOYED, "ComponentsCreated", after=version_of(hidden))
     # Now somebody deletes it, and that is noticed as ever.
     await life.until_phase("Failed")

@@ -26,7 +26,6 @@ from tests.support.cluster.operated_lives import (
     ready,
     third,
     uids_by_attempt,
-    world,
 )
 from tests.support.cluster.resources import (
     LEADER_WORKER_SETS,
@@ -87,9 +86,8 @@ async def test_it_runs_with_all_its_groups_until_it_is_deleted(lives: Lives, sta
     life = await lives.begin(appwrapper(name, body))
     await ready(life)
     members = (f"{name}-0", f"{name}-0-1", f"{name}-1", f"{name}-1-1")
-    assert await world(lives, life, LEADER_WORKER_SETS) == LifeState(
-        "Running", frozenset(RUNS), ADMITTED, members, (name,)
-    )
+    at_work = LifeState("Running", frozenset(RUNS), ADMITTED, members, (name,))
+    await becomes(lives, life, LEADER_WORKER_SETS, at_work)
     await comes_to(lambda: available(lives, name), ("True", 2))
     # Kueue, which queues LeaderWorkerSets as well, leaves this one to its AppWrapper's Workload.
     assert len(await leftovers(lives, "leaderworkerset", WORKLOADS)) == 0
@@ -213,7 +211,7 @@ async def test_a_component_deleted_by_another_client_fails_the_appwrapper_at_onc
     await lives.client.delete(LEADER_WORKER_SETS, NAMESPACE, name, uid=None, propagation=how)
     await fails_as_deleted(life, f"LeaderWorkerSet {name}")
     await becomes(lives, life, LEADER_WORKER_SETS, OVER)
-    assert await leftovers(lives, name, PODS, STATEFUL_SETS) == []
+    await comes_to(lambda: leftovers(lives, name, PODS, STATEFUL_SETS), [])
     await life.check_the_promise_to_kueue()
 
 

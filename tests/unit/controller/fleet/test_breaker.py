@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controller.fleet.breaker import Breaker, counted, judge
+from controller.fleet.breaker import Breaker, after_restart, counted, judge, to_record
 from shared.config.fault_tolerance import EvacuationBreaker
 from tests.support.fakes.fake_clock import START
 
@@ -120,14 +120,44 @@ def test_a_confirmed_node_that_turns_bad_again_counts_again() -> None:
     assert at(confirmed(), nodes, later).opened == later
 
 
-def test_a_confirmation_ends_when_its_nodes_are_too_few_to_open_the_breaker() -> None:
+def test_a_confirmed_node_that_is_repaired_leaves_the_others_confirmed() -> None:
+    nodes = turned(1, 2, 3) | turned(4, 5, since=START + MINUTE)
+    breaker = at(confirmed(), nodes, START + MINUTE)
+    for name in ("n1", "n2"):
+        del nodes[name]
+        breaker = at(breaker, nodes, START + 2 * MINUTE)
+        assert breaker == Breaker(None, START)
+    del nodes["n3"]
+    assert at(breaker, nodes, START + 2 * MINUTE) == Breaker()
+
+
+def test_a_confirmation_is_recorded_while_its_nodes_would_open_the_breaker() -> None:
     """Otherwise a later process would take all nodes that it finds for confirmed."""
-    later = START + timedelta(hours=1)
-    assert at(confirmed(), turned(1, 2, 3), later) == Breaker(None, START)
-    assert at(confirmed(), turned(1, 2), later) == Breaker()
+    breaker = Breaker(START + MINUTE, START)
+    later = turned(4, 5, 6, since=START + MINUTE)
+    assert to_record(breaker, turned(1, 2, 3) | later, 10, SETTINGS) == breaker
+    for nodes, population in ((turned(1, 2), 10), (turned(1, 2, 3), 15)):
+        recorded = to_record(breaker, nodes | later, population, SETTINGS)
+        assert recorded == Breaker(START + MINUTE)
 
 
 def test_a_clock_that_was_set_back_makes_it_more_careful() -> None:
     assert at(Breaker(), turned(1, 2, 3, since=START + MINUTE)).opened == START
     future = Breaker(None, START + MINUTE)
-    assert at(future, turned(1, 2, 3)) == Breaker(None, START)
+    before, now = turned(1, 2, since=START - MINUTE), turned(3, 4, 5)
+    assert at(future, before | turned(3, 4)) == Breaker(None, START - TICK)
+    assert at(future, before | now) == Breaker(START, START - TICK)
+
+
+def test_an_open_breaker_stays_open_when_the_clock_is_set_back() -> None:
+    breaker = at(Breaker(START + timedelta(hours=1)), turned(1, 2, 3))
+    assert breaker == Breaker(START)
+    assert counted(breaker, turned(1, 2, 3), START, SETTINGS) == ["n1", "n2", "n3"]
+
+
+def test_a_restart_ignores_a_confirmation_in_the_future() -> None:
+    for opened in (None, START):
+        recorded = Breaker(opened, START + TICK)
+        assert after_restart(recorded, START, times_recorded=False) == Breaker(opened)
+        assert after_restart(recorded, START, times_recorded=True) == Breaker(opened)
+        assert after_restart(recorded, START + TICK, times_recorded=True) == recorded

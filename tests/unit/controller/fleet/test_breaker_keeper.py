@@ -10,6 +10,7 @@ from controller.fleet.breaker_keeper import PACE
 from shared.kube.client import Conflict, Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
+from tests.support.builders.nodes import change, node
 from tests.support.fakes.fake_clock import START, settle
 from tests.support.fakes.kept_breakers import PLACE, KeeperBench, body, record, running
 
@@ -19,9 +20,10 @@ REFUSED = (
 )
 UNKNOWN = f"the record of node health is not read yet ({PLACE})"
 OPENED = (
-    "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m; evacuations wait. "
-    "If these nodes really are bad: kubectl annotate configmap appwrapper-node-health "
-    "-n appwrapper-system workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
+    "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m, or were so when the controller "
+    "started; evacuations wait. If these nodes really are bad: kubectl annotate configmap "
+    "appwrapper-node-health -n appwrapper-system "
+    "workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
 )
 
 
@@ -110,6 +112,15 @@ async def test_an_upgrade_keeps_an_open_breaker() -> None:
         assert world.written == [body(3, record())]
 
 
+async def test_an_upgrade_does_not_extend_the_confirmation_of_one_node_to_all() -> None:
+    node = {"uid": "uid-n0", "since": "2026-01-01T11:59:00.000000Z", "confirmed": True}
+    world = KeeperBench(config_map(3, json.dumps({GPU: {"noExecute": {"n0": node}}})))
+    world.tag(*range(10))
+    world.answer(config_map(6, record()))
+    async with running(world):
+        assert world.refused == REFUSED
+
+
 async def test_a_crash_before_the_write_makes_the_next_process_no_less_careful() -> None:
     world = KeeperBench(config_map(3))
     world.tag(0, 1, 2)
@@ -127,6 +138,34 @@ async def test_nodes_that_were_confirmed_are_not_new_after_a_restart() -> None:
         world.clock.pass_by(1)
         world.tag(*range(8))
         assert world.refused == REFUSED
+
+
+async def test_nodes_that_turn_before_the_record_is_read_are_not_confirmed() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START - timedelta(days=1))))
+    world.tag(0, 1, 2)
+    world.keeper.nodes_known()
+    world.clock.pass_by(1)
+    world.tag(*range(6))
+    world.answer(config_map(6))
+    async with running(world):
+        assert world.refused == REFUSED
+        opened = START + timedelta(seconds=1)
+        assert world.written == [body(3, record(opened, confirmed=START))]
+
+
+async def test_the_record_omits_a_confirmation_whose_nodes_are_too_few() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START)))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.answer(config_map(6, "{}"))
+        for number in range(10, 15):
+            world.nodes.update(change(None, node(f"n{number}")), START)
+        world.keeper.evaluate()
+        await settle()
+        assert world.written == [body(3, "{}")]
+        world.clock.pass_by(1)
+        world.tag(0, 1, 2, 3, 4, 5)
+        assert world.refused is None
 
 
 async def test_an_earlier_confirmation_leaves_a_breaker_open_after_a_restart() -> None:
@@ -187,6 +226,40 @@ async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
         assert not world.refuses()
         await world.clock.advance(PACE)
         assert len(world.written) == 1
+
+
+async def test_a_confirmation_after_the_clock_was_set_back_has_effect() -> None:
+    world = KeeperBench(config_map(3, record()))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.clock.pass_by(-3600)
+        earlier = START - timedelta(hours=1)
+        world.answer(config_map(7, record(earlier)), config_map(8, record(None, confirmed=earlier)))
+        world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
+        await settle()
+        assert not world.refuses()
+        assert world.written[-1]["data"]["evacuationBreakers"] == record(None, confirmed=earlier)
+        world.clock.pass_by(1)
+        world.tag(*range(6))
+        assert world.refused == REFUSED
+
+
+async def test_a_confirmation_before_the_clock_was_set_back_confirms_no_later_node() -> None:
+    world = KeeperBench(config_map(3, record(None, confirmed=START)))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.answer(*[config_map(6, "x")] * 9)
+        world.clock.pass_by(60)
+        world.tag(*range(5))
+        assert not world.refuses()
+        world.clock.pass_by(-120)
+        world.keeper.evaluate()
+        assert world.refused == REFUSED
+        # The record from before the change of the clock arrives once more.
+        world.clock.pass_by(1)
+        world.feed.send("MODIFIED", config_map(7, record(None, confirmed=START)))
+        await settle()
+        assert world.refused == REFUSED
 
 
 async def test_a_recorded_confirmation_does_not_cover_nodes_that_turned_later() -> None:

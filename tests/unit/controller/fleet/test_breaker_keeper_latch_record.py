@@ -18,8 +18,8 @@ LATCH = timedelta(hours=12)
 EVICTED = f"{HEALTH}=EVICT"
 
 
-def latches(*names: str, gone: datetime | None = None) -> str:
-    tag = Tag(EVICTED, START, gone)
+def latches(*names: str, since: datetime = START, gone: datetime | None = None) -> str:
+    tag = Tag(EVICTED, since, gone)
     return encode_latches([(node(name), {GPU: tag}) for name in names])
 
 
@@ -125,6 +125,26 @@ async def test_a_confirmation_covers_recorded_labels_by_their_time() -> None:
         assert world.nodes.avoided_hosts() == {GPU: ("n0", "n1", "n2")}
         world.tag()
         assert world.nodes.latched(GPU) == ["n0", "n1", "n2"]
+
+
+async def test_nodes_that_were_bad_for_long_are_not_new_after_a_restart() -> None:
+    there = latches(*(f"n{number}" for number in range(5)), since=START - timedelta(days=1))
+    world = KeeperBench(config_map(3, "{}", latches=there), latch=LATCH)
+    world.tag(0, 1, 2, 3, 4)
+    async with running(world):
+        assert (world.refused, world.written, world.events.told) == (None, [], [])
+
+
+async def test_after_a_restart_a_confirmation_covers_the_nodes_that_had_turned_before_it() -> None:
+    there = latches("n0", "n1", "n2", since=START - timedelta(minutes=2))
+    confirmed = record(None, confirmed=START - timedelta(minutes=1))
+    world = KeeperBench(config_map(3, confirmed, latches=there), latch=LATCH)
+    world.answer(*[config_map(6, "x")] * 9)
+    world.tag(0, 1, 2, 3, 4)
+    async with running(world):
+        assert not world.refuses()
+        world.tag(0, 1, 2, 3, 4, 5)
+        assert world.refuses()
 
 
 async def test_labels_that_an_admin_has_confirmed_do() -> None:

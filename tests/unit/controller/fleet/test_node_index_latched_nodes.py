@@ -130,6 +130,38 @@ def test_a_doubt_about_a_label_that_is_gone_comes_too_late() -> None:
     assert nodes.tags.get("n1") == {GPU: LATCHED}
 
 
+def test_a_label_in_doubt_stays_so_when_the_breaker_opens_again() -> None:
+    nodes = latching(n1="EVICT", n2="EVICT")
+    nodes.doubt(GPU, START - SECOND, START)
+    nodes.update(change(node("n2", "EVICT"), node("n2")), START)
+    nodes.update(change(None, node("n3", "EVICT")), LATER)
+    nodes.doubt(GPU, LATER - SECOND, LATER)
+    assert nodes.avoided_hosts() == {}
+    nodes.update(change(node("n1", "EVICT"), node("n1")), LATER)
+    nodes.update(change(node("n3", "EVICT"), node("n3")), LATER)
+    assert nodes.tags == {}
+    # None of these labels remains, so later doubts do not begin so early.
+    nodes.update(change(None, node("n4", "EVICT")), LATER + SECOND)
+    nodes.doubt(GPU, LATER + SECOND, LATER + 2 * SECOND)
+    assert nodes.avoided_hosts() == {GPU: ("n4",)}
+
+
+def test_a_label_in_doubt_stays_so_when_the_clock_is_set_back() -> None:
+    nodes = latching(n1="EVICT", n2="EVICT")
+    nodes.update(change(node("n2", "EVICT"), node("n2")), START)
+    nodes.doubt(GPU, START - SECOND, START)
+    earlier = START - timedelta(hours=1)
+    before = nodes.revision
+    nodes.limit_times(earlier)
+    assert nodes.revision > before
+    assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, earlier)}
+    assert nodes.tagged(GPU) == {"n1": earlier, "n2": earlier}
+    assert nodes.avoided_hosts() == {GPU: ("n2",)}
+    # A label that comes later is certain.
+    nodes.update(change(None, node("n3", "EVICT")), earlier + SECOND)
+    assert nodes.avoided_hosts() == {GPU: ("n2", "n3")}
+
+
 def recorded(
     tag: Tag, uid: str = "uid-n1", resource: str = GPU
 ) -> dict[str, dict[str, RecordedTag]]:

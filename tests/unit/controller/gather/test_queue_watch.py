@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from controller.facts.outline import project_appwrapper
-from controller.gather.queue_watch import SETTINGS_AGE, WAITING, QueueWatch, by_queue
+from controller.gather.queue_watch import READ_AGE, WAITING, QueueWatch, by_queue
 from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
-from shared.kube.client import Forbidden, NotFound
+from shared.kube.client import Forbidden, KubeError, NotFound, Unreachable
 from shared.waits import kueue_settings
 from shared.waits.queueing import queue_trouble
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
@@ -21,7 +23,6 @@ KEY = ("team1", "train")
 GONE = NotFound(404, "NotFound", "gone")
 NO = Forbidden(403, "Forbidden", "no")
 SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
-MISSING = queue_trouble("team1", "q", None, None)
 
 
 def appwrapper(name: str = "train", phase: str = "Suspended", queue: str = "q") -> Any:
@@ -143,6 +144,9 @@ async def watching(*items: Any, **answers: list[Any]) -> AsyncIterator[Watching]
 
 
 CONSIDERED = Queueing(workload=True, pending="no quota", considered=True)
+MISSING = queue_trouble("team1", "q", None, None)
+assert MISSING is not None
+WITHOUT_QUEUE = Queueing(workload=False, trouble=MISSING.text, certain=True)
 ALL = (
     ("workloads", workload(3)),
     ("localqueues", local_queue(4)),
@@ -164,14 +168,24 @@ async def test_an_older_kueue_is_asked_in_its_version() -> None:
         assert seen.kueue.versions == {"v1beta1"}
 
 
-async def test_a_missing_queue_is_proved_once() -> None:
-    assert MISSING is not None
-    async with watching(get=[GONE]) as seen:
-        expected = Queueing(workload=False, trouble=MISSING.text, certain=True)
-        assert await seen.look() == expected
+async def test_one_read_proves_to_all_that_a_queue_is_missing() -> None:
+    async with watching(get=[GONE, GONE]) as seen:
+        assert await seen.look() == WITHOUT_QUEUE
         assert seen.kueue.called("get")[0].args[1:] == ("team1", "q")
-        assert await seen.look() == expected
+        others = AppWrapper(appwrapper("other"))
+        assert await seen.watch.look(others, Remembered()) == WITHOUT_QUEUE
         assert len(seen.kueue.called("get")) == 1
+        await seen.clock.advance(READ_AGE)
+        assert await seen.look() == WITHOUT_QUEUE
+        assert len(seen.kueue.called("get")) == 2
+
+
+async def test_each_missing_queue_is_proved_by_its_own_read() -> None:
+    async with watching(get=[GONE, GONE]) as seen:
+        await seen.look()
+        other = AppWrapper(appwrapper(queue="other"))
+        assert await seen.watch.look(other, seen.remembered) is not None
+        assert [call.args[2] for call in seen.kueue.called("get")] == ["q", "other"]
 
 
 async def test_a_queue_that_the_watch_has_not_shown_is_there() -> None:
@@ -182,9 +196,24 @@ async def test_a_queue_that_the_watch_has_not_shown_is_there() -> None:
         assert await seen.look() == CONSIDERED
 
 
-async def test_an_unreadable_queue_is_not_reported() -> None:
-    async with watching(ALL[0], get=[NO]) as seen:
+@pytest.mark.parametrize("error", [NO, Unreachable("no answer")])
+async def test_a_failed_read_proves_neither_and_is_repeated(error: KubeError) -> None:
+    """A report of a process before this one must stay: the pass ends without a write."""
+    async with watching(get=[error, GONE]) as seen:
+        with pytest.raises(type(error)):
+            await seen.look()
+        assert await seen.look() == WITHOUT_QUEUE
+
+
+async def test_a_queue_that_was_read_may_be_deleted_soon() -> None:
+    async with watching(ALL[0], ALL[2], get=[local_queue(9), GONE]) as seen:
         assert await seen.look() == CONSIDERED
+        await seen.changed("localqueues", local_queue(10))
+        seen.kueue.feeds["localqueues"].send("DELETED", local_queue(11))
+        await settle()
+        found = await seen.look()
+        assert found is not None
+        assert found.trouble == WITHOUT_QUEUE.trouble
 
 
 async def test_a_missing_cluster_queue_is_proved_by_its_own_name() -> None:
@@ -340,16 +369,9 @@ async def test_thousands_that_wait_read_the_settings_once_in_a_while() -> None:
         for _ in range(3):
             assert await seen.watch.unmanaged("team1") == ""
         assert len(seen.kueue.called("get")) == 2
-        await seen.clock.advance(SETTINGS_AGE)
+        await seen.clock.advance(READ_AGE)
         assert await seen.watch.unmanaged("team1") != ""
         assert len(seen.kueue.called("get")) == 4
-
-
-async def test_another_missing_queue_is_proved_although_one_was_proved_missing() -> None:
-    async with watching(get=[GONE]) as seen:
-        seen.remembered.missing_queue = "LocalQueue", "other"
-        assert (await seen.look()) is not None
-        assert len(seen.kueue.called("get")) == 1
 
 
 async def test_a_workload_that_kueue_has_not_come_to() -> None:

@@ -9,6 +9,7 @@ from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.times import format_time, parse_time
+from shared.kube.client import KubeError, Unreachable
 from tests.support.builders.gathering import NOW, Gathering, appwrapper
 
 QUEUE = {"labels": {"kueue.x-k8s.io/queue-name": "q"}}
@@ -24,12 +25,16 @@ WAITS_LONG = Queueing(workload=True, pending="no quota")
 class Queues:
     """Says of an AppWrapper what a test says."""
 
-    def __init__(self, found: Queueing | None, why: str | None = "it is not selected") -> None:
+    def __init__(
+        self, found: Queueing | KubeError | None, why: str | None = "it is not selected"
+    ) -> None:
         self.found, self.why = found, why
         self.asked: list[Any] = []
 
     async def look(self, appwrapper: Any, _remembered: Remembered) -> Queueing | None:
         self.asked.append(appwrapper.name)
+        if isinstance(self.found, KubeError):
+            raise self.found
         return self.found
 
     async def unmanaged(self, namespace: str) -> str | None:
@@ -60,6 +65,12 @@ async def test_the_watch_reports_the_waiting_reason(reason: str, found: Queueing
     assert (snapshot.queueing, snapshot.waits_since) == (found, parse_time(SINCE))
     assert queues.asked == ["train"]
     assert bench.methods() == []
+
+
+async def test_a_report_stays_while_its_queue_cannot_be_read() -> None:
+    bench = Gathering(waiting("QueueUnusable"), queues=Queues(Unreachable("no answer")))
+    with pytest.raises(Unreachable):  # which ends the pass, so it writes nothing
+        await bench.observe()
 
 
 @pytest.mark.parametrize(

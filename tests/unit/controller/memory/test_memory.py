@@ -51,7 +51,6 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.evacuated_since = 1.0
     remembered.entered = Phase.RUNNING, 1.0
     remembered.reported = {"ResourcesDeployed": NamespaceTerminating()}
-    remembered.missing_queue = "LocalQueue", "q"
     remembered.preemptors = {("w2", "u2"): "Job urgent of namespace b"}
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],

@@ -1,7 +1,6 @@
 """The phases before Running, and Resetting, which begins the next attempt."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -14,10 +13,9 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from controller.reports.quota_reserved import NodesUnchanged, PodsReadyTimeout, Reserved
+from controller.reports.quota_reserved import NodesUnchanged, Reserved
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
-from shared.waits.workload import PodsReadyEviction
 from tests.support.decisions import (
     HOLDING,
     JOB,
@@ -88,8 +86,13 @@ def test_an_appwrapper_starts_when_kueue_admits_it(
 
 
 RETRIES = Situation(
-    Snapshot(phase=Phase.RESETTING, finalizer=True, timers=Timers(retry_pause=ago(90)))
-).after(Reserved(timeout=PodsReadyTimeout(PodsReadyEviction("w", 1), timedelta(minutes=7))))
+    Snapshot(
+        phase=Phase.RESETTING,
+        finalizer=True,
+        topology_workload="w",
+        timers=Timers(retry_pause=ago(90)),
+    )
+).after(Reserved(eviction="Kueue evicted Workload w"))
 NODES = NodesUnchanged(workload="w")
 
 
@@ -98,6 +101,10 @@ NODES = NodesUnchanged(workload="w")
     [
         pytest.param(RETRIES, [], id="it stays as it is, with a reported eviction"),
         pytest.param(RETRIES.after(NODES), [""], id="a report about the last attempt's nodes"),
+        pytest.param(
+            RETRIES.after(NODES).but(reported={}), [""], id="the same, by another process"
+        ),
+        pytest.param(RETRIES.but(reported={}), [], id="a reported eviction, by another process"),
         pytest.param(
             RETRIES.reported("QuotaReserved", "Suspended", "x"), [""], id="of another operator"
         ),

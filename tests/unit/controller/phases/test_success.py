@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, Presence
+from controller.phases.snapshot import Component, Evacuation, HoldReason, Presence, ResetHold
 from shared.api.conditions import Terminal
 from tests.support.decisions import (
     DELETION_BEGINS,
@@ -230,6 +230,27 @@ def test_the_pods_of_a_ray_job_are_deleted_with_it(presence: Presence, mode: str
     "recorded",
     [
         pytest.param(RUNNING.but(components=(ENDED, JOB)), id="another component runs"),
+        pytest.param(
+            RUNNING.but(components=(ENDED, JOB)).pods(running=3, failed=1), id="a pod failed"
+        ),
+        pytest.param(
+            RUNNING.but(
+                components=(ENDED, JOB),
+                evacuation=Evacuation("node a"),
+                evacuation_hold=ResetHold(HoldReason.BREAKER, "an admin must confirm"),
+            ),
+            id="an evacuation waits",
+        ),
+        pytest.param(
+            RUNNING.but(
+                components=(
+                    ENDED,
+                    replace(JOB, terminal=Terminal.FAILED, failure_recorded=True),
+                ),
+                reset_hold=ResetHold(HoldReason.PAUSED, "resets are paused"),
+            ),
+            id="a component gave up, and its reset waits",
+        ),
         pytest.param(OUTLIVED, id="workers still run"),
         pytest.param(OUTLIVED.since(stragglers=60), id="they are removed"),
         pytest.param(

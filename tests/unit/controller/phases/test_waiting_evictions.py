@@ -1,91 +1,73 @@
 """What QuotaReserved reports after Kueue evicted an AppWrapper because of late pods."""
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from controller.phases import decide
 from controller.phases.actions import Actions, SetCondition, StartTimer, Timer
-from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot, Timers
-from controller.phases.waiting import MOMENT, REASON_INTERVAL, longest_unready_of
-from controller.reports.quota_reserved import PodsReadyTimeout, TimedOut
+from controller.phases.waiting import MOMENT, REASON_INTERVAL
+from controller.reports.quota_reserved import TimedOut
 from controller.reports.reason import Reason
-from shared.waits.workload import PodsReadyEviction
-from tests.support.decisions import CONFIG, asked_and_decided
+from tests.support.decisions import CONFIG
 from tests.support.moments import NOW
 
 QUOTA = "QuotaReserved"
 SHORT = Queueing(workload=True, pending="insufficient quota for cpu")
 PREEMPTED = replace(SHORT, evicted="Preempted: by Job urgent of namespace b")
+CHECKS = Queueing(workload=True, pending="its quota is reserved. Admission checks", considered=True)
 WRITTEN = Timers(queue_reason=NOW - REASON_INTERVAL)
-EVICTION = PodsReadyEviction("w", 2)
-TIMEOUT = PodsReadyTimeout(EVICTION, timedelta(minutes=7))
-PATIENT = PodsReadyTimeout(EVICTION, longest_unready_of(CONFIG))
-TIMED_OUT = TimedOut(timeout=TIMEOUT)
-RESTARTED = Snapshot(
-    phase=Phase.SUSPENDED,
-    suspend=True,
-    queued=True,
-    waits_since=NOW - MOMENT,
-    told={QUOTA: ConditionText(Reason.PODS_READY_TIMEOUT, "x")},
-)
+EVICTION = "Kueue evicted Workload w (2 times so far)."
+TIMED_OUT = TimedOut(eviction=EVICTION)
 
 
-def after(report: TimedOut, queueing: Queueing | None, **changes: Any) -> Snapshot:
-    """`report` is what this process wrote last."""
-    told = {QUOTA: ConditionText(report.reason, report.text())}
-    return replace(RESTARTED, told=told, reported={QUOTA: report}, queueing=queueing, **changes)
+def after(report: TimedOut) -> Snapshot:
+    """Another process wrote `report`, before this one started."""
+    return Snapshot(
+        phase=Phase.SUSPENDED,
+        suspend=True,
+        queued=True,
+        waits_since=NOW - MOMENT,
+        told={QUOTA: ConditionText(report.reason, report.text())},
+        timers=WRITTEN,
+    )
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "reason", "message"),
-    [
-        pytest.param(
-            after(TIMED_OUT, PREEMPTED),
-            Reason.PODS_READY_TIMEOUT,
-            f"{TIMEOUT.text()} Kueue reports: {SHORT.pending}",
-            id="an eviction that is reported stays reported",
-        ),
-        pytest.param(
-            after(replace(TIMED_OUT, pending="old"), SHORT, timers=WRITTEN),
-            Reason.PODS_READY_TIMEOUT,
-            f"{TIMEOUT.text()} Kueue reports: {SHORT.pending}",
-            id="Kueue's last reason does not",
-        ),
-        pytest.param(
-            replace(RESTARTED, queueing=replace(SHORT, timed_out=EVICTION)),
-            Reason.PODS_READY_TIMEOUT,
-            f"{PATIENT.text()} Kueue reports: {SHORT.pending}",
-            id="after a restart the Workload shows the eviction",
-        ),
-        pytest.param(
-            replace(RESTARTED, queueing=SHORT),
-            Reason.SUSPENDED,
-            f"Kueue reports: {SHORT.pending}",
-            id="after a restart a new Workload shows no eviction",
-        ),
-    ],
-)
+def in_process(snapshot: Snapshot, report: TimedOut) -> Snapshot:
+    return replace(snapshot, reported={QUOTA: report})
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("report", [TIMED_OUT, replace(TIMED_OUT, pending="old")])
+@pytest.mark.parametrize("queueing", [SHORT, PREEMPTED, CHECKS])
 def test_an_eviction_precedes_kueues_reason(
-    snapshot: Snapshot, reason: Reason, message: str
+    report: TimedOut, queueing: Queueing, restarted: bool
 ) -> None:
-    expected = (SetCondition(QUOTA, False, reason, message), StartTimer(Timer.QUEUE_REASON))
-    assert decide(snapshot, NOW, CONFIG) == expected
+    waits = replace(after(report), queueing=queueing)
+    said = f"{EVICTION} Kueue reports: {queueing.pending}"
+    assert decide(waits if restarted else in_process(waits, report), NOW, CONFIG) == (
+        SetCondition(QUOTA, False, Reason.PODS_READY_TIMEOUT, said),
+        StartTimer(Timer.QUEUE_REASON),
+    )
 
 
-def test_only_the_eviction_is_reported_while_it_runs_again() -> None:
-    written = after(replace(TIMED_OUT, pending="no quota"), None, suspend=False, queued=False)
-    asks, actions = asked_and_decided(written, CONFIG)
-    assert reserved(actions) == [TIMEOUT.text()]
-    assert Need.EVICTION not in asks
-    restarted = replace(written, reported={}, pods_ready_eviction=EVICTION)
-    asks, actions = asked_and_decided(restarted, CONFIG)
-    assert reserved(actions) == [PATIENT.text()]
-    assert Need.EVICTION in asks
+@pytest.mark.parametrize("restarted", [False, True])
+def test_only_the_eviction_is_reported_while_it_runs_again(restarted: bool) -> None:
+    """Kueue has reserved the quota, so the Workload shows no eviction any more."""
+    report = replace(TIMED_OUT, pending=SHORT.pending)
+    waits = replace(after(report), queueing=SHORT)
+    assert decide(waits, NOW, CONFIG) == ()  # so a new process remembers no report
+    starts = replace(waits, suspend=False, queued=False, queueing=None)
+    starts = starts if restarted else in_process(starts, report)
+    assert reserved(decide(starts, NOW, CONFIG)) == [EVICTION]
+
+
+def test_another_reason_does_not_stay_while_it_runs() -> None:
+    waits = replace(after(TIMED_OUT), suspend=False, queued=False)
+    preempted = replace(waits, told={QUOTA: ConditionText(Reason.SUSPENDED, "no quota")})
+    assert reserved(decide(preempted, NOW, CONFIG)) == [""]
 
 
 def reserved(actions: Actions) -> list[str]:
