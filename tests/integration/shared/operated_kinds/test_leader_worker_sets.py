@@ -33,7 +33,14 @@ from tests.support.cluster.resources import (
     STATEFUL_SETS,
     WORKLOADS,
 )
-from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
+from tests.support.cluster.stages import (
+    IMPATIENT,
+    LONG,
+    UNTOLD,
+    is_untold,
+    running,
+    waits_for_no_pod,
+)
 from tests.support.life_record import (
     DEPLOYED,
     QUOTA,
@@ -105,6 +112,7 @@ async def test_workers_that_wait_for_a_ready_leader_are_not_missed(lives: Lives)
     )
     life = await lives.begin(appwrapper("lws-waits", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["lws-waits-0"])
+    await is_untold(lives, "lws-waits-0")
     await lives.annotate("lws-waits", admissionGracePeriodDuration="0s")
     await lives.patch_pod("lws-waits-0", running(ready=False))
     await waits_for_no_pod(life)
