@@ -10,7 +10,7 @@ from cli.manifests.manifest import Manifest
 from cli.validation.report import ManifestFinding, ValidatedObject, Validity, findings_in
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
-from shared.kube.client import AlreadyExists, ApiError
+from shared.kube.client import AlreadyExists, ApiError, Conflict
 from shared.kube.discovery import UnknownKind
 
 NOT_CHECKED: Final = (
@@ -19,6 +19,8 @@ NOT_CHECKED: Final = (
 )
 # Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
 _REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
+# An object that runs may change between a read and its replacement.
+_TRIES: Final = 5
 # The API server's message about a field that its strict decoder rejects.
 _UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
 
@@ -62,15 +64,23 @@ class ServerJudge:
         return f"it would be created in {namespace}" if namespace else "it would be created"
 
     async def _replace(self, resource: Resource, namespace: str | None, body: JsonObject) -> None:
-        self.warnings.clear()
         name = str(metadata(body).get("name"))
-        stored = await self.cluster.client.get(resource, namespace, name, metadata_only=True)
-        # The API server rejects the update of a custom resource without a resourceVersion.
-        own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
-        request = requests.update(
-            resource, namespace, name, {**body, "metadata": own}, dry_run=True, strict=True
-        )
-        await self.cluster.client.send(request)
+        for left in reversed(range(_TRIES)):
+            self.warnings.clear()
+            stored = await self.cluster.client.get(resource, namespace, name, metadata_only=True)
+            # The API server rejects the update of a custom resource without a resourceVersion.
+            own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
+            request = requests.update(
+                resource, namespace, name, {**body, "metadata": own}, dry_run=True, strict=True
+            )
+            try:
+                await self.cluster.client.send(request)
+            except Conflict:
+                # Another client wrote it meanwhile. A version in the manifest itself stays old.
+                if not left or "resourceVersion" in metadata(body):
+                    raise
+            else:
+                return
 
 
 def _errors(error: ApiError) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Questions about the recorded changes of one AppWrapper, on a real cluster or a simulated one."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
 from shared.api.objects import JsonObject
@@ -60,6 +61,15 @@ def unhealthy_reasons(life: Recorded) -> list[str]:
             if seen[-1:] != [reason]:
                 seen.append(reason)
     return seen
+
+
+def slow_writes(life: Recorded) -> int:
+    """Returns how many changes began or ended a wait that only a slow Kueue or node causes."""
+    waits = []
+    for event in life.events:
+        timers = (event.object.get("status") or {}).get("timers") or {}
+        waits.append([timers.get(each) for each in ("noWorkload", "queueReason", "podsTold")])
+    return sum(before != after for before, after in pairwise(waits))
 
 
 def revisions(life: Recorded, phases: Iterable[str]) -> dict[str, int]:

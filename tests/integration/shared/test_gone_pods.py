@@ -17,6 +17,7 @@ from tests.support.cluster.stages import (
     NOW,
     UNTOLD,
     falls,
+    is_untold,
     running,
     waits_for_no_pod,
 )
@@ -70,12 +71,14 @@ async def test_a_stateful_set_waits_for_its_first_pod_as_long_as_that_takes_to_b
     ]
     life = await lives.begin(appwrapper("ordered", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["ordered-0"])
+    await is_untold(lives, "ordered-0")
     await lives.annotate("ordered", admissionGracePeriodDuration="0s")
     await lives.patch_pod("ordered-0", running(ready=False))
     await waits_for_no_pod(life)
     await lives.annotate("ordered", **LONG)
     await lives.patch_pod("ordered-0", running(ready=True))
     await comes_to(lambda: lives.names(PODS, life), ["ordered-0", "ordered-1"])
+    await is_untold(lives, "ordered-1")
     await lives.patch_pod("ordered-1", running(ready=True))
     await until_ready(life)
     assert life.phases() == TO_SUCCESS[:-1]

@@ -18,6 +18,7 @@ from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.lives import slow_to_go
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS, SERVICES, STATEFUL_SETS
 from tests.support.cluster.workloads import set_active
+from tests.support.life_record import slow_writes
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
 
@@ -71,7 +72,7 @@ async def test_a_job_from_queue_to_success(submitter: Submitter) -> None:
         assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
         assert true_conditions(ended) == {"ResourcesDeployed", "PodsReady"}
         # create, Suspended, Kueue's start, finalizer, Resuming, Running, PodsReady, Succeeded
-        assert len(life.events) <= 8, life.story()
+        assert len(life.events) <= 8 + slow_writes(life), life.story()
         await life.check_the_promise_to_kueue()
         resuming = await life.until_phase("Resuming")
     recorded = ended["status"]["componentStatus"][0]

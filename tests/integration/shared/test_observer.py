@@ -98,6 +98,7 @@ async def careless(cluster: RunningCluster, observer: Observer) -> AsyncIterator
     one = Careless(cluster.client, created["metadata"]["uid"])
     yield one
     await one.deletes(APPWRAPPERS, NAME)
+    await comes_to(one.pods, [])  # the next test makes a pod of the same name
     observer.violations_of(NAME, NAMESPACE)
 
 

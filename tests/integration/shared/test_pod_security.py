@@ -190,9 +190,10 @@ async def test_an_ephemeral_container_is_refused_as_another_one_is(cluster: Runn
     body = pod() | {"metadata": {"name": "debugged"}}
     body["spec"] |= {"schedulingGates": [{"name": "example.com/never"}]}
     client = cluster.client
-    stored = await client.create(PODS, NAMESPACE, body)
+    await client.create(PODS, NAMESPACE, body)
 
     async def debug(context: Any) -> JsonObject:
+        stored = await client.get(PODS, NAMESPACE, "debugged")
         added = {"name": "debugger", "image": "i", "securityContext": context}
         changed = {**stored, "spec": {**stored["spec"], "ephemeralContainers": [added]}}
         where = "ephemeralcontainers"

@@ -26,7 +26,9 @@ from tests.support.cluster.counted_team import (
     WRAPPED,
     Team,
     counted_team,
+    is_leaving,
     merged,
+    phase_of_pod,
     said_to_be,
     training,
 )
@@ -173,6 +175,7 @@ async def test_an_autoscaler_scales_nothing(team: Team) -> None:
     path = DEPLOYMENTS.path(TEAM, "wrapped", "scale")
     scale = (await team.asks("admin", Request("GET", path))).object
     scale["spec"]["replicas"] = 3
+    del scale["metadata"]["resourceVersion"]  # the Deployment's status may change meanwhile
     said = await team.asks("autoscaler", replace(requests.post(path, scale), method="PUT"))
     assert said_to_be(DEPLOYMENTS, "wrapped", said) == refused("scale", SCALED)
 
@@ -360,11 +363,12 @@ async def test_the_same_file_is_applied_twice(team: Team) -> None:
 
 async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
     """Else quota would be given back while a pod, which takes its time, still runs."""
-    made = pytorch_job("slow", Master=pod_template(container="pytorch", ignore_deletion_for="1h"))
-    template = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
+    template = pod_template(container="pytorch", hang="running", ignore_deletion_for="1h")
     template["spec"]["terminationGracePeriodSeconds"] = 3600
+    made = pytorch_job("slow", Master=template)
     await team.client.create(APPWRAPPERS, TEAM, appwrapper("slow", made))
-    await comes_to(lambda: exists(team.client, PODS, TEAM, "slow-master-0"), True)
+    # Before a node has it, the API server would remove it at once.
+    await comes_to(lambda: phase_of_pod(team.client, "slow-master-0"), "Running")
     deleted = Request("DELETE", APPWRAPPERS.path(TEAM, "slow"))
     assert (await team.asks("alice", deleted)).code == 200
     let_go = merged(APPWRAPPERS, "slow", {"metadata": {"finalizers": None}})
@@ -375,6 +379,8 @@ async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
     assert said_to_be(APPWRAPPERS, "slow", said) == refused("deletion", ENDING)
     labelled = merged(APPWRAPPERS, "slow", {"metadata": {"labels": {"mine": "1"}}})
     assert (await team.asks("alice", labelled)).code == 200
+    # Then its owner is being deleted, and makes no other.
+    await comes_to(lambda: is_leaving(team.client, "slow-master-0"), True)
     await team.client.delete(
         PODS,
         TEAM,

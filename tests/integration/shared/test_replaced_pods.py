@@ -29,7 +29,8 @@ PATIENT = dict.fromkeys(
     ("admissionGracePeriodDuration", "warmupGracePeriodDuration", "failureGracePeriodDuration"),
     LONG,
 )
-WARMUP_SECONDS = round(stretched(12))
+# A busy machine replaces a pod in this time, and starts it three seconds later.
+WARMUP_SECONDS = round(stretched(25))
 
 
 async def runs(life: Life, *, after: int = 0) -> JsonObject:
@@ -126,6 +127,7 @@ async def test_a_job_whose_pods_are_deleted_again_and_again_never_has_more(lives
             return await running(lives, life) not in ([], [before])
 
         await comes_to(replaced, True)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     assert most_at_once(life) == 1
     assert life.phases() == ["", "Suspended", "Resuming", "Running"]
 

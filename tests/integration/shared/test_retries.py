@@ -130,6 +130,7 @@ async def test_pods_that_are_not_even_made_are_reset_after_the_admission_grace(
     async with lives.forbidden("pods"):
         life = await lives.begin(body)
         failed = await life.until_phase("Failed")
+        await life.check_the_promise_to_kueue()  # it has seen all pods by then
         assert life.pod_events == []
     assert retries(failed) == 1
     assert condition(failed, UNHEALTHY) == (

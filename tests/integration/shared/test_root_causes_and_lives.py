@@ -22,7 +22,7 @@ from tests.support.cluster.failed_workers import (
     running,
     world_of,
 )
-from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.cluster.lives import NAMESPACE, Lives, force_off, slow_to_go
 from tests.support.cluster.resources import PYTORCH_JOBS
 from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
@@ -115,7 +115,8 @@ async def test_a_failure_during_a_suspension_is_no_root_cause(
     lives: Lives, cluster: RunningCluster
 ) -> None:
     """Case 25: preempted while it runs."""
-    pods = [slow_to_go(pod(f"preempted-{index}", hang="running", ignore_deletion_for="3s"))
+    # They stay until the test has ended them.
+    pods = [slow_to_go(pod(f"preempted-{index}", hang="running", ignore_deletion_for="1h"))
             for index in range(2)]  # fmt: skip
     life = await lives.begin(appwrapper("preempted", *pods, annotations=PATIENT))
     workers = await running(lives, life, 2)
@@ -126,6 +127,9 @@ async def test_a_failure_during_a_suspension_is_no_root_cause(
         1: End(after=1, code=137, record=LOST),
     }
     await workers.end(ends)
+    await asyncio.sleep(2)  # time enough to take it for a failure
+    for index in ends:
+        await force_off(lives, workers.name(index))
     suspending = await life.until_phase("Suspending")
     await life.until_phase("Suspended", after=version_of(suspending))
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Suspending", "Suspended"]

@@ -1,12 +1,12 @@
 """Every sample, submitted as the documentation says, followed to the end that it names."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS
+from tests.support.builders.appwrappers import version_of
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.refusals import REFUSED
@@ -21,8 +21,9 @@ from tests.support.cluster.sample_team import (
     row_of,
     statuses,
 )
+from tests.support.life_record import revisions
 from tests.support.manifests import ROOT, SAMPLES, document
-from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
+from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE, own
 
 # Those that run by themselves to their end, with the priority that Kueue gives each workload; 5 is
@@ -110,8 +111,11 @@ async def test_wrapped_pods_each_get_a_whole_node(team: Team) -> None:
 
 
 async def test_the_pod_group_comes_with_the_job(team: Team) -> None:
-    name = await team.apply("samples/job-with-podgroup.yaml")
-    await comes_to(lambda: team.phase(name), "Running")
+    file = "samples/job-with-podgroup.yaml"
+    # Recorded: it runs for five seconds.
+    async with Life(team.client, NAMESPACE, document(ROOT / file)["metadata"]["name"]) as life:
+        name = await team.apply(file)
+        await life.until_phase("Running")
     group = await team.client.get(POD_GROUPS, NAMESPACE, name)
     job = await team.client.get(JOBS, NAMESPACE, name)
     assert group["spec"]["minMember"] == job["spec"]["parallelism"] == 2
@@ -179,30 +183,33 @@ async def test_on_a_volume_that_stays_it_runs_to_its_end(team: Team) -> None:
 
 
 async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Team) -> None:
-    filling = await team.apply(FILLS)
-    await comes_to(lambda: team.row(filling), RUNNING)
-
-    waiting = await team.apply(WAITS)
-    await comes_to(lambda: team.row(waiting), SUSPENDED)
-    await comes_to(lambda: quota_reserved(team, waiting), "False")
-
-    started = False
-    while not started:
-        # In this order: whoever has started, or has pods, must find the other ended.
-        started = (await team.phase(waiting)) not in ("", "Suspended")
-        pods = await team.pods(waiting)
-        ended = (await team.phase(filling)) == "Succeeded"
-        assert ended or not started
-        assert ended or pods == []
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
-    await comes_to(lambda: team.row(waiting), SUCCEEDED)
-    assert await team.row(filling) == SUCCEEDED
+    first, second = (document(ROOT / file)["metadata"]["name"] for file in (FILLS, WAITS))
+    # Recorded: the first one runs for ten seconds.
+    async with (
+        Life(team.client, NAMESPACE, first) as filling,
+        Life(team.client, NAMESPACE, second) as waiting,
+    ):
+        await team.apply(FILLS)
+        await comes_to(lambda: quota_reserved(team, first), "True")
+        await team.apply(WAITS)
+        await filling.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
+        await waiting.until(lambda item: row_of(item) == SUSPENDED, f"the row {SUSPENDED}")
+        await waiting.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
+        ended = await filling.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
+        await waiting.check_the_promise_to_kueue()  # it has seen all pods by then
+    given_back = version_of(ended)
+    assert version_of(waiting.events[0].object) < given_back, "it came too late to wait"
+    # Whoever has started, or has pods, finds the other ended.
+    assert given_back < revisions(waiting, ["Resuming"])["Resuming"]
+    assert given_back < min(version_of(each.object) for each in waiting.pod_events)
+    assert waiting.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
+    assert await team.row(first) == SUCCEEDED
 
 
 async def test_one_gpu_more_than_the_quota_waits_as_suspended(team: Team) -> None:
     name = await team.apply(TOO_BIG)
     await comes_to(lambda: quota_reserved(team, name), "False")
-    assert await team.row(name) == SUSPENDED
+    await comes_to(lambda: team.row(name), SUSPENDED)
     assert await team.pods(name) == []
     # Kueue has judged it, and it is no obstacle to what fits.
     other = await team.apply("samples/wrapped-pod.yaml")

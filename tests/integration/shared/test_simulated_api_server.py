@@ -18,6 +18,7 @@ from tests.simulation.api.kinds import CRDS, PROBES, SERVICE_ACCOUNTS
 from tests.simulation.differential.run import RESOURCES, Run, differences
 from tests.simulation.differential.script import script
 from tests.simulation.differential.simulated import simulated
+from tests.support.patience import PATIENCE_SECONDS
 
 _ANYTHING: Final[JsonObject] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _CONDITIONS: Final[JsonObject] = {
@@ -61,7 +62,7 @@ async def namespace(cluster: RunningCluster) -> AsyncIterator[str]:
         await client.create(CRDS, None, _CRD)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     await client.create(NAMESPACES, None, body)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await _until_usable(client, name)
     yield name
     await _empty(client, name)

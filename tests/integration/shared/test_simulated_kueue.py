@@ -1,19 +1,21 @@
 """The simulated Kueue takes the steps of the real one, in the same order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource, controller_of
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
 from shared.waits.workload import WORKLOADS
 from tests.simulation import kueue_lives, workloads
 from tests.simulation.kueue_lives import Change, Steps, difference, steps_of
 from tests.simulation.scenarios import Act
-from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
+from tests.support.cluster.changes import changes
+from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.life_record import QUOTA, READY
 from tests.support.patience import comes_to
@@ -30,11 +32,10 @@ class Recorded:
         self.events: list[tuple[Resource, WatchEvent]] = []
 
     async def follow(self, client: KubeClient, resource: Resource, version: str) -> None:
-        stream = client.watch(resource, NAMESPACE, resource_version=version)
+        stream = changes(client, resource, NAMESPACE, resource_version=version)
         async with aclosing(stream):
             async for event in stream:
-                if event.type is not WatchEventType.BOOKMARK:
-                    self.events.append((resource, event))
+                self.events.append((resource, event))
 
     def steps(self) -> Steps:
         known: dict[str, JsonObject] = {}
@@ -51,8 +52,16 @@ def _revision(recorded: tuple[Resource, WatchEvent]) -> int:
     return int(recorded[1].object["metadata"]["resourceVersion"])
 
 
+async def old_ones(client: KubeClient) -> set[str]:
+    """Return which of these tests' names still have a Workload."""
+    owners = [controller_of(each) for each in await listed(client, WORKLOADS, NAMESPACE)]
+    return {each.name for each in owners if each is not None} & {"a", "urgent"}
+
+
 @asynccontextmanager
 async def recording(client: KubeClient) -> AsyncIterator[Recorded]:
+    # Kueue may be slow to let go of the Workloads of the test before.
+    await comes_to(lambda: old_ones(client), set())
     recorded = Recorded()
     async with asyncio.TaskGroup() as group:
         tasks = []
@@ -82,8 +91,17 @@ async def _async(value: bool) -> bool:
     return value
 
 
-def big(name: str, run_for: str, priority: str = "") -> JsonObject:
-    return appwrapper(name, requesting(_CPU, job(name, 1, run_for=run_for), priority))
+def big(name: str, priority: str = "", **simulation: str) -> JsonObject:
+    return appwrapper(name, requesting(_CPU, job(name, 1, **simulation), priority))
+
+
+async def ends_its_second_run(lives: Lives, life: Life) -> None:
+    """Its pods hang, so that it runs when it is evicted, however late that is."""
+    await life.until(
+        lambda item: ready(item) and item["status"]["attempt"] == 2, "all pods ready again"
+    )
+    [name] = await lives.names(PODS, life)
+    await lives.patch_pod(name, {"phase": "Succeeded"})
 
 
 def ready(item: JsonObject) -> bool:
@@ -96,7 +114,7 @@ def stopped(item: JsonObject) -> bool:
 
 async def test_a_successful_life(lives: Lives) -> None:
     async with recording(lives.client) as recorded:
-        await lives.begin(big("a", "1s"))
+        await lives.begin(big("a", run_for="1s"))
         await finishes(recorded, "a")
     body = workloads.wrapped("a", workloads.job("a", 1))
     simulated = await asyncio.to_thread(kueue_lives.simulated, (1.0, body))
@@ -105,12 +123,15 @@ async def test_a_successful_life(lives: Lives) -> None:
 
 async def test_a_deactivated_life(lives: Lives) -> None:
     async with recording(lives.client) as recorded:
-        life = await lives.begin(big("a", "10s"))
-        await life.until(ready, "pods ready")
+        life = await lives.begin(big("a", hang="running"))
+        held = await life.until(ready, "pods ready")
         await lives.set_active(life, False)
-        await life.until(after(life.events, stopped), "stopped")
+        await life.until(
+            lambda item: version_of(item) > version_of(held) and stopped(item), "stopped"
+        )
         await comes_to(lambda: _async("Requeued=False" in "".join(_told(recorded))), True)
         await lives.set_active(life, True)
+        await ends_its_second_run(lives, life)
         await finishes(recorded, "a")
     acts = (Act(10.0, "deactivate", "a", {"seconds": 20.0}),)
     body = workloads.wrapped("a", workloads.job("a", 1, run_for="15s"))
@@ -120,9 +141,10 @@ async def test_a_deactivated_life(lives: Lives) -> None:
 
 async def test_a_preempted_life(lives: Lives) -> None:
     async with recording(lives.client) as recorded:
-        life = await lives.begin(big("a", "10s", "low-priority"))
+        life = await lives.begin(big("a", "low-priority", hang="running"))
         await life.until(ready, "pods ready")
-        await lives.begin(big("urgent", "1s", "high-priority"))
+        await lives.begin(big("urgent", "high-priority", run_for="1s"))
+        await ends_its_second_run(lives, life)
         await finishes(recorded, "a")
     simulated = await asyncio.to_thread(
         kueue_lives.simulated,
@@ -130,14 +152,6 @@ async def test_a_preempted_life(lives: Lives) -> None:
         (10.0, kueue_lives.prioritized("urgent", "high-priority", "1s")),
     )
     compare(simulated, recorded)
-
-
-def after(
-    events: list[WatchEvent], seen: Callable[[JsonObject], bool]
-) -> Callable[[JsonObject], bool]:
-    """Return a predicate that ignores what was recorded until now."""
-    past = {event.object["metadata"]["resourceVersion"] for event in events}
-    return lambda item: item["metadata"]["resourceVersion"] not in past and seen(item)
 
 
 def _told(recorded: Recorded) -> list[str]:

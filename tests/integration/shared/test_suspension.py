@@ -22,6 +22,7 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, config_map, requesting
 from tests.support.life_record import DEPLOYED, QUOTA, READY, condition, revisions, steps
+from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue
 
@@ -86,7 +87,8 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
     lives: Lives, victim: Victim
 ) -> None:
     """The other one starts only once the quota was given back, and then the first one goes on."""
-    body = appwrapper(victim.name, *victim.components)
+    patient = {"admissionGracePeriodDuration": LONG}
+    body = appwrapper(victim.name, *victim.components, annotations=patient)
     urgent = big(job("urgent", 1, run_for="500ms"), "high-priority")
     async with lives.forbidden(victim.forbidden):
         life = await lives.begin(body)
@@ -165,6 +167,14 @@ async def two_flavors(lives: Lives) -> AsyncIterator[Callable[..., Awaitable[Non
 
     async def offer(**cpus: int) -> None:
         await lives.cluster.apply(queue_of_two_flavors(**cpus))
+        await comes_to(is_known, True)
+
+    async def is_known() -> bool:
+        """True once Kueue admits by this quota."""
+        queue = await lives.client.get(CLUSTER_SCOPED["ClusterQueue"], None, "two-flavors")
+        conditions = (queue.get("status") or {}).get("conditions") or ()
+        seen = {each["type"]: each.get("observedGeneration") for each in conditions}
+        return bool(seen.get("Active") == queue["metadata"]["generation"])
 
     await offer(one=1, two=1)
     yield offer

@@ -20,7 +20,9 @@ async def test_a_component_that_appears_after_the_suspension_is_deleted_and_repo
 
     The labels and the owner reference are those that the controller gives to the component.
     """
-    body = appwrapper("late", pod("late", hang="running"), config_map("late-map"))
+    patient = {"admissionGracePeriodDuration": "1h"}
+    components = pod("late", hang="running"), config_map("late-map")
+    body = appwrapper("late", *components, annotations=patient)
     async with lives.forbidden("count/configmaps"):
         life = await lives.begin(body)
         resuming = await life.until_phase("Resuming")

@@ -28,6 +28,7 @@ ALICES = ("first-job.md", "deleting.md")
 BOBS = (("why-waiting.md",), ("failures.md",))
 # These commands need the user's own program: tests/unit/docs/test_root_cause.py runs them.
 NOT_TYPED = "Record the exception"
+QUESTIONS = ("appwrapper explain ", "kubectl get ")
 ALICE, BOB = own("alice"), own("bob")
 MADE = ("mnist", "failing-pytorchjob", "too-big-pytorchjob", "theirs")
 # Simulated pods print nothing: the test shows that those whose logs are asked for exist.
@@ -67,8 +68,10 @@ async def typed(shell: Person, *pages: str) -> None:
 
 
 async def type_block(shell: Person, block: Block) -> None:
-    """Once; a question is asked until its answer is there, since Kueue needs a moment."""
-    if not block.commands.startswith("appwrapper explain") or block.shown is None:
+    """Once; a question is asked until its answer is there: Kueue and the controller need a
+    moment.
+    """
+    if not block.commands.startswith(QUESTIONS) or block.shown is None:
         await shell.types(block)
         return
 

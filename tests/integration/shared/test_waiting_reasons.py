@@ -3,7 +3,7 @@
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import JsonObject
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
@@ -11,7 +11,8 @@ from tests.support.cluster.followed import followed, until_said
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES, LOCAL_QUEUES
-from tests.support.life_record import QUOTA, condition
+from tests.support.life_record import QUOTA, Condition, condition
+from tests.support.patience import comes_to
 from tests.support.team import own
 
 pytestmark = pytest.mark.kueue
@@ -84,16 +85,26 @@ async def test_a_stopped_cluster_queue_is_named(lives: Lives) -> None:
 
 async def test_kueues_reason_is_in_the_condition(lives: Lives) -> None:
     life = await lives.begin(waits("large", "default-queue", cpu="3"))
-    waiting = await life.until(
+    await life.until(
         lambda item: "insufficient" in str((item.get("status") or {}).get("conditions")),
         "Kueue's reason",
     )
-    [kueue] = [
-        each["message"]
-        for each in (await lives.workload(life))["status"]["conditions"]
-        if (each["type"], each["status"]) == (QUOTA, "False")
-    ]
-    assert condition(waiting, QUOTA) == ("False", "Suspended", f"Kueue reports: {kueue}")
+
+    async def reports() -> list[Condition]:
+        """What Kueue says now, as the condition says it; and the condition."""
+        [kueue] = [
+            each["message"]
+            for each in (await lives.workload(life))["status"]["conditions"]
+            if (each["type"], each["status"]) == (QUOTA, "False")
+        ]
+        ours = await lives.client.get(APPWRAPPERS, NAMESPACE, "large")
+        said = Condition("False", "Suspended", f"Kueue reports: {kueue}")
+        return [said, condition(ours, QUOTA)]
+
+    async def agree() -> bool:
+        return len(set(await reports())) == 1
+
+    await comes_to(agree, True)
 
 
 async def test_a_namespace_that_kueue_leaves_alone_is_named_at_once(

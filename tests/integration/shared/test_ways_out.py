@@ -1,13 +1,11 @@
 """How an AppWrapper leaves each phase for good, and what a deletion leaves to others."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
-from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,
@@ -18,7 +16,7 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists
-from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.cluster.lives import NAMESPACE, Lives, force_off, slow_to_go
 from tests.support.cluster.resources import CLAIMS, JOBS, STATEFUL_SETS
 from tests.support.life_record import DEPLOYED, QUOTA, READY, steps
 from tests.support.patience import comes_to
@@ -114,19 +112,6 @@ async def test_deleted_there_it_is_terminating_until_nothing_is_left(
         assert await lives.names(resource, life) == []
 
 
-async def force_off(lives: Lives, name: str) -> None:
-    """As a person may."""
-    with suppress(NotFound):
-        await lives.client.delete(
-            PODS,
-            NAMESPACE,
-            name,
-            uid=None,
-            propagation=Propagation.BACKGROUND,
-            grace_period_seconds=0,
-        )
-
-
 async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: Lives) -> None:
     """Whatever pods do, the next attempt comes, and not before they are gone."""
     sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
@@ -140,6 +125,7 @@ async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: 
     await lives.patch_pod("stubborn", {"phase": "Succeeded"})
     done = await life.until_phase("Succeeded")
     assert (done["status"]["resettingCount"], done["status"]["attempt"]) == (1, 2)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     asked = [
         event.object["metadata"]["deletionGracePeriodSeconds"]
         for event in life.pod_events
@@ -152,7 +138,6 @@ async def test_a_reset_forces_remaining_pods_and_starts_the_next_attempt(lives: 
         ("Resetting", QUOTA, DEPLOYED),
         ("Resetting", QUOTA),
     ]
-    await life.check_the_promise_to_kueue()
 
 
 async def test_the_volumes_of_a_stateful_set_are_never_deleted(lives: Lives) -> None:

@@ -162,9 +162,15 @@ async def test_the_data_of_a_secret_is_not_in_the_log(
     path = "spec.components[1].template.metadata.namespace: Forbidden"
     assert path in said
     assert "pa55-word" not in said
-    log = (cluster.logs / "webhook.log").read_text()
-    assert path in log
-    assert "pa55-word" not in log
+
+    async def log() -> str:
+        return (cluster.logs / "webhook.log").read_text()
+
+    async def is_told() -> bool:
+        return path in await log()
+
+    await comes_to(is_told, True)
+    assert "pa55-word" not in await log()
 
 
 async def test_kueues_own_updates_are_not_checked_and_restrict_no_later_request(

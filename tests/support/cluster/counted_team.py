@@ -11,15 +11,15 @@ from typing import Any
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube import requests
-from shared.kube.client import KubeClient, PatchType
+from shared.kube.client import KubeClient, NotFound, PatchType
 from shared.kube.requests import Request
-from tests.support.builders.appwrappers import QUEUE, appwrapper, phase
+from tests.support.builders.appwrappers import QUEUE, appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import another_team, member_of, team_documents
 from tests.support.cluster.answers import Said, answer
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.life import exists, listed
+from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import DEPLOYMENTS, PYTORCH_JOBS, REPLICA_SETS
@@ -103,8 +103,9 @@ async def counted_team(cluster: RunningCluster) -> AsyncGenerator[Team, None]:
         await client.create(PYTORCH_JOBS, TEAM, DIRECT)
         await client.create(PYTORCH_JOBS, TEAM, training("queueless"))
         await client.create(DEPLOYMENTS, TEAM, scaled("Deployment", "free", 1))
-        await comes_to(lambda: phase_of(client, "wrapped"), "Running")
-        await comes_to(lambda: exists(client, PODS, TEAM, "direct-master-0"), True)
+        # Nothing changes them later: all pods have their nodes, and run.
+        await comes_to(lambda: _are_ready(client, "wrapped"), True)
+        await comes_to(lambda: phase_of_pod(client, "direct-master-0"), "Running")
         [replica_set] = await listed(client, REPLICA_SETS, TEAM, "app=wrapped")
         alice = member_of(cluster, TEAM)
         team = Team(
@@ -124,8 +125,22 @@ async def counted_team(cluster: RunningCluster) -> AsyncGenerator[Team, None]:
         await removed(client, APPWRAPPERS, TEAM, "wrapped")
 
 
-async def phase_of(client: KubeClient, name: str) -> str:
-    return phase(await client.get(APPWRAPPERS, TEAM, name))
+async def _are_ready(client: KubeClient, name: str) -> bool:
+    """True once all pods of the AppWrapper run."""
+    return "PodsReady" in true_conditions(await client.get(APPWRAPPERS, TEAM, name))
+
+
+async def phase_of_pod(client: KubeClient, name: str) -> str:
+    """Returns the pod's phase; empty while there is no such pod."""
+    try:
+        return phase(await client.get(PODS, TEAM, name))
+    except NotFound:
+        return ""
+
+
+async def is_leaving(client: KubeClient, name: str) -> bool:
+    """True once the pod, which takes its time, is being deleted."""
+    return "deletionTimestamp" in (await client.get(PODS, TEAM, name))["metadata"]
 
 
 async def _is_known(team: Team) -> bool:

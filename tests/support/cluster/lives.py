@@ -2,13 +2,22 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import APPWRAPPERS, EVENTS, PODS, JsonObject, Resource
-from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
+from shared.api.objects import (
+    APPWRAPPERS,
+    CONFIGMAPS,
+    EVENTS,
+    PODS,
+    SECRETS,
+    JsonObject,
+    Resource,
+)
+from shared.kube.client import Forbidden, KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import true_conditions, version_of
+from tests.support.builders.pods import pod
 from tests.support.cluster.another_team import team_documents
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.resources import RESOURCE_QUOTAS, WORKLOADS
@@ -158,9 +167,7 @@ class Lives:
 
     @asynccontextmanager
     async def forbidden(self, what: str) -> AsyncGenerator[None, None]:
-        """Makes the namespace reject more of `what` (`count/configmaps`, `pods`) inside the
-        block.
-        """
+        """Makes the namespace reject more of `what`, a key of _FORBIDDEN, inside the block."""
         name = "no-" + what.replace("/", "-")
         body = {
             "apiVersion": "v1",
@@ -170,15 +177,35 @@ class Lives:
         }
         await self.client.create(RESOURCE_QUOTAS, NAMESPACE, body)
 
-        async def enforced() -> bool:
-            item = await self.client.get(RESOURCE_QUOTAS, NAMESPACE, name)
-            return what in (item.get("status", {}).get("used") or {})
-
-        await comes_to(enforced, True)
+        # Its own watch shows the API server the quota with its status, and the quota's end.
+        await comes_to(lambda: self._refusal(what), "exceeded quota")
         try:
             yield
         finally:
             await self.delete(RESOURCE_QUOTAS, name)
+            await comes_to(lambda: self._refusal(what), "")
+
+    async def _refusal(self, what: str) -> str:
+        """Returns why one more is refused: `exceeded quota`; empty if it would be created."""
+        resource, body = _FORBIDDEN[what]
+        try:
+            await self.client.create(resource, NAMESPACE, body, dry_run=True)
+        except Forbidden as error:
+            return error.message.partition(" is forbidden: ")[2].partition(":")[0]
+        return ""
+
+
+async def force_off(lives: Lives, name: str) -> None:
+    """Deletes a pod with grace period 0, as a person may."""
+    with suppress(NotFound):
+        await lives.client.delete(
+            PODS,
+            NAMESPACE,
+            name,
+            uid=None,
+            propagation=Propagation.BACKGROUND,
+            grace_period_seconds=0,
+        )
 
 
 def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
@@ -203,3 +230,14 @@ def slow_to_go(body: JsonObject) -> JsonObject:
 
 def config_map(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+_PROBE = "over-quota"
+_FORBIDDEN: Final[dict[str, tuple[Resource, JsonObject]]] = {
+    "pods": (PODS, pod(_PROBE)),
+    "count/configmaps": (CONFIGMAPS, config_map(_PROBE)),
+    "count/secrets": (
+        SECRETS,
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": _PROBE}},
+    ),
+}

@@ -137,10 +137,10 @@ async def preempted_and_back(lives: Lives, life: Life, resource: Resource) -> No
         before.workload,
         before.components,
     )
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     attempts = uids_by_attempt(life)
     assert {*attempts} == {"1", "2"}
     assert not attempts["1"] & attempts["2"]
-    await life.check_the_promise_to_kueue()
 
 
 def third(template: JsonObject) -> JsonObject:

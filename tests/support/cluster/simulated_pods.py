@@ -11,6 +11,7 @@ from shared.api.objects import NAMESPACES, PODS, JsonObject, JsonValue
 from shared.kube.client import KubeClient, Propagation, WatchEventType
 from shared.process.clock import SystemClock
 from tests.support.builders.pods import SIMULATION
+from tests.support.cluster.changes import changes
 from tests.support.cluster.resources import SERVICE_ACCOUNTS
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -56,11 +57,12 @@ async def followed(client: KubeClient, state: JsonObject, until: Callable[[Life]
     """
     namespace, name = state["metadata"]["namespace"], state["metadata"]["name"]
     life = Life(name, [state], [_CLOCK.now()])
-    watch = client.watch(PODS, namespace, resource_version=state["metadata"]["resourceVersion"])
+    version = state["metadata"]["resourceVersion"]
+    watch = changes(client, PODS, namespace, resource_version=version)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS), aclosing(watch) as events:
             async for event in events:
-                if event.object["metadata"].get("name") != name:
+                if event.object["metadata"]["name"] != name:
                     continue
                 life.states.append(event.object)
                 life.seen_at.append(_CLOCK.now())

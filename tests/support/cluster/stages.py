@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from shared.api.objects import JsonObject
+from shared.api.objects import PODS, JsonObject
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.cluster.life import Life
+from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.life_record import READY, condition
+from tests.support.patience import comes_to
 
 # A test reports the state of these pods in place of their node.
 UNTOLD = {"hang": "pending"}
@@ -26,6 +28,19 @@ CRASH_LOOP: dict[str, Any] = {
         }
     ]
 }
+
+
+async def is_untold(lives: Lives, name: str) -> None:
+    """Waits until the pod's node has reported all that it does: that the pod waits.
+
+    It would overwrite what a test reports before that.
+    """
+
+    async def waits() -> bool:
+        item = await lives.client.get(PODS, NAMESPACE, name)
+        return bool(item["status"].get("containerStatuses"))
+
+    await comes_to(waits, True)
 
 
 def running(*, ready: bool) -> dict[str, Any]:

@@ -63,10 +63,14 @@ class Team:
         return {each["metadata"]["name"]: each["status"]["phase"] for each in pods}
 
     async def counts(self) -> list[int]:
-        """Returns the counts of the Workload's pod sets; [] while there is no Workload."""
+        """Returns the counts of the Workload's pod sets; [] while there is no Workload.
+
+        The Workload of an earlier AppWrapper of this name may still be there.
+        """
+        uid = (await self.stored())["metadata"]["uid"]
         for workload in await listed(self.client, WORKLOADS, NAMESPACE):
             owners = workload["metadata"].get("ownerReferences", [])
-            if NAME in [owner["name"] for owner in owners]:
+            if uid in [owner["uid"] for owner in owners]:
                 return [each["count"] for each in workload["spec"]["podSets"]]
         return []
 

@@ -104,7 +104,7 @@ async def registered(
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 5,
+        "timeoutSeconds": 30,
     }
     body: JsonObject = {"metadata": {"name": appwrapper}, "webhooks": [webhook]}
     await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, None, body)

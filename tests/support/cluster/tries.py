@@ -12,6 +12,7 @@ from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.answers import Said, created
+from tests.support.cluster.changes import changes
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.removed import removed
@@ -78,15 +79,12 @@ class PodsOfTheTeam:
         self.created: list[str] = []
 
     async def watch(self, version: str) -> None:
-        while True:  # the API server ends a watch after some minutes; the next goes on there
-            stream = self._client.watch(PODS, TEAM, resource_version=version)
-            async with aclosing(stream):
-                async for event in stream:
-                    metadata = event.object["metadata"]
-                    version = metadata["resourceVersion"]
-                    if event.type is WatchEventType.ADDED:
-                        label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
-                        self.created.append(label or metadata["name"])
+        async with aclosing(changes(self._client, PODS, TEAM, resource_version=version)) as stream:
+            async for event in stream:
+                metadata = event.object["metadata"]
+                if event.type is WatchEventType.ADDED:
+                    label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
+                    self.created.append(label or metadata["name"])
 
     def since_last_time(self) -> list[str]:
         """Returns and clears the record, so that a failing test does not fail the next one."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
@@ -47,18 +47,19 @@ async def test_one_that_goes_while_it_is_used_fails_what_used_it(
     client: KubeClient,
 ) -> None:
     """With the definition the API server deletes the objects, and says so."""
-    async with followed(
-        client, NAMESPACE, appwrapper("vanishing", leader_worker_set("vanishing"))
-    ) as life:
-        async with served(client, LEADER_WORKER_SETS):
+    body = appwrapper("vanishing", leader_worker_set("vanishing"))
+    async with AsyncExitStack() as kind:
+        await kind.enter_async_context(served(client, LEADER_WORKER_SETS))
+        async with followed(client, NAMESPACE, body) as life:
             await until_it_is_made(client, life, "vanishing")
-        failed = await life.until_phase("Failed")
-        message = "deleted by another client: LeaderWorkerSet vanishing"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
-        async with followed(
-            client, NAMESPACE, appwrapper("stays", job("stays", pods=1, run_for="100ms"))
-        ) as beside:
-            await beside.until_phase("Succeeded")
+            await kind.aclose()
+            failed = await life.until_phase("Failed")
+            message = "deleted by another client: LeaderWorkerSet vanishing"
+            assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+            async with followed(
+                client, NAMESPACE, appwrapper("stays", job("stays", pods=1, run_for="100ms"))
+            ) as beside:
+                await beside.until_phase("Succeeded")
 
 
 async def test_a_kind_that_returns_is_watched_again_without_a_hot_loop_meanwhile(

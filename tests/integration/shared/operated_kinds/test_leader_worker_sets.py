@@ -33,7 +33,14 @@ from tests.support.cluster.resources import (
     STATEFUL_SETS,
     WORKLOADS,
 )
-from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
+from tests.support.cluster.stages import (
+    IMPATIENT,
+    LONG,
+    UNTOLD,
+    is_untold,
+    running,
+    waits_for_no_pod,
+)
 from tests.support.life_record import (
     DEPLOYED,
     QUOTA,
@@ -105,6 +112,7 @@ async def test_workers_that_wait_for_a_ready_leader_are_not_missed(lives: Lives)
     )
     life = await lives.begin(appwrapper("lws-waits", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["lws-waits-0"])
+    await is_untold(lives, "lws-waits-0")
     await lives.annotate("lws-waits", admissionGracePeriodDuration="0s")
     await lives.patch_pod("lws-waits-0", running(ready=False))
     await waits_for_no_pod(life)
@@ -188,11 +196,11 @@ async def test_a_group_that_never_comes_is_tried_again_until_no_retry_is_left(
         ("Running", QUOTA, DEPLOYED),
     ]
     await ended(life, after=failed)
+    await life.check_the_promise_to_kueue()  # it has seen all pods by then
     attempts = uids_by_attempt(life)
     assert not attempts["1"] & attempts.get("2", set())
     await becomes(lives, life, LEADER_WORKER_SETS, OVER)
     assert await leftovers(lives, "lws-fails", PODS, STATEFUL_SETS, SERVICES) == []
-    await life.check_the_promise_to_kueue()
 
 
 async def pods_named(lives: Lives, name: str) -> set[str]:

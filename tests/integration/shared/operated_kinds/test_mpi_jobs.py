@@ -28,7 +28,14 @@ from tests.support.cluster.operated_lives import (
     world,
 )
 from tests.support.cluster.resources import JOBS, MPI_JOBS, SERVICES
-from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
+from tests.support.cluster.stages import (
+    IMPATIENT,
+    LONG,
+    UNTOLD,
+    is_untold,
+    running,
+    waits_for_no_pod,
+)
 from tests.support.life_record import (
     DEPLOYED,
     QUOTA,
@@ -121,6 +128,7 @@ async def test_a_launcher_that_waits_for_ready_workers_is_not_missed(lives: Live
     body["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady"
     life = await lives.begin(appwrapper("mpi-waits", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["mpi-waits-worker-0"])
+    await is_untold(lives, "mpi-waits-worker-0")
     await lives.annotate("mpi-waits", admissionGracePeriodDuration="0s")
     await lives.patch_pod("mpi-waits-worker-0", running(ready=False))
     await waits_for_no_pod(life)
