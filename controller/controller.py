@@ -23,7 +23,7 @@ from controller.facts.pods import Pod, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
-from controller.gather.error_store import ErrorStores
+from controller.gather.error_store_reader import ErrorStores
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds

@@ -12,7 +12,7 @@ from typing import Final
 
 import uvloop
 
-from controller.gather.error_store import missing_drivers
+from controller.gather.error_store_reader import missing_drivers
 from controller.replica import Replica
 from controller.runtime.leadership import Leadership, StillWriting
 from shared.config.command_line import add_config_flags, changed_values, config_from_flags

@@ -14,7 +14,7 @@ from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, worklo
 from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
-from controller.facts.latches import BadLatches, decode_latches
+from controller.facts.latched_nodes import BadLatches, decode_latches
 from controller.fleet.breaker import RECORD_NAME, HealthRecord
 from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig, Configuration

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
-from controller.facts.latches import RecordedTags, tags_now
+from controller.facts.latched_nodes import RecordedTags, tags_now
 from controller.facts.nodes import (
     Node,
     NodeProjection,

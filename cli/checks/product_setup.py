@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
-from cli.checks.lease_setup import lease
+from cli.checks.leadership import lease
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed, ready_replicas, wanted_replicas
 from cli.cluster.operator_configuration import CONFIG_NAME

@@ -9,9 +9,9 @@ from typing import Final
 
 from cli.command import CommandError
 from shared.kube.client import KubeClient
-from shared.kube.credentials import Impersonation
 from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
+from shared.kube.kubeconfig import Impersonation
 from shared.process.clock import Clock, SystemClock
 
 # The server reports its time in whole seconds: a smaller difference means nothing.

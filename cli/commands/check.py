@@ -116,7 +116,7 @@ async def _mine(cluster: "Cluster") -> _Answer:
 
 async def _install(cluster: "Cluster") -> _Answer:
     from cli.checks.installation import installation_report, installation_text
-    from cli.checks.installed import gather_installation
+    from cli.checks.read_installation import gather_installation
 
     seen = await gather_installation(cluster.client, cluster.discovery)
     report = installation_report(seen, cluster.now())

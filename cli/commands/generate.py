@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         terminal.write(describe.example() if arguments.example else schema)
         return ExitCode.FINE
     from cli.generation import generator
-    from cli.generation.nodes import UnreadableValues
+    from cli.generation.parsed_values import UnreadableValues
     from cli.generation.set_values import UnreadableAssignment
     from cli.manifests.writing import as_text
 

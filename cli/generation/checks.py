@@ -10,8 +10,8 @@ from cli.generation.job import (
     generated_variables,
     mounts,
 )
-from cli.generation.nodes import Path, dotted
 from cli.generation.one_command import HereDocument, one_command
+from cli.generation.parsed_values import Path, dotted
 from cli.generation.types import Keys, listed
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from cli.generation.nodes import Number, Origin, Path, ValueNode, dotted, origin_of
+from cli.generation.parsed_values import Number, Origin, Path, ValueNode, dotted, origin_of
 from cli.generation.types import Keys, keys_of, listed, model_in
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind, quoted

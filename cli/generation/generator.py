@@ -10,7 +10,7 @@ from cli.generation import job
 from cli.generation.checks import errors_between
 from cli.generation.errors import errors_of
 from cli.generation.legacy import without_legacy_keys
-from cli.generation.nodes import Origin, ValueNode, merge, origin_of, read_values
+from cli.generation.parsed_values import Origin, ValueNode, merge, origin_of, read_values
 from cli.generation.set_values import apply
 from cli.generation.values import Values
 from shared.api.objects import JsonObject

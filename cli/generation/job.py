@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.generation.nodes import Path, dotted
+from cli.generation.parsed_values import Path, dotted
 from cli.generation.script import script
 from cli.generation.values import (
     FAULT_TOLERANCE,

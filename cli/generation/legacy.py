@@ -8,7 +8,7 @@ by MCAD's names. They are ignored because the periods of the two controllers dif
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.generation.nodes import Number, Origin, Path, ValueNode, dotted
+from cli.generation.parsed_values import Number, Origin, Path, ValueNode, dotted
 
 # MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cli.generation.nodes import Number, Origin, Path, ValueNode
+from cli.generation.parsed_values import Number, Origin, Path, ValueNode
 
 _LARGEST_INDEX: Final = 65_536  # Helm's own limit
 _SIGNS: Final = ("+", "-")

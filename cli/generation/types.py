@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from cli.generation.nodes import Number
+from cli.generation.parsed_values import Number
 from shared.api.objects import JsonObject
 from shared.api.quantities import QuantityError, parse_quantity
 

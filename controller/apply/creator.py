@@ -9,7 +9,7 @@ from controller.apply.component_body import Additions, component_body
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
 from controller.facts.components import fixed_name, is_kept
 from controller.facts.recorder_environment import recording_of
-from controller.facts.refusals import is_definite
+from controller.facts.refused_creates import is_definite
 from controller.memory.memory import Creations
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper

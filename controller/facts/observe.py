@@ -25,7 +25,7 @@ from controller.facts.pod_counts import (
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_among, suspect_of
-from controller.facts.unexpected import Owned, find_unexpected
+from controller.facts.unexpected_objects import Owned, find_unexpected
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (

@@ -88,7 +88,7 @@ def _seconds(moment: datetime | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An AppWrapper as the controller remembers it (outline.py). Each pass decodes its text.
+    """An AppWrapper as the controller remembers it. Each pass decodes its text.
 
     Other readers use the fields beside the text. `wait_times` are for metrics. `waits_in`:
     namespace and name of the LocalQueue while it is Suspended.

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from controller.facts.ends import ContainerEnd
-from controller.facts.instants import SECOND, instant
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.pods import Pod
+from controller.facts.recorded_times import SECOND, instant
 from worker.record import ErrorRecord
 
 # The greatest plausible difference between the clocks of a node and of the API server.

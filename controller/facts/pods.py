@@ -9,7 +9,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Final
 
-from controller.facts.ends import (
+from controller.facts.container_ends import (
     ContainerEnd,
     containers,
     deletion_requested,
@@ -232,7 +232,7 @@ class Pod:
     owner_name: str = ""
     failed_at: str = ""  # RFC 3339: when it failed; also empty if a deletion ended it
     # Only for a failed pod, for a pod in a crash loop (or with init containers in one, while it is
-    # pending), and for a pod that is deleted because of a crash (facts/ends.py).
+    # pending), and for a pod that is deleted because of a crash (facts/container_ends.py).
     ends: tuple[ContainerEnd, ...] = ()
 
 

@@ -11,9 +11,8 @@ from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Final
 
-from controller.facts.ends import ContainerEnd
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.error_text import names_an_error
-from controller.facts.instants import SECOND, instant, nanoseconds
 from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import (
     PLAUSIBLE,
@@ -26,6 +25,7 @@ from controller.facts.pod_records import (
     writer_of,
 )
 from controller.facts.pods import Pod
+from controller.facts.recorded_times import SECOND, instant, nanoseconds
 from worker.error_texts import is_peer_loss
 from worker.record import ErrorRecord
 

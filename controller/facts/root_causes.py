@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from controller.facts.earliest import choose
+from controller.facts.earliest_failure import choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
-from controller.facts.instants import moment_of
 from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import is_of_its_run
 from controller.facts.pods import Pod, is_terminal
+from controller.facts.recorded_times import moment_of
 from controller.facts.root_cause_evidence import (
     UNHEALTHY_NODE,
     Attempt,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from controller.facts.latches import LATCHES_KEY
+from controller.facts.latched_nodes import LATCHES_KEY
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, parse_time
 from shared.config.fault_tolerance import EvacuationBreaker

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from controller.facts.latches import LATCHES_KEY, BadLatches, decode_latches
+from controller.facts.latched_nodes import LATCHES_KEY, BadLatches, decode_latches
 from controller.fleet.breaker import (
     ANNOTATION_CONFIRM,
     RECORD_KEY,

@@ -8,7 +8,7 @@ import logging
 from datetime import datetime
 from typing import Final
 
-from controller.facts.latches import clear_command, clearing_problem
+from controller.facts.latched_nodes import clear_command, clearing_problem
 from controller.facts.nodes import Node
 from controller.fleet.node_index import NodeTest
 from shared.api.times import format_duration, format_time

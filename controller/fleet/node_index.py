@@ -10,7 +10,13 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
-from controller.facts.latches import RecordedTags, counts_still, encode_latches, merged, tags_now
+from controller.facts.latched_nodes import (
+    RecordedTags,
+    counts_still,
+    encode_latches,
+    merged,
+    tags_now,
+)
 from controller.facts.nodes import (
     Node,
     ResourceTaints,

@@ -15,7 +15,7 @@ from typing import Final
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.failed_pods import failure_in
 from controller.facts.pods import Pod
-from controller.facts.unexpected import Owned
+from controller.facts.unexpected_objects import Owned
 from controller.memory.memory import Memory
 from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER

@@ -17,7 +17,7 @@ from controller.facts.observe import (
     locate_from,
     presence_of,
 )
-from controller.facts.unexpected import Owned
+from controller.facts.unexpected_objects import Owned
 from controller.gather.component_watches import ComponentWatches
 from controller.memory.memory import Memory
 from controller.phases.actions import Reason

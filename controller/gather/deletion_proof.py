@@ -15,7 +15,7 @@ from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.dependants import BlockerSearch, OrphanedOwners, unread
+from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions, Explanation
 from controller.phases.snapshot import Presence, Snapshot

@@ -222,10 +222,11 @@ class QueueWatch:
         if (known := self._reads.get(place)) and now - known[0] < READ_AGE:
             return known[1]
         found: JsonObject | KubeError
+        source, namespace, name = place
         try:
-            found = await self._client.get(*place)
+            found = await self._client.get(source, namespace, name)
         except KubeError as error:
-            logger.debug("%s %s cannot be read: %s", place[0].kind, place[2], error)
+            logger.debug("%s %s cannot be read: %s", source.kind, name, error)
             found = error.with_traceback(None)  # which would keep the pass in memory
         recent = {each: read for each, read in self._reads.items() if now - read[0] < READ_AGE}
         self._reads = {**recent, place: (now, found)}

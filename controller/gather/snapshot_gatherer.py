@@ -25,7 +25,7 @@ from controller.facts.pods import Pod
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
-from controller.gather.error_store import ErrorStores
+from controller.gather.error_store_reader import ErrorStores
 from controller.gather.node_labels import confirmed
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.reads import Reads

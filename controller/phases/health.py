@@ -14,7 +14,6 @@ from controller.phases.actions import (
     WakeAfter,
     reporting,
 )
-from controller.phases.answer import HeldAnswer, answer, tell_hold, was_held
 from controller.phases.ask import Need
 from controller.phases.findings import Finding, unhealthy
 from controller.phases.readiness import (
@@ -26,6 +25,7 @@ from controller.phases.readiness import (
     settling_for,
     unhealthy_for,
 )
+from controller.phases.reset_or_fail import HeldAnswer, answer, tell_hold, was_held
 from controller.phases.root_cause import Decision
 from controller.phases.snapshot import (
     Component,

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions, Reason, StartTimer, Timer, WakeAfter, Warn, reporting
-from controller.phases.answer import report_pause
 from controller.phases.deletion import end_deletion, something_is_left
 from controller.phases.reassignment import ask_for_other_nodes, nodes_unchanged
+from controller.phases.reset_or_fail import report_pause
 from controller.phases.resuming import deploy, old_objects_remain
 from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot

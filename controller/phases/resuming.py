@@ -21,13 +21,13 @@ from controller.phases.actions import (
     WakeAfter,
     reporting,
 )
-from controller.phases.answer import fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.findings import Finding, missing_component
 from controller.phases.health import namespace_ends, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
+from controller.phases.reset_or_fail import fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import (
     Component,

@@ -13,7 +13,6 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.answer import fail
 from controller.phases.ask import Need
 from controller.phases.findings import (
     current_finding,
@@ -24,6 +23,7 @@ from controller.phases.findings import (
 from controller.phases.health import namespace_ends, record_healed, tell_unreadable, watch_over
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
+from controller.phases.reset_or_fail import fail
 from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success import (

@@ -299,7 +299,7 @@ class Timers:
     stragglers: datetime | None = None
     # When a problem of the pods was last reported, or all wanted pods ran (readiness.py).
     unready: datetime | None = None
-    # The two waits for evidence (answer.py).
+    # The two waits for evidence (reset_or_fail.py).
     records: datetime | None = None
     store: datetime | None = None
     # For waiting.py: since when no Workload exists, and when QuotaReserved last got a reason.
@@ -345,7 +345,7 @@ class Snapshot:
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods
     healed: RootCause | None = None  # the last root cause of this attempt, if it healed
-    # The workload records its failures, and pods may still write records (phases/answer.py).
+    # The workload records its failures, and pods may still write records (phases/reset_or_fail.py).
     awaits_records: bool = False
     # The error store's records are needed but not read yet. `store_read`: the read has ended.
     reads_store: bool = False
@@ -359,8 +359,8 @@ class Snapshot:
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
-    # Objects exist that this phase and attempt cannot have (facts/unexpected.py): some of them are
-    # not being deleted; some of them may use quota.
+    # Objects exist that this phase and attempt cannot have (facts/unexpected_objects.py): some of
+    # them are not being deleted; some of them may use quota.
     unexpected_due: bool = False
     unexpected_alive: bool = False
     retries: int = 0

@@ -18,8 +18,8 @@ import yarl
 from multidict import CIMultiDict
 
 from shared.kube.client import Unreachable
-from shared.kube.credentials import Credentials
 from shared.kube.identity import Identity
+from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 
 # TCP keepalive detects a peer that vanished silently (a power failure, a firewall that dropped the

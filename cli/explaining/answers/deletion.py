@@ -8,8 +8,8 @@ from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import queue_commands
 from cli.explaining.answers.next_steps import next_steps, retries_spent
 from cli.explaining.report import CommandHint, Next, Situation
-from controller.phases.answer import next_attempt
 from controller.phases.phase import Phase
+from controller.phases.reset_or_fail import next_attempt
 from controller.phases.snapshot import Presence
 from controller.reports.deleting_resources import (
     LeftComponent,

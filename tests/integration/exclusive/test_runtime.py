@@ -15,9 +15,9 @@ from localcluster.cluster import LocalCluster
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.connection import Timeouts
-from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
+from shared.kube.kubeconfig import Credentials, load_credentials
 from shared.process.clock import SystemClock
 from shared.process.sources import Sources
 from tests.support.builders.appwrappers import appwrapper

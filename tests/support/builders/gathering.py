@@ -8,9 +8,9 @@ from typing import Any
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation
-from controller.facts.outline import project_appwrapper
 from controller.facts.pods import Pod, project_pod
-from controller.facts.unexpected import Owned
+from controller.facts.remembered_appwrapper import project_appwrapper
+from controller.facts.unexpected_objects import Owned
 from controller.gather.components import ComponentLocator
 from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import SnapshotGatherer

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.facts.latches import LATCHES_KEY
+from controller.facts.latched_nodes import LATCHES_KEY
 from controller.fleet.breaker import ANNOTATION_CONFIRM, RECORD_KEY, RECORD_NAME
 from tests.support.fakes.fake_kube import kube_object
 

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from cli.checks.installation import installation_report
-from cli.checks.installed import shipped_definition
 from cli.checks.items import Item, ItemResult
+from cli.checks.read_installation import shipped_definition
 from cli.checks.setup_facts import Activity, Installed
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import LEASE_NAME

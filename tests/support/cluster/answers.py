@@ -18,10 +18,10 @@ from multidict import CIMultiDict
 
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.kube.client import KubeClient
-from shared.kube.credentials import load_credentials
 from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
 from shared.kube.identity import RenewedAuthorization, RenewedTls
+from shared.kube.kubeconfig import load_credentials
 from shared.kube.requests import Request, create
 from shared.process.clock import SystemClock
 from tests.support.cluster.kubectl import TRIES, UNANSWERED, Kubectl

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from shared.api.objects import PODS
 from shared.kube.client import WatchEvent
 from shared.kube.connection import Timeouts
-from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import ScriptedServer, scripted_server
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.kube import credentials
+from shared.kube import kubeconfig
 
 ROOT = Path(__file__).parents[3]
 BINARIES = ("webhook", "controller")
@@ -87,7 +87,7 @@ def test_packages_of_the_webhook_alone_are_not_in_the_controllers_lock() -> None
 
 
 def test_the_package_that_reads_kubeconfigs_is_in_no_image() -> None:
-    assert 'import_module("kubernetes.' in Path(credentials.__file__).read_text()
+    assert 'import_module("kubernetes.' in Path(kubeconfig.__file__).read_text()
     for binary in BINARIES:
         assert NOT_IN_IMAGES.isdisjoint(locked(f"requirements-{binary}.lock"))
     assert set(locked("requirements.lock")) >= NOT_IN_IMAGES

@@ -17,7 +17,7 @@ import pytest
 import controller.rbac
 import webhook.rbac
 from controller.gather.component_watches import UNWATCHED
-from controller.gather.dependants import _ANYTHING
+from controller.gather.owned_objects import _ANYTHING
 from shared.api.objects import (
     CONFIGMAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -86,10 +86,10 @@ KUEUES_WORKLOADS = Kind("kueue.x-k8s.io", "workloads")
 VARIABLES = {
     ("controller.apply.creator", "resource"): WRAPPED,
     ("controller.apply.deleter", "target.resource"): WRAPPED | MAKERS,
-    ("controller.gather.dependants", "left.resource"): WRAPPED | MAKERS,
+    ("controller.gather.owned_objects", "left.resource"): WRAPPED | MAKERS,
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.components", "resource"): WRAPPED,
-    ("controller.gather.dependants", "resource"): DEPENDANTS | MAKERS,
+    ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
     ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.slack.keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
     ("controller.gather.queue_watch", "resource"): {
@@ -97,8 +97,11 @@ VARIABLES = {
         LOCAL_QUEUES,
         CLUSTER_QUEUES,
     },
-    ("controller.gather.queue_watch", "source"): kinds((CONFIGMAPS, NAMESPACES)),
-    ("controller.gather.queue_watch", "cache.resource"): {LOCAL_QUEUES, CLUSTER_QUEUES},
+    ("controller.gather.queue_watch", "source"): {
+        LOCAL_QUEUES,
+        CLUSTER_QUEUES,
+        *kinds((CONFIGMAPS, NAMESPACES)),
+    },
     ("webhook.tls.managed", "stored.resource"): CONFIGURATIONS | SECRETS,
     ("webhook.tls.managed", "configuration.resource"): CONFIGURATIONS,
     ("webhook.tls.managed", "resource"): CONFIGURATIONS | SECRETS,

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from controller import phases, reports
 from controller.apply.events import REASON as INVALID_ANNOTATION
 from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
-from controller.gather.error_store import SKIPPED, UNAVAILABLE
+from controller.gather.error_store_reader import SKIPPED, UNAVAILABLE
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason

@@ -15,7 +15,7 @@ from cli.checks.nodes import (
     shapes,
     withheld,
 )
-from controller.facts.latches import RecordedTag
+from controller.facts.latched_nodes import RecordedTag
 from controller.facts.nodes import Tag, tolerates
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.nodes import TAINTS as OF_THE_CONTROLLER

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.generation.nodes import Number, Origin, ValueNode, read_values
+from cli.generation.parsed_values import Number, Origin, ValueNode, read_values
 from cli.generation.set_values import UnreadableAssignment, apply
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.apply.metrics import Meter
 from controller.facts.observe import Observation
-from controller.facts.outline import outlined
+from controller.facts.remembered_appwrapper import outlined
 from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, RemoveFinalizer, SetCondition

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.ends import ContainerEnd
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.failed_pods import (
     MOST_FAILURE_TEXT,
     MOST_FAILURES,

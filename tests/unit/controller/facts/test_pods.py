@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.facts.ends import ContainerEnd
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.pods import is_only_placed, project_pod, touched
 from shared.api.objects import JsonObject
 from tests.support.builders.remembered_pods import pod

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.latches import encode_latches
+from controller.facts.latched_nodes import encode_latches
 from controller.facts.nodes import Tag
 from controller.fleet.breaker_keeper import PACE
 from tests.support.builders.autopilot import GPU, HEALTH

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.latches import encode_latches
+from controller.facts.latched_nodes import encode_latches
 from controller.facts.nodes import Tag
 from controller.fleet.fleet import CHECK_SECONDS
 from shared.api.appwrapper import AppWrapper

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.facts.latches import decode_latches
+from controller.facts.latched_nodes import decode_latches
 from controller.fleet.node_index import NodeIndex
 from shared.api.times import format_precise_time
 from shared.config.fault_tolerance import NodeHealth

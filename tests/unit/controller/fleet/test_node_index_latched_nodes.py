@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from controller.facts.latches import RecordedTag, decode_latches
+from controller.facts.latched_nodes import RecordedTag, decode_latches
 from controller.facts.nodes import NodeProjection, Tag
 from controller.fleet.node_index import NodeIndex, NodeTest
 from shared.config.fault_tolerance import NodeHealth

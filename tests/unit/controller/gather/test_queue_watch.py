@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.outline import project_appwrapper
+from controller.facts.remembered_appwrapper import project_appwrapper
 from controller.gather.queue_watch import READ_AGE, WAITING, QueueWatch, by_queue
 from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing

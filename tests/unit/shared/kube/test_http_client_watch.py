@@ -16,10 +16,10 @@ from shared.kube.client import (
     WatchEventType,
 )
 from shared.kube.connection import Timeouts
-from shared.kube.credentials import Credentials
 from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
 from shared.kube.identity import FixedAuthorization, FixedTls
 from shared.kube.informer import WATCH_SECONDS, Informer
+from shared.kube.kubeconfig import Credentials
 from shared.kube.object_cache import Change
 from tests.support.fakes.api_server import event_line, json_answer, status_answer, stream_answer
 from tests.support.fakes.client_session import Tokens, opened

@@ -13,7 +13,6 @@ from aiohttp import web
 
 from shared.kube import identity
 from shared.kube.client import CannotConnect, Unauthorized, Unreachable
-from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import (
     CHECK_SECONDS,
@@ -23,6 +22,7 @@ from shared.kube.identity import (
     TlsFiles,
     client_tls,
 )
+from shared.kube.kubeconfig import Credentials
 from tests.support.builders.certificates import self_signed
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 

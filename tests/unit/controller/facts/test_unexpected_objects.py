@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import ComponentFacts
-from controller.facts.unexpected import NOTHING, Owned, Unexpected, find_unexpected
+from controller.facts.unexpected_objects import NOTHING, Owned, Unexpected, find_unexpected
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot, Timers
 from shared.api.appwrapper import AppWrapper

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.facts.refusals import is_definite
+from controller.facts.refused_creates import is_definite
 
 WEBHOOK = 'admission webhook "v.kb.io" denied the request: '
 OF_THE_COMPONENT = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.ends import failed_at
+from controller.facts.container_ends import failed_at
 from shared.api.objects import JsonObject
 
 

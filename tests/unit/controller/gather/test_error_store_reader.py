@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.facts.error_store import StoreRead
-from controller.gather.error_store import ErrorStores, missing_drivers
+from controller.gather.error_store_reader import ErrorStores, missing_drivers
 from controller.gather.record_files import Entry, Folder, Listing, RecordFiles, files_at
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation

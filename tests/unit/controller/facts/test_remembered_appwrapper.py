@@ -14,7 +14,12 @@ from controller.facts.components import (
     named,
     recorded_pod_sets,
 )
-from controller.facts.outline import component_texts, outlined, project_appwrapper, requested
+from controller.facts.remembered_appwrapper import (
+    component_texts,
+    outlined,
+    project_appwrapper,
+    requested,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from tests.support.builders import wrapped_kinds as kinds

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
+from controller.gather.owned_objects import _ANYTHING, Dependants, DependantSearch
 from shared.api.objects import PODS, Resource
 from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import FakeDiscovery, Unserved

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from shared.kube.client import CannotConnect
-from shared.kube.credentials import Credentials, load_credentials
+from shared.kube.kubeconfig import Credentials, load_credentials
 from tests.support.builders.certificates import self_signed
 from tests.support.mounted_volume import MountedVolume
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.ends import ContainerEnd
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.error_text import names_an_error
 from controller.facts.pods import Pod, project_pod
 from shared.api.objects import JsonObject

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.checks.items import Item, ItemResult
-from cli.checks.lease_setup import lease
+from cli.checks.leadership import lease
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
 from shared.config.loading import parse_config

@@ -8,7 +8,7 @@ import pytest
 
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext
-from controller.gather.dependants import (
+from controller.gather.owned_objects import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
     BlockerSearch,

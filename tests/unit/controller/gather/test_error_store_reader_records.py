@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.ends import ContainerEnd
+from controller.facts.container_ends import ContainerEnd
 from controller.facts.error_store import StoreRead, awaits_records, records_uri
 from controller.facts.pods import Pod
 from controller.phases.ask import Need

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.latches import (
+from controller.facts.latched_nodes import (
     CLOCK_SKEW,
     BadLatches,
     RecordedTag,

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.dependants import MOST_NODES, silence_of, silent_nodes
+from controller.gather.owned_objects import MOST_NODES, silence_of, silent_nodes
 from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.fakes.fake_kube import FakeKube
 

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.components import Located
 from controller.facts.deployed import Deployed
-from controller.gather.dependants import OrphanedOwners
+from controller.gather.owned_objects import OrphanedOwners
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import Resource

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.checks.installed import gather_installation
+from cli.checks.read_installation import gather_installation
 from cli.checks.setup_facts import Activity
 from shared.api.objects import JsonObject
 from shared.kube.client import Forbidden, Unreachable

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.ends import exit_codes
+from controller.facts.container_ends import exit_codes
 from controller.facts.pods import is_terminal
 from controller.phases.snapshot import FaultTolerance
 from shared.api.objects import JsonObject

@@ -15,9 +15,9 @@ from controller.phases.actions import (
     Timer,
     WakeAfter,
 )
-from controller.phases.answer import HeldAnswer, wait_for_evidence
 from controller.phases.findings import Finding
 from controller.phases.phase import Phase
+from controller.phases.reset_or_fail import HeldAnswer, wait_for_evidence
 from controller.phases.snapshot import (
     Component,
     Evacuation,

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from controller.facts.instants import SECOND
+from controller.facts.recorded_times import SECOND
 from controller.facts.root_cause_evidence import Evidence, Looks
 
 # torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
