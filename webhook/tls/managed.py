@@ -241,6 +241,7 @@ class ManagedCertificateSource:
         view = View(
             contents,
             stored=secret is not None,
+            absent=secret is None and unread is None,
             request=Request(requested) if requested in list(Request) else None,
             published=None if read is None else published,
             since={} if read is None else self._since,
