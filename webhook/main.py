@@ -41,7 +41,6 @@ _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
 _PART_FAILED: Final = 1
-_READINESS_PERIOD: Final = 0.5  # seconds
 
 Problem = Callable[[], str | None]
 
@@ -145,7 +144,7 @@ class Webhook:
         sources: Sources,
     ) -> None:
         """Raise CertificateError."""
-        self._clock = clock = sources.clock
+        clock = sources.clock
         self._ending = ending
         self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
@@ -159,6 +158,7 @@ class Webhook:
             self._certificate.problem,
             self._pod_schemas.problem,
             self._gatherer.problem,
+            prepare=_skip_in_collections,
         )
         self._metrics.show_ready(self._readiness.problem)
         judge = Judge(self._gatherer)
@@ -206,23 +206,10 @@ class Webhook:
             Runnable(
                 "server",
                 "last, so that it drains while all that it asks still runs",
-                self._serve,
+                self._server.run,
                 drain=self._server.drain,
             ),
         ]
-
-    async def _serve(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            freezing = tasks.create_task(self._freeze_once_ready())
-            await self._server.run()
-            freezing.cancel()
-
-    async def _freeze_once_ready(self) -> None:
-        """Let the collector skip all objects so far, which live as long as the process."""
-        while self._readiness.problem() is not None:
-            await self._clock.sleep(_READINESS_PERIOD)
-        gc.collect()
-        gc.freeze()
 
     def _metrics_listener(self, config: Configuration) -> Listener | None:
         address = parse_bind_address(config.controller_manager.metrics.bind_address)
@@ -236,16 +223,29 @@ class Webhook:
 class Readiness:
     """Report whether this replica can check requests: only without any problem.
 
-    Every report calls each of `problems`.
+    Every report calls each of `problems`. The first report without a problem calls `prepare`.
     """
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: Problem, prepare: Callable[[], None] | None = None) -> None:
         self._problems = problems
+        self._prepare = prepare
 
     def problem(self) -> str | None:
         """Return the problems, one a line; None if there is none."""
         found = [text for problem in self._problems if (text := problem()) is not None]
+        if not found and self._prepare is not None:
+            self._prepare()
+            self._prepare = None
         return "\n".join(found) or None
+
+
+def _skip_in_collections() -> None:
+    """Let the collector skip all objects so far, which live as long as the process.
+
+    This lasts up to half a second, in which the replica answers no request.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def certificate_source(

@@ -21,16 +21,19 @@ class CannotListen(Exception):
 
 def listen(address: BindAddress) -> socket.socket:
     """Return a listening socket; the caller closes it. Raise CannotListen."""
-    bound = socket.socket(_family(address))
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if bound.family == socket.AF_INET6:
-            # "Any address" includes IPv4's; a single IPv6 address does not.
-            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
-        bound.bind(address)
-        bound.listen(_BACKLOG)
+        bound = socket.socket(_family(address))  # fails for IPv6 where the kernel has none
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if bound.family == socket.AF_INET6:
+                # "Any address" includes IPv4's; a single IPv6 address does not.
+                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
+            bound.bind(address)
+            bound.listen(_BACKLOG)
+        except OSError:
+            bound.close()
+            raise
     except OSError as error:
-        bound.close()
         # Some errors repeat the address in their text, and the message names it already.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(

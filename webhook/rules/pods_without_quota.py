@@ -6,8 +6,8 @@ one of `countedResources`, or any resource of a device plugin. For cpu and memor
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
@@ -102,16 +102,12 @@ def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | Ad
     kind = direct_kind(submission)
     if kind is None:
         return
-    for found in islice(uncounted(kind, submission.object, Counter.DIRECT), _MOST_READ):
+    for found in uncounted(kind, submission.object, Counter.DIRECT):
         yield _finding(replace(found, path=in_object(found.path)), "", submission.facts)
-    for path, template in islice(every_pod_template(kind, submission.object), _MOST_READ):
+    for path, template in every_pod_template(kind, submission.object):
         if _claims(template):
             what = "not every Kueue counts resource claims"
             yield _claimed(in_object(f"{path}.spec.resourceClaims"), what, submission.facts)
-
-
-# Most findings of one object are warnings, whose number the chain does not limit.
-_MOST_READ: Final = 20
 
 
 def _finding(

@@ -27,6 +27,8 @@ _log: Final = logging.getLogger(__name__)
 MOST_CONNECTIONS: Final = 1000
 # Seconds for the TLS handshake of a connection.
 _HANDSHAKE: Final = 10.0
+# Connections accepted before the event loop continues other handshakes.
+_ACCEPTED_AT_ONCE: Final = 64
 # Seconds without accepting after an error, for example without a free descriptor.
 _PAUSE: Final = 1.0
 # Seconds for requests in flight at the end; the API server gives up after as many.
@@ -85,6 +87,7 @@ class Server:
         self._state = ServerState()
         # uvicorn knows a connection only after its handshake.
         self._in_handshake: set[Connection] = set()
+        self._failed = asyncio.Event()  # to accept a connection
         self._ending = ending
         self._draining = asyncio.Event()
 
@@ -123,27 +126,44 @@ class Server:
                     connection.evict()
 
     async def _accept(self) -> None:
+        """Accept connections until cancelled, with a pause after an error. Then close the port."""
         loop = asyncio.get_running_loop()
-        while True:
+        try:
+            while True:
+                self._failed.clear()
+                loop.add_reader(self._listening, self._accept_waiting)
+                await self._failed.wait()
+                loop.remove_reader(self._listening)
+                await self._clock.sleep(_PAUSE)
+        finally:
+            loop.remove_reader(self._listening)
+            self._accept_waiting()  # closing the port resets connections in its backlog
+            self._listening.close()
+
+    def _accept_waiting(self) -> None:
+        """Accept connections from the backlog, in each round of the event loop so many.
+
+        Between two large bodies there are few rounds, in which other clients connect.
+        """
+        for _ in range(_ACCEPTED_AT_ONCE):
             try:
-                connected, _address = await loop.sock_accept(self._listening)
+                connected, _address = self._listening.accept()
             except ConnectionAbortedError:
                 continue
+            except BlockingIOError:
+                return
             except OSError as error:
                 _log.warning("no connection can be accepted for %g s: %s", _PAUSE, error)
-                await self._clock.sleep(_PAUSE)
-                continue
-            if not self._make_room():
+                self._failed.set()
+                return
+            if self._make_room():
+                self._welcome(connected)
+            else:
                 connected.close()
-                continue
-            self._welcome(connected)
-            # Handshakes continue while many clients connect.
-            await asyncio.sleep(0)
 
     async def _stop_accepting(self, accepting: asyncio.Task[None]) -> None:
         accepting.cancel()
         await asyncio.wait((accepting,))
-        self._listening.close()
 
     def _welcome(self, connected: socket.socket) -> None:
         connection = Connection(self._config, self._state, app_state={})
@@ -151,7 +171,13 @@ class Server:
         connection.accepted_at = connection.waiting_since = self._clock.monotonic()
         connection.handshake = asyncio.create_task(self._shake_hands(connected, connection))
         self._in_handshake.add(connection)
-        connection.handshake.add_done_callback(lambda _: self._in_handshake.discard(connection))
+
+        def forget(handshake: asyncio.Task[None]) -> None:
+            self._in_handshake.discard(connection)
+            if handshake.cancelled():  # maybe before it began
+                connected.close()
+
+        connection.handshake.add_done_callback(forget)
 
     async def _shake_hands(self, connected: socket.socket, connection: Connection) -> None:
         try:

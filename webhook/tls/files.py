@@ -27,7 +27,11 @@ _CHECK_PERIOD: Final = 10.0  # seconds; a mounted Secret takes a minute to chang
 
 
 class ServingContext:
-    """Hold `front`, the context to listen with. Handshakes fail before the first `swap`."""
+    """Hold `front`, the context to listen with.
+
+    Before the first `swap` handshakes use the certificate that was loaded into `front`; without one
+    they fail.
+    """
 
     def __init__(self, current: ssl.SSLContext | None = None) -> None:
         self._current = current

@@ -210,7 +210,7 @@ class ManagedCertificateSource:
             try:
                 await self._take(step, observed)
             except Conflict as conflict:
-                _log.info("another replica was first, reading again: %s", conflict)
+                _log.info("another client wrote first, reading again: %s", conflict)
             except (KubeError, _TooManyWrites, ssl.SSLError) as error:
                 failures[type(step)] = f"cannot {step}: {error}"
 
@@ -241,6 +241,7 @@ class ManagedCertificateSource:
         view = View(
             contents,
             stored=secret is not None,
+            absent=secret is None and unread is None,
             request=Request(requested) if requested in list(Request) else None,
             published=None if read is None else published,
             since={} if read is None else self._since,
@@ -277,22 +278,19 @@ class ManagedCertificateSource:
     async def _publish(
         self, configurations: Mapping[StoredObject, JsonObject | None], bundle: bytes
     ) -> None:
-        """Write `bundle` where it differs. Try both, then raise the first KubeError."""
-        failed: KubeError | None = None
-        for configuration, raw in configurations.items():
-            operations = [] if raw is None else patch(raw, self._service, bundle)
-            if not operations:
-                continue
-            try:
-                await self._client.patch(
-                    configuration.resource, None, configuration.name, operations, PatchType.JSON
-                )
-            except KubeError as error:
-                failed = failed or error
-            else:
-                _log.info("wrote the caBundle of %s", configuration)
-        if failed is not None:
-            raise failed
+        """Write `bundle` where it differs. Wait for both writes, then raise the first error."""
+        writes = [
+            self._patch(configuration, operations)
+            for configuration, raw in configurations.items()
+            if raw is not None and (operations := patch(raw, self._service, bundle))
+        ]
+        for result in await asyncio.gather(*writes, return_exceptions=True):
+            if result is not None:
+                raise result
+
+    async def _patch(self, stored: StoredObject, operations: list[JsonObject]) -> None:
+        await self._client.patch(stored.resource, None, stored.name, operations, PatchType.JSON)
+        _log.info("wrote the caBundle of %s", stored)
 
     async def _write(self, secret: JsonObject, step: Write) -> None:
         """Replace the contents, and remove an answered request. Foreign items stay."""

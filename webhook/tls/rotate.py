@@ -85,12 +85,14 @@ class View:
     """The current state.
 
     `stored` is False if there is no readable Secret: `contents` are then the last known ones.
+    `absent` is True if the API server answered that the Secret does not exist.
     `published` are this webhook's caBundles, PEM, empty if absent; None if they are unreadable.
     `since` is `trusted_since`.
     """
 
     contents: Contents
     stored: bool = True
+    absent: bool = False
     request: Request | None = None
     published: tuple[bytes, ...] | None = ()
     since: Mapping[Certificate, datetime] = field(default_factory=dict)
@@ -297,9 +299,13 @@ def _publish(view: View, now: datetime, plan: Plan) -> Publish | None:
     if not view.stored:
         # A remembered CA may be revoked: only fill empty caBundles, from the others if possible.
         found = [certificates_in(one) for one in published]
-        if all(found):
+        carried = dict.fromkeys(chain.from_iterable(found)) or dict.fromkeys(view.contents.trusted)
+        # If an admin deleted the Secret, another client may replace the caBundles while this
+        # replica still serves. Every replica only adds its CA, so none undoes another's write.
+        needed = {view.served.authority} if view.absent and view.served is not None else set()
+        if all(one and needed <= set(one) for one in found):
             return None
-        bundle = pem(dict.fromkeys(chain.from_iterable(found)) or view.contents.trusted)
+        bundle = pem(carried | dict.fromkeys(needed))
     return None if all(one == bundle for one in published) else Publish(bundle)
 
 

@@ -91,6 +91,7 @@ async def another(cluster: LocalCluster, beside: Path, account: Path) -> AsyncIt
         await service.add(port_of_webhook(cluster))
         await service.add(await process.port())
         yield
+        assert service.refused == 0
 
 
 async def test_both_configurations_carry_the_ca_of_what_is_served(cluster: LocalCluster) -> None:
@@ -297,6 +298,7 @@ async def test_two_that_start_with_an_empty_secret_serve_the_same(
             assert len([message for message in messages if message.endswith(made)]) == 1
             assert await all_carry(cluster, (await contents(cluster)).bundle)
             await until_judged(cluster)
+            assert service.refused == 0
     finally:
         await cluster.processes.restart("webhook")
 

@@ -19,9 +19,15 @@ _LATEST_CALL = 0.5
 
 
 class ServiceProxy:
-    """Spreads connections over the replicas whose /readyz is 200, in turn."""
+    """Spreads connections over the replicas whose /readyz is 200, in turn.
+
+    If a replica refuses a connection, the client's request fails, as behind kube-proxy. Tests that
+    kill a replica set `tries_others`, because the probe notices the end a moment later.
+    """
 
     def __init__(self) -> None:
+        self.tries_others = False
+        self.refused = 0  # connections
         self._ready: dict[int, bool] = {}
         self._connections: set[asyncio.Task[None]] = set()
         self.received = 0  # grows with each connection, and with all that clients send
@@ -73,9 +79,13 @@ class ServiceProxy:
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for port in [each for each, ready in self._ready.items() if ready]:
             self._ready[port] = self._ready.pop(port)  # the last in turn
-            with suppress(ConnectionRefusedError):  # it was killed since the last probe
+            try:
                 from_replica, to_replica = await asyncio.open_connection(HOST, port)
                 break
+            except ConnectionRefusedError:
+                self.refused += 1
+                if not self.tries_others:
+                    return
         else:
             return
         try:

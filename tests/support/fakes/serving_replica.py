@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -11,7 +12,7 @@ from webhook.serving.process import Ending
 from webhook.serving.server import Server
 
 DRAIN = 5.0
-
+REQUEST = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
 
 LONG = b"x" * (16 << 20)  # more than the kernel buffers for a client that does not read
 
@@ -38,12 +39,18 @@ class App:
 class Replica:
     """A running server, its clock, and its clients."""
 
-    def __init__(self, listening: socket.socket, clock: FakeClock, **limits: int) -> None:
+    def __init__(
+        self,
+        listening: socket.socket,
+        clock: FakeClock,
+        tls: ssl.SSLContext | None = None,
+        **limits: int,
+    ) -> None:
         self.app = App()
         self.clock = clock
         self.ending = Ending()
         self.server = Server(
-            self.app, listening, None, clock, self.ending, drain_period=DRAIN, **limits
+            self.app, listening, tls, clock, self.ending, drain_period=DRAIN, **limits
         )
         self.running = asyncio.create_task(self.server.run())
         self.clients: list[Client] = []
@@ -54,6 +61,14 @@ class Replica:
         self.clients.append(client)
         await network()
         return client
+
+    def send_at_once(self, clients: int) -> list[socket.socket]:
+        """Connects so many clients before the server runs; each sends a request."""
+        made = [socket.create_connection(self.server.address) for _ in range(clients)]
+        for each in made:
+            each.sendall(REQUEST % b"/")
+            each.setblocking(False)
+        return made
 
     async def refuses(self) -> bool:
         """True if no new client can connect."""
@@ -86,6 +101,17 @@ class Replica:
             seconds -= step
 
 
+def result(client: socket.socket) -> str:
+    """Returns what a client of `send_at_once` got so far, and closes it."""
+    with client:
+        try:
+            return client.recv(65536)[-2:].decode() or "closed"
+        except ConnectionResetError:
+            return "closed"
+        except BlockingIOError:
+            return "nothing"
+
+
 async def network() -> None:
     """Delivers all written bytes: the loop polls its sockets in each round.
 
@@ -105,7 +131,7 @@ class Client:
         self._writer = writer
 
     def send(self, path: str) -> None:
-        self.send_raw(b"GET " + path.encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.send_raw(REQUEST % path.encode())
 
     def send_raw(self, text: bytes) -> None:
         self._writer.write(text)

@@ -78,7 +78,15 @@ class Replica:
         concerned = {*contents.trusted, *served}
         self._since = trusted_since(self._since, published, concerned, world.now)
         request = None if secret is None else secret.request
-        view = View(contents, secret is not None, request, published, self._since, self.served)
+        view = View(
+            contents,
+            stored=secret is not None,
+            absent=secret is None,
+            request=request,
+            published=published,
+            since=self._since,
+            served=self.served,
+        )
         step = decide(view, world.now, world.plan)
         if isinstance(step, Wait):
             yield step

@@ -17,3 +17,15 @@ def test_each_readiness_probe_checks_again() -> None:
     assert readiness.problem() == "no cache"
     found[0] = None
     assert readiness.problem() is None
+
+
+def test_a_replica_prepares_once_before_it_reports_that_it_is_ready() -> None:
+    prepared: list[bool] = []
+    found: list[str | None] = ["no cache"]
+    readiness = Readiness(lambda: found[0], prepare=lambda: prepared.append(True))
+    readiness.problem()
+    assert prepared == []
+    found[0] = None
+    for _ in range(2):
+        assert readiness.problem() is None
+        assert prepared == [True]

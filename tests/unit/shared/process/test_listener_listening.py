@@ -1,5 +1,7 @@
 """Ports of this machine."""
 
+import errno
+import os
 import socket
 
 import pytest
@@ -28,6 +30,20 @@ def test_an_address_of_another_machine_is_an_error_that_names_it() -> None:
         listen(BindAddress("192.0.2.1", 0))
     assert str(raised.value) == (
         "cannot listen on 192.0.2.1 port 0: Cannot assign requested address"
+    )
+
+
+def test_an_address_of_a_family_that_the_kernel_lacks_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+
+    monkeypatch.setattr(socket, "socket", fail)
+    with pytest.raises(CannotListen) as raised:
+        listen(BindAddress("::1", 9443))
+    assert str(raised.value) == (
+        "cannot listen on ::1 port 9443: Address family not supported by protocol"
     )
 
 

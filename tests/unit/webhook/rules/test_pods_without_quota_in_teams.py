@@ -222,6 +222,20 @@ def test_more_roles_than_can_be_read_are_refused() -> None:
     assert len(wrapped(a_hundred)) == 100, "each is refused by its name"
 
 
+def test_many_warnings_hide_no_refusal() -> None:
+    """Most users' roles use cpu alone, and the chain limits how many warnings it returns."""
+    roles = {f"a{index:02}": {"template": template()} for index in range(90)}
+    specs = {"Master": {"template": template()}, **roles, "worker": WORKERS}
+    assert direct(made("PyTorchJob", pytorchReplicaSpecs=specs))[0] == [
+        f"spec.pytorchReplicaSpecs: {ROLE}"
+    ]
+    groups = [{"template": template(), "replicas": 1} for _ in range(90)]
+    claimed = {"template": template(resourceClaims=[{"name": "g"}]), "replicas": 1}
+    cluster = {"headGroupSpec": {"template": template()}, "workerGroupSpecs": [*groups, claimed]}
+    (refused,), _ = direct(made("RayCluster", **cluster))
+    assert refused.startswith("spec.workerGroupSpecs[90].template.spec.resourceClaims: Forbidden: ")
+
+
 def lws(*, amounts: Any = GPU, **fields: Any) -> dict[str, Any]:
     groups = {"workerTemplate": template(amounts), "size": 4}
     return {

@@ -7,7 +7,7 @@ import pytest
 from shared.config.values import BindAddress
 from shared.process.listener import listen
 from tests.support.fakes.fake_clock import FakeClock
-from tests.support.fakes.serving_replica import Client, Replica, network
+from tests.support.fakes.serving_replica import Client, Replica, network, result
 
 ANSWERED = ("200 ok", False)
 HALF = b"POST /slow HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf"
@@ -69,6 +69,13 @@ async def test_if_all_connections_wait_for_an_answer_no_other_is_accepted(replic
     replica.app.go_on.set()
     assert [await each.answer() for each in waiting] == [ANSWERED] * 3
     assert await (await connected(replica)).ask() == ANSWERED
+
+
+async def test_those_of_a_burst_that_find_no_room_are_closed(replica: Replica) -> None:
+    await replica.busy()
+    burst = replica.send_at_once(10)
+    await network()
+    assert sorted(result(each) for each in burst) == ["closed"] * 8 + ["ok"] * 2
 
 
 @pytest.mark.parametrize("leaves", [False, True])

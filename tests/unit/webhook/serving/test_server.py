@@ -4,12 +4,16 @@ import logging
 
 import pytest
 
+from shared.config.values import BindAddress
+from shared.process.listener import listen
+from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import DRAIN, Replica, network
 from webhook.serving.server import (
     LAST_GOODBYES,
     LAST_REQUESTS,
     LONGEST_END,
 )
+from webhook.tls.files import server_context
 
 
 async def test_connections_stay_open_in_normal_times(replica: Replica) -> None:
@@ -80,6 +84,20 @@ async def test_who_connected_last_may_send_a_first_request(replica: Replica) -> 
     assert await late.ask() == ("200 ok", True)
     await replica.passes(0.1)
     await replica.running
+
+
+async def test_a_handshake_in_progress_is_waited_for_like_a_first_request() -> None:
+    replica = Replica(listen(BindAddress("127.0.0.1", 0)), FakeClock(), server_context())
+    await network()
+    replica.server.drain()
+    await replica.passes(DRAIN - 0.1)
+    silent = await replica.connect()
+    await replica.passes(0.9)
+    assert not replica.running.done()
+    await replica.passes(0.3)
+    await replica.running
+    assert silent.was_closed
+    await replica.end()
 
 
 async def test_a_connection_without_any_request_is_not_waited_for_long(replica: Replica) -> None:

@@ -10,14 +10,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from shared.api.objects import SECRETS
+from shared.api.objects import SECRETS, Resource
 from shared.kube.client import Forbidden
 from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import NAMES, PLAN, START, authority, leaf
 from tests.support.fakes.tls_cluster import (
     BOTH,
     MUTATING,
     ROUNDS,
+    SECRET,
     VALIDATING,
     Cluster,
     empty_secret,
@@ -61,10 +63,7 @@ async def test_a_leaf_with_an_unacceptable_key_is_replaced(key: PrivateKey) -> N
 async def test_a_bundle_with_a_certificate_that_no_client_can_read_is_put_right() -> None:
     cluster = Cluster()
     async with cluster.replica() as source:
-        changed = entry()
-        unreadable = base64.b64encode(pem([with_a_doubled_extension()])).decode()
-        changed["clientConfig"]["caBundle"] = unreadable
-        cluster.put(VALIDATING, {"metadata": {"name": BOTH[VALIDATING]}, "webhooks": [changed]})
+        publish(cluster, VALIDATING, pem([with_a_doubled_extension()]))
         await settle(ROUNDS)
         assert is_served(source, cluster)
 
@@ -103,10 +102,14 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
 def by_others(cluster: Cluster, found: Contents) -> None:
     """Another replica has made these contents the Secret's and the configurations'."""
     cluster.put(SECRETS, empty_secret() | {"data": encode(found)})
-    for resource, name in BOTH.items():
-        made = entry()
-        made["clientConfig"]["caBundle"] = base64.b64encode(found.bundle).decode()
-        cluster.put(resource, {"metadata": {"name": name}, "webhooks": [made]})
+    for resource in BOTH:
+        publish(cluster, resource, found.bundle)
+
+
+def publish(cluster: Cluster, resource: Resource, bundle: bytes) -> None:
+    made = entry()
+    made["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
+    cluster.put(resource, {"metadata": {"name": BOTH[resource]}, "webhooks": [made]})
 
 
 async def test_the_late_write_of_a_frozen_replica_removes_no_ca_from_a_bundle() -> None:
@@ -181,6 +184,23 @@ async def test_without_rights_to_the_secret_the_bundles_are_kept_all_the_same() 
         cluster.fail = forbidding()
         await cluster.passes(10)
         assert source.warning() is None
+
+
+async def test_without_a_secret_a_client_that_replaces_a_bundle_stops_no_replica() -> None:
+    """cert-manager before 1.19 does so, while the last self-managed replicas still serve."""
+    cluster = Cluster()
+    theirs = authority().certificate
+    async with cluster.replica() as source:
+        shown, before = served_certificate(source.context), cluster.contents.trusted
+        cluster.remove(SECRETS, SECRET)
+        await settle(ROUNDS)
+        for resource in BOTH:
+            publish(cluster, resource, pem([theirs]))
+        await settle(ROUNDS)
+        for resource in BOTH:
+            assert certificates_in(cluster.bundle(resource)) == [theirs, *before]
+        assert served_certificate(source.context) == shown
+        assert source.problem() is None
 
 
 async def test_a_replica_that_cannot_read_the_secret_brings_no_revoked_ca_back() -> None:

@@ -276,6 +276,21 @@ def test_without_the_secret_only_empty_bundles_are_filled() -> None:
     assert decided(replace(seen, published=(b"", b""))) == Publish(GOOD.bundle)
 
 
+def test_without_a_secret_each_replica_adds_the_ca_of_its_certificate() -> None:
+    """Another client writes the caBundles from now on, and may not know this CA."""
+    seen = view(stored=False, absent=True, published=(OTHER, GOOD.bundle))
+    both = pem([OLD.certificate, CA.certificate])
+    assert decided(seen) == Publish(both)
+    assert decided(replace(seen, published=(OTHER, OTHER))) == Publish(both)
+    other = replace(seen, published=(both, both), served=Served(LEAF.certificate, NEXT.certificate))
+    three = pem([OLD.certificate, CA.certificate, NEXT.certificate])
+    assert decided(other) == Publish(three)
+    assert isinstance(decided(replace(seen, published=(three, three))), Wait)
+    assert isinstance(
+        decided(replace(seen, published=(OTHER, OTHER), served=None), NOW, Serve), Wait
+    )
+
+
 def test_with_unreadable_bundles_a_leaf_is_renewed_but_no_ca_is_made() -> None:
     seen = view(Contents(), published=None, since={}, served=None)
     assert isinstance(decided(seen), Wait)
