@@ -281,17 +281,6 @@ def entries(status: dict[str, Any]) -> list[tuple[int, str, str]]:
     return [(each["attempt"], each["pod"], each["decision"]) for each in kept]
 
 
-def test_the_root_cause_of_an_earlier_attempt_moves_to_the_history() -> None:
-    first = (1, "a", Decision.RETRY)
-    second = (2, "b", Decision.TERMINAL)
-    one = status_of(first)
-    assert (one["rootCause"]["pod"], one["rootCause"]["decision"]) == ("a", "Retry")
-    assert "errorHistory" not in one
-    two = status_of(first, second)
-    assert (two["rootCause"]["attempt"], two["rootCause"]["decision"]) == (2, "Terminal")
-    assert entries(two) == [(1, "a", "Retry")]
-
-
 def test_a_healed_failure_is_only_in_the_history_in_order() -> None:
     """Case 20."""
     first, healed = (1, "a", Decision.RETRY), (2, "b", Decision.NONE)

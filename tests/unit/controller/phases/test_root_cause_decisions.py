@@ -1,4 +1,4 @@
-"""What a root cause decides, and what is said of it, in the order of the rules."""
+"""What a root cause decides in situations that the table of root causes does not contain."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,6 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.api.conditions import Terminal
-from tests.support.decisions import EXIT_42
 
 NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=1)
@@ -68,13 +67,6 @@ FATAL = replace(CAUSE, recoverable=False)
 HELPED = replace(CAUSE, recoverable=True)
 
 
-def codes(terminal: tuple[int, ...] = (), retryable: tuple[int, ...] = ()) -> dict[str, Any]:
-    return {
-        "terminal_exit_codes": frozenset(terminal),
-        "retryable_exit_codes": frozenset(retryable),
-    }
-
-
 def failing_for(seconds: int) -> dict[str, Any]:
     failure = NOW - timedelta(seconds=seconds)
     return {"root_cause": FATAL, "timers": replace(FAILED.timers, failure=failure)}
@@ -91,67 +83,17 @@ def outcome(snapshot: Snapshot, **config: Any) -> tuple[Phase | None, int, Decis
 
 RESET = (Phase.RESETTING, 1, Decision.RETRY)
 FAILS = (Phase.FAILED, 0, Decision.TERMINAL)
-ANY_POD = replace(
-    FAILED,
-    pods=replace(FAILED.pods, terminal=EXIT_42),
-)
+ONE_IS_TERMINAL = {"terminal_exit_codes": frozenset({1})}
 
 
 @pytest.mark.parametrize(
     ("changes", "config", "expected"),
     [
-        pytest.param({}, {}, RESET, id="11: nothing is recorded, so it is retried"),
-        pytest.param({"root_cause": HELPED}, {}, RESET, id="5: recoverable"),
-        pytest.param({"root_cause": FATAL}, {}, FAILS, id="6: non-recoverable, without a retry"),
-        pytest.param({"root_cause": HELPED, "retries": 3}, {}, FAILS, id="7: no retry is left"),
-        pytest.param({"root_cause": HELPED, "retries": 2}, {}, RESET, id="7: the last one is left"),
-        pytest.param(
-            {"root_cause": replace(CAUSE, code="OOMKilled", exit_code=137)},
-            {},
-            RESET,
-            id="12: out of memory",
-        ),
-        pytest.param(
-            {"root_cause": replace(CAUSE, exits_terminally=True)},
-            codes(terminal=(1,)),
-            FAILS,
-            id="14: the root's exit code is terminal",
-        ),
-        pytest.param(
-            {"root_cause": replace(HELPED, exits_terminally=True)},
-            codes(terminal=(1,)),
-            FAILS,
-            id="14: the list takes precedence over what was recorded",
-        ),
         pytest.param(
             {"root_cause": replace(FATAL, infrastructure="Evicted", exits_terminally=True)},
-            codes(terminal=(1,)),
+            ONE_IS_TERMINAL,
             FAILS,
             id="the list takes precedence over the infrastructure",
-        ),
-        pytest.param(
-            {"root_cause": replace(CAUSE, exit_code=10), "pods": ANY_POD.pods},
-            codes(retryable=(10,)),
-            RESET,
-            id="15: other pods' codes count for nothing",
-        ),
-        pytest.param(
-            {"root_cause": replace(FATAL, exit_code=10)},
-            codes(retryable=(10,)),
-            RESET,
-            id="a listed code may be retried, whatever was recorded",
-        ),
-        pytest.param(
-            {"root_cause": replace(FATAL, infrastructure="UnhealthyNode")},
-            {},
-            RESET,
-            id="19: the node is bad, so the record does not count, and a retry is spent",
-        ),
-        pytest.param(
-            {"root_cause": FATAL, "pods": ANY_POD.pods},
-            {"error_aggregation": "default"},
-            FAILS,
-            id="default: any pod's exit code",
         ),
         pytest.param(
             {"root_cause": replace(FATAL, exits_terminally=True)},
@@ -160,21 +102,17 @@ ANY_POD = replace(
             id="default: the root cause decides nothing, and is shown",
         ),
         pytest.param(
-            {"root_cause": None, "pods": ANY_POD.pods},
-            {},
-            (Phase.FAILED, 0, None),
-            id="without a root cause any pod's exit code counts",
-        ),
-        pytest.param(
             {"root_cause": None}, {}, (Phase.RESETTING, 1, None), id="without a root cause: none"
         ),
         pytest.param(
             {"components": (GAVE_UP,), "root_cause": FATAL},
             {},
             FAILS,
-            id="likewise of a component that gave up",
+            id="a component gave up, and the program recorded that no retry helps",
         ),
-        pytest.param({"components": (GAVE_UP,)}, {}, RESET, id="it may be retried"),
+        pytest.param(
+            {"components": (GAVE_UP,)}, {}, RESET, id="a component gave up, and nothing is recorded"
+        ),
         pytest.param(
             {"suspend": True}, {}, (Phase.SUSPENDING, 0, None), id="25: a suspension leaves none"
         ),
@@ -188,7 +126,7 @@ ANY_POD = replace(
             {"components": (replace(JOB, presence=Presence.DELETING),), "root_cause": HELPED},
             {},
             (Phase.FAILED, 0, None),
-            id="25: nor one that is under way",
+            id="25: a deletion by somebody else that is under way leaves none",
         ),
         pytest.param(
             {"evacuation": Evacuation("node gpu-4"), "root_cause": FATAL},
@@ -197,8 +135,8 @@ ANY_POD = replace(
             id="18: an evacuation leaves none, and spends no retry",
         ),
         pytest.param(failing_for(0), {}, (None, 0, None), id="the grace period is not cut short"),
-        pytest.param(failing_for(59), {}, (None, 0, None), id="nor by a second"),
-        pytest.param(failing_for(60), {}, FAILS, id="and it ends with its last one"),
+        pytest.param(failing_for(59), {}, (None, 0, None), id="a second of grace is left"),
+        pytest.param(failing_for(60), {}, FAILS, id="the grace period is over"),
     ],
 )
 def test_the_root_cause_decides_between_retry_and_failure(
@@ -232,54 +170,14 @@ def test_a_failure_without_another_try_suspects_no_node() -> None:
 FIRST = "train-2 on gpu-4 failed first (rank 2, exit code 1)"
 
 
-@pytest.mark.parametrize(
-    ("changes", "message", "logged"),
-    [
-        pytest.param({}, f"{FIRST}: ValueError: SECRET; {PODS}", f"{FIRST}; {PODS}", id="pods"),
-        pytest.param(
-            {"components": (GAVE_UP,)},
-            f"{FIRST}: ValueError: SECRET; Job train: BackoffLimitExceeded: SECRET; {PODS}",
-            f"{FIRST}; Job train; {PODS}",
-            id="a component",
-        ),
-        pytest.param(
-            {"root_cause": replace(FATAL, infrastructure="UnhealthyNode")},
-            "train-2 on gpu-4 failed first (rank 2, exit code 1, infrastructure: UnhealthyNode)"
-            f": ValueError: SECRET; {PODS}",
-            "train-2 on gpu-4 failed first (rank 2, exit code 1, infrastructure: UnhealthyNode)"
-            f"; {PODS}",
-            id="19: the node is named",
-        ),
-        pytest.param(
-            {
-                "pods": PodCounts(
-                    expected=4, running=3, failed=1, failed_named="train-2 on gpu-4 (exit code 1)"
-                ),
-                "root_cause": replace(CAUSE, failed_pods=1),
-            },
-            "1 failed pod: train-2 on gpu-4 (exit code 1): ValueError: SECRET",
-            "train-2 on gpu-4 failed (rank 2, exit code 1)"
-            "; 1 failed pod: train-2 on gpu-4 (exit code 1)",
-            id="a single pod is named once",
-        ),
-        pytest.param(
-            {"retries": 3},
-            f"retries exhausted (3 of 3): {FIRST}: ValueError: SECRET; {PODS}",
-            f"retries exhausted (3 of 3): {FIRST}; {PODS}",
-            id="7: no retry is left",
-        ),
-    ],
-)
-def test_the_root_cause_is_named_and_no_log_has_what_users_wrote(
-    changes: dict[str, Any], message: str, logged: str
-) -> None:
-    actions = decide(replace(FAILED, **changes), NOW, CONFIG)
-    move = next(each for each in actions if isinstance(each, MoveTo))
-    unhealthy = next(
-        each for each in actions if isinstance(each, SetCondition) and each.type == "Unhealthy"
+def test_the_log_names_no_text_of_the_component_or_the_root_cause() -> None:
+    actions = decide(replace(FAILED, components=(GAVE_UP,)), NOW, CONFIG)
+    logged = [each.logged for each in actions if isinstance(each, MoveTo | SetCondition)]
+    assert logged[:2] == [f"{FIRST}; Job train; {PODS}"] * 2
+    assert isinstance(actions[0], MoveTo)
+    assert actions[0].message == (
+        f"{FIRST}: ValueError: SECRET; Job train: BackoffLimitExceeded: SECRET; {PODS}"
     )
-    assert (move.message, move.logged) == (message, logged)
-    assert (unhealthy.message, unhealthy.logged) == (message, logged)
 
 
 def test_crash_loops_name_the_root_cause() -> None:
@@ -310,28 +208,23 @@ def test_a_message_is_one_line_of_at_most_a_kibibyte(letter: str) -> None:
     assert len(move.message.splitlines()) == 1
 
 
-def consequence(snapshot: Snapshot, config: FaultTolerance = CONFIG) -> tuple[str, bool]:
-    found = [each for each in decide(snapshot, NOW, config) if isinstance(each, RecordRootCause)]
-    return found[0].consequence, found[0].non_recoverable
-
-
-def test_the_consequence_is_recorded() -> None:
-    assert consequence(replace(FAILED, retries=1)) == ("retry 2 of 3 follows", False)
-    assert consequence(replace(FAILED, retries=3)) == ("retries exhausted (3 of 3)", False)
-    none = replace(CONFIG, retry_limit=0)
-    assert consequence(FAILED, none) == ("retryLimit is 0", False)
-    fatal = "no retry: the program recorded that none can help"
-    assert consequence(replace(FAILED, root_cause=FATAL)) == (fatal, True)
-    listed = replace(FAILED, root_cause=replace(FATAL, exits_terminally=True))
-    terminal = replace(CONFIG, terminal_exit_codes=frozenset({1}))
-    why = "no retry: exit code 1 of train-2 is in terminalExitCodes"
-    assert consequence(listed, terminal) == (why, False)
-    others = replace(CONFIG, retryable_exit_codes=frozenset({10}))
-    why = "no retry: exit code 1 of train-2 is not in retryableExitCodes"
-    assert consequence(listed, others) == (why, False)
-    old = replace(CONFIG, error_aggregation="default")
-    spent = replace(FAILED, root_cause=FATAL, retries=3)
-    assert consequence(spent, old) == ("retries exhausted (3 of 3)", False)
+@pytest.mark.parametrize(
+    ("changes", "config", "consequence"),
+    [
+        ({}, {"retry_limit": 0}, "retryLimit is 0"),
+        (
+            {"root_cause": FATAL, "retries": 3},
+            {"error_aggregation": "default"},
+            "retries exhausted (3 of 3)",
+        ),
+    ],
+)
+def test_the_consequence_is_recorded(
+    changes: dict[str, Any], config: dict[str, Any], consequence: str
+) -> None:
+    actions = decide(replace(FAILED, **changes), NOW, replace(CONFIG, **config))
+    (record,) = [each for each in actions if isinstance(each, RecordRootCause)]
+    assert (record.consequence, record.non_recoverable) == (consequence, False)
 
 
 # While it may heal.
