@@ -7,20 +7,12 @@ from shared.api.objects import PODS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod, pod_template
-from tests.support.cluster.failed_workers import (
-    PATIENT,
-    STORE,
-    End,
-    decided,
-    folder_of,
-    leave,
-    raised,
-    running,
-    world_of,
-)
+from tests.support.cluster.failed_workers import decided, folder_of, running, world_of
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.removed import removed
+from tests.support.root_cause_cases.case import PATIENT, STORE
+from tests.support.root_cause_cases.workers import End, leave, raised
 
 
 async def test_recorded_root_causes_survive_a_restart(lives: Lives, cluster: LocalCluster) -> None:
@@ -31,11 +23,11 @@ async def test_recorded_root_causes_survive_a_restart(lives: Lives, cluster: Loc
     workers = await running(lives, life, 2)
     end = End(after=1, record=raised("OSError: disk", recoverable=True, rank=0))
     await workers.end({0: end})
-    before = await world_of(lives, life, await decided(lives, life, "Resetting"))
+    before = await world_of(lives, await decided(lives, life, "Resetting"))
     await cluster.processes.restart("controller")
     await lives.annotate("kept", retryPausePeriodDuration="0s", failureGracePeriodDuration="1h")
     await running(lives, life, 2, attempt=2)
-    after = await world_of(lives, life, life.events[-1].object)
+    after = await world_of(lives, life.events[-1].object)
     assert after.root_cause == before.root_cause
     assert (after.events, after.retries, after.suspects) == (
         before.events,
@@ -61,7 +53,7 @@ async def test_a_pod_that_went_meanwhile_is_known_from_the_store(
         await removed(lives.client, PODS, NAMESPACE, workers.name(0))
     finally:
         await cluster.processes.restart("controller")
-    world = await world_of(lives, life, await life.until_phase("Resetting"))
+    world = await world_of(lives, await life.until_phase("Resetting"))
     assert (world.root_cause["pod"], world.root_cause["source"], world.root_cause["uri"]) == (
         workers.name(0),
         "Store",
@@ -85,5 +77,5 @@ async def test_without_a_settle_period_the_first_reported_failure_decides(
         workers = await running(lives, life, 2)
         end = End(after=1, record=raised("OSError: disk", recoverable=True, rank=0))
         await workers.end({0: end})
-        world = await world_of(lives, life, await life.until_phase("Resetting"))
+        world = await world_of(lives, await life.until_phase("Resetting"))
     assert (world.root_cause["pod"], world.retries) == ("hasty-master-0", 1)

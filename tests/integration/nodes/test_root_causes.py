@@ -12,21 +12,19 @@ from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.pods import pod
 from tests.support.cluster.failed_workers import (
-    PATIENT,
-    STORE,
-    End,
-    FailureReports,
+    RunningWorkers,
     column,
-    decided,
+    fails_as,
     folder_of,
-    leave,
     operators_log,
-    raised,
     running,
     world_of,
 )
 from tests.support.cluster.gpu_nodes import GpuNodes, gpu_appwrapper, gpu_nodes, unhealthy
 from tests.support.cluster.lives import NAMESPACE, Lives, slow_to_go
+from tests.support.root_cause_cases.case import PATIENT, STORE
+from tests.support.root_cause_cases.recorded import ON_A_BAD_NODE
+from tests.support.root_cause_cases.workers import End, leave, raised
 
 
 @pytest_asyncio.fixture
@@ -69,7 +67,7 @@ async def test_a_pod_ended_by_an_evacuation_is_no_root_cause(
             )
     again = await running(lives, life, 2, attempt=2)
     assert unhealthy(resetting)[:2] == ("True", "AutopilotNoExecute")
-    quiet = await world_of(lives, life, life.events[-1].object, events=0)
+    quiet = await world_of(lives, life.events[-1].object, events=0)
     assert (quiet.root_cause, quiet.history, quiet.events) == ({}, (), ())
     assert (quiet.retries, quiet.suspects) == (0, ())
     assert await column(cluster, "driven") == ""
@@ -81,7 +79,7 @@ async def test_a_pod_ended_by_an_evacuation_is_no_root_cause(
     reset = await life.until(
         lambda item: phase(item) == "Resetting" and item["status"]["attempt"] == 2, "a retry"
     )
-    world = await world_of(lives, life, reset)
+    world = await world_of(lives, reset)
     assert (world.root_cause["attempt"], world.root_cause["pod"]) == (2, "driven-1")
     assert world.retries == 1
     assert "SECRET" not in operators_log(cluster)
@@ -92,28 +90,15 @@ async def test_an_error_on_a_flagged_node_is_the_nodes(
     lives: Lives, cluster: LocalCluster, nodes: GpuNodes
 ) -> None:
     """Case 19: broken hardware raises Python's exceptions too."""
-    annotations = {**PATIENT, "retryPausePeriodDuration": "1h"}
-    life = await lives.begin(appwrapper("flagged", *on_gpus("flagged"), annotations=annotations))
-    workers = await running(lives, life, 2)
-    ends = {0: End(after=1, record=raised("ValueError: SECRET-20", rank=0))}
-    bad = workers.node(0)
-    await nodes.label(bad, "ERR")
-    # The watch of nodes keeps their order: once the second label was acted on, so was the first.
-    witness = await nodes.runs(gpu_appwrapper("flagged-witness"))
-    await nodes.label(await nodes.node_of(witness), "EVICT")
-    await witness.until_phase("Resetting")
-    await workers.end(ends)
-    world = await world_of(lives, life, await decided(lives, life, "Resetting"))
-    told = workers.told(
-        0,
-        ends,
-        what="ValueError: SECRET-20",
-        summary=f"flagged-0 on {bad} r0: ValueError: SECRET-20 (UnhealthyNode)",
-        facts="rank 0, exit code 1, infrastructure: UnhealthyNode",
-        decision="Retry",
-        then="retry 1 of 3 follows",
-        infrastructure="UnhealthyNode",
-    )
-    assert world == FailureReports(**told, phase="Resetting", retries=1, suspects=(bad,))
+
+    async def label(workers: RunningWorkers) -> None:
+        await nodes.label(workers.node(0), "ERR")
+        # The watch of nodes keeps their order: once the second label was acted on, so was the
+        # first.
+        witness = await nodes.runs(gpu_appwrapper("flagged-witness"))
+        await nodes.label(await nodes.node_of(witness), "EVICT")
+        await witness.until_phase("Resetting")
+
+    world = await fails_as(lives, ON_A_BAD_NODE, "flagged", *on_gpus("flagged", 1), before=label)
     assert await column(cluster, "flagged") == world.root_cause["summary"]
     assert "SECRET" not in operators_log(cluster)

@@ -6,17 +6,12 @@ import shlex
 from localcluster.access.running import RunningCluster
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.pods import pod
-from tests.support.cluster.failed_workers import (
-    PATIENT,
-    End,
-    decided,
-    raised,
-    running,
-    world_of,
-)
+from tests.support.cluster.failed_workers import decided, running, world_of
 from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.root_cause_cases.case import PATIENT
+from tests.support.root_cause_cases.workers import End, raised
 from tests.support.shown_commands import sessions_in
 
 SHARD = """\
@@ -43,7 +38,7 @@ async def test_the_sessions_of_the_page(lives: Lives, cluster: RunningCluster) -
     }
     await workers.end({2: End(after=0.25, record=raised(SHARD, rank=2)), **lost})
     failed = await decided(lives, life, "Failed")
-    await world_of(lives, life, failed)
+    await world_of(lives, failed)
     await ended(life, after=failed)
     kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
     sessions = sessions_in("users/failures.md")

@@ -1,24 +1,22 @@
 """What root causes change of an AppWrapper's life, and what they leave alone."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import PODS, JsonObject
+from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.failed_workers import (
-    PATIENT,
-    STORE,
-    End,
     column,
     decided,
     folder_of,
     operators_log,
-    raised,
     running,
     world_of,
 )
@@ -26,6 +24,9 @@ from tests.support.cluster.lives import NAMESPACE, Lives, force_off, slow_to_go
 from tests.support.cluster.resources import PYTORCH_JOBS
 from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
+from tests.support.root_cause_cases.case import PATIENT, STORE, Case, expected, failure
+from tests.support.root_cause_cases.recorded import NO_RETRY
+from tests.support.root_cause_cases.workers import End, leave, raised
 
 LOST = raised("torch.distributed.DistBackendError: connection reset by peer", recoverable=True)
 
@@ -62,7 +63,7 @@ async def test_a_failure_that_heals_is_in_the_history_alone(
         "healed",
     )
     assert life.phases() == ["", "Suspended", "Resuming", "Running"]
-    world = await world_of(lives, life, healed, events=0)
+    world = await world_of(lives, healed, events=0)
     assert (world.retries, world.suspects) == (0, ())
     assert [each["decision"] for each in world.history] == ["None"]
     assert world.history[0]["pod"] == workers.name(1)
@@ -87,17 +88,10 @@ async def test_a_slow_workers_record_is_waited_for(lives: Lives, cluster: Runnin
     await comes_to(lambda: failed(lives, "slow"), True)
     await workers.end({1: root})
     ended = await life.until_phase("Failed")
-    world = await world_of(lives, life, ended)
-    told = workers.told(
-        1,
-        {0: lost, 1: root},
-        what="ValueError: SECRET-25",
-        note=" (non-recoverable)",
-        decision="Terminal",
-        then="no retry: the program recorded that none can help",
-        container="pytorch",
-    )
-    assert (world.root_cause, world.events) == (told["root_cause"], told["events"])
+    world = await world_of(lives, ended)
+    told = failure(1, {0: lost, 1: root}, then=NO_RETRY, container="pytorch")
+    wanted = expected(Case(name="slow", failures=(told,)), [workers])
+    assert (world.root_cause, world.events) == (wanted.root_cause, wanted.events)
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
     assert await column(cluster, "slow") == world.root_cause["summary"]
     assert "SECRET" not in operators_log(cluster)
@@ -109,6 +103,30 @@ async def failed(lives: Lives, name: str) -> bool:
         (each["type"], each["status"]) == ("Failed", "True")
         for each in status.get("conditions") or ()
     )
+
+
+async def test_a_failed_pod_that_is_deleted_at_once_is_still_named(
+    lives: Lives, cluster: RunningCluster
+) -> None:
+    """Case 23: what the watch saw, and what the store holds, outlive the pod."""
+    body = appwrapper("gone", job("gone", 2, hang="running"), annotations={
+        **PATIENT, "errorStore": STORE, "retryPausePeriodDuration": "1h",
+    })  # fmt: skip
+    life = await lives.begin(body)
+    workers = await running(lives, life, 2)
+    end = End(after=0.5, record=raised("OSError: SECRET-24", recoverable=True, rank=0))
+    leave(folder_of(cluster, life), workers.record(0, end))
+    await workers.end({0: replace(end, record=None)})
+    await lives.client.delete(
+        PODS, NAMESPACE, workers.name(0), uid=None, propagation=Propagation.BACKGROUND
+    )
+    resetting = await life.until_phase("Resetting")
+    world = await world_of(lives, resetting)
+    assert world.root_cause["pod"] == workers.name(0)
+    assert world.root_cause["message"] == "OSError: SECRET-24"
+    assert (world.retries, world.suspects) == (1, ())
+    assert await column(cluster, "gone") == world.root_cause["summary"]
+    assert "SECRET" not in operators_log(cluster)
 
 
 async def test_a_failure_during_a_suspension_is_no_root_cause(

@@ -16,17 +16,21 @@ UnderWay = Mapping[str, asyncio.Task[None]]
 
 
 @asynccontextmanager
-async def under_way(cluster: RunningCluster, *cases: Case) -> AsyncGenerator[UnderWay, None]:
+async def under_way(
+    cluster: RunningCluster, *cases: Case, named: Mapping[str, Case] | None = None
+) -> AsyncGenerator[UnderWay, None]:
     """Yields the running task of each case, by its name; a test awaits its own.
 
-    A case's objects are gone when its task ends. Tasks that no test awaited are cancelled.
+    `named`: cases by other names than their functions'. A case's objects are gone when its task
+    ends. Tasks that no test awaited are cancelled.
     """
 
     async def one(case: Case) -> None:
         async with AsyncExitStack() as stack:
             await case(Lives(cluster, stack))
 
-    tasks = {case.__name__: asyncio.create_task(one(case)) for case in cases}
+    all_cases = {**{case.__name__: case for case in cases}, **(named or {})}
+    tasks = {name: asyncio.create_task(one(case)) for name, case in all_cases.items()}
     try:
         yield tasks
     finally:
