@@ -22,8 +22,8 @@ from controller.facts.evacuation import PODS_BY_NODE
 from controller.facts.pods import Pod, touched
 from controller.facts.remembered_appwrapper import Outline
 from controller.fleet.fleet import Fleet
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.component_watches import ComponentWatches
-from controller.gather.components import ComponentLocator
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer

@@ -20,7 +20,7 @@ from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.remembered_appwrapper import Outline
 from controller.gather.assignments import Assignments, own_workloads
-from controller.gather.components import ComponentLocator
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.node_labels import confirmed
