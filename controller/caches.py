@@ -6,9 +6,8 @@ from functools import partial
 
 from controller.facts.evacuation import PODS_BY_NODE, by_node
 from controller.facts.nodes import Node
-from controller.facts.own_status import Outline
 from controller.facts.pods import Pod, project_pod
-from controller.facts.remembered_appwrapper import project_appwrapper
+from controller.facts.remembered_appwrapper import Outline, project_appwrapper
 from controller.fleet.fleet import node_projection
 from controller.gather.queue_watch import WAITING, by_queue
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, by_appwrapper

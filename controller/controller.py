@@ -11,18 +11,19 @@ from typing import TypeVar
 
 from prometheus_client import generate_latest
 
+from controller.apply.annotation_warnings import AnnotationWarner
 from controller.apply.applier import Applier
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
-from controller.apply.events import AnnotationWarner, Teller
+from controller.apply.events import Teller
 from controller.apply.metrics import Meter
 from controller.caches import Caches
 from controller.facts.evacuation import PODS_BY_NODE
-from controller.facts.own_status import Outline
 from controller.facts.pods import Pod, touched
+from controller.facts.remembered_appwrapper import Outline
 from controller.fleet.fleet import Fleet
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.component_watches import ComponentWatches
-from controller.gather.components import ComponentLocator
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer

@@ -7,7 +7,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controller.facts.evacuation import Key
-from controller.facts.own_status import Outline
+from controller.facts.remembered_appwrapper import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 

@@ -203,7 +203,8 @@ def serving_certificate(seen: Installed, now: datetime) -> Item:
 
 def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice: str) -> Item:
     """Check the first expiry of the texts. Each text expires with its longest valid certificate."""
-    from webhook.tls.issue import certificates_in, expires_at
+    from webhook.tls.issue import expires_at
+    from webhook.tls.key_pair import certificates_in
 
     ends = []
     for text in texts:

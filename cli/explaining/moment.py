@@ -11,7 +11,9 @@ from typing import Final
 from cli.cluster.unread import One, Unread, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
-from controller.facts.components import Located, project_component, with_sound_record
+from controller.facts.component_status import with_sound_record
+from controller.facts.components import Located, project_component
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.observe import (
     GatherContext,
     counts_for,
@@ -23,7 +25,7 @@ from controller.facts.observe import (
     observe,
     presence_of,
 )
-from controller.facts.own_status import effective_fault_tolerance, read_status
+from controller.facts.own_status import read_status
 from controller.facts.pods import Pod, project_pod
 from controller.phases.ask import Need
 from controller.phases.phase import Phase

@@ -13,8 +13,7 @@ from controller.apply.eviction import evict
 from controller.apply.fence import read_unchanged
 from controller.apply.status import status_after
 from controller.facts.observe import Observation
-from controller.facts.own_status import Outline
-from controller.facts.remembered_appwrapper import component_texts, outlined
+from controller.facts.remembered_appwrapper import Outline, component_texts, outlined
 from controller.memory.memory import Memory
 from controller.phases.actions import (
     Actions,

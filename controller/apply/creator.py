@@ -7,7 +7,8 @@ from typing import Final, Protocol
 
 from controller.apply.component_body import Additions, component_body
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
-from controller.facts.components import fixed_name, is_kept
+from controller.facts.component_status import fixed_name
+from controller.facts.kept_components import is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.facts.refused_creates import is_definite
 from controller.memory.memory import Creations

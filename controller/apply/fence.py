@@ -7,7 +7,7 @@ deletes of other objects do not, so their callers ask here before they touch suc
 
 import logging
 
-from controller.facts.components import is_number
+from controller.facts.attempt_number import is_number
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Conflict, KubeClient, NotFound

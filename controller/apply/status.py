@@ -5,13 +5,13 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Final
 
-from controller.facts.components import (
+from controller.facts.component_status import (
     fixed_name,
-    is_kept,
     named,
     recorded_pod_sets,
     with_another_name,
 )
+from controller.facts.kept_components import is_kept
 from controller.facts.root_cause_status import decode, encode, history_with
 from controller.facts.suspects import with_suspect
 from controller.phases.actions import (

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.components import ComponentFacts, Located, is_kept_at, is_lost
+from controller.facts.attempt_number import is_lost
+from controller.facts.components import ComponentFacts, Located
 from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
+from controller.facts.kept_components import is_kept_at
 from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,
@@ -39,11 +41,7 @@ from controller.phases.snapshot import (
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
-from shared.api.names import (
-    ANNOTATION_HELPER,
-    CONDITION_RESOURCES_DEPLOYED,
-    CONDITION_SUCCEEDED,
-)
+from shared.api.names import ANNOTATION_HELPER, CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended

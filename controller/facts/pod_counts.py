@@ -5,16 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controller.facts.components import reported_alone
 from controller.facts.pod_names import name_failed, name_held_up, name_unheeded, name_waiting
 from controller.facts.pods import Pod, stable_in
-from controller.phases.snapshot import (
-    Component,
-    FaultTolerance,
-    PodCounts,
-    Presence,
-    TerminalExit,
-)
+from controller.facts.reported_pods import reported_alone
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 

@@ -7,15 +7,16 @@ the outline has no templates. The rest remains text, which is never larger than 
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 import orjson
 
-from controller.facts.components import MAY_HAVE_PODS, may_have_pods
-from controller.facts.own_status import Outline, wait_times_of
+from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import topology_outline
+from controller.facts.wait_times import NO_WAIT, WaitTimes, wait_times_of
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import GROUP
@@ -37,6 +38,30 @@ _METADATA: Final = (
 # The prefixes of the kept labels and annotations: this project's, the Go operator's, Kueue's.
 _READ: Final = (GROUP, "kueue.x-k8s.io/")
 _REQUESTED: Final = "requested"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """An AppWrapper as the controller remembers it. Each pass decodes its text.
+
+    Other readers use the fields beside the text. `wait_times` are for metrics. `waits_in`:
+    namespace and name of the LocalQueue while it is Suspended.
+    `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
+    `requested`: how much of each measured resource its pods request.
+    """
+
+    uid: str
+    phase: str
+    is_ours: bool
+    text: bytes
+    wait_times: WaitTimes = NO_WAIT
+    waits_in: tuple[str, str] | None = None
+    phase_since: float | None = None
+    requested: tuple[tuple[str, float], ...] = ()
+
+    def read(self) -> AppWrapper:
+        """Decode the text. The components' templates have only their Kinds and names."""
+        return AppWrapper(orjson.loads(self.text))
 
 
 def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outline:

@@ -12,8 +12,10 @@ never leaves, so a process that is behind cannot delete what another one has jus
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from controller.facts.components import ComponentFacts, is_kept_at, is_number
+from controller.facts.attempt_number import is_number
+from controller.facts.components import ComponentFacts
 from controller.facts.deployed import Deployed, deployed_object, deployed_pod
+from controller.facts.kept_components import is_kept_at
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot

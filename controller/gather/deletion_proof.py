@@ -14,13 +14,19 @@ from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
-from controller.gather.components import ComponentLocator
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions, Explanation
+from controller.phases.deletion import EXPLAIN_AFTER, EXPLAIN_AGAIN
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
-from controller.reports.deleting_resources import LeftPod, blockers, project_left_pod
+from controller.reports.deleting_resources import (
+    STILL_SETTLING,
+    LeftPod,
+    blockers,
+    project_left_pod,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.names import (
@@ -58,12 +64,6 @@ async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncItera
             yield item
 
 
-# A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
-# kubelet and of the garbage collector, which removes one level of owners after the other.
-PATIENCE: Final = timedelta(seconds=45)
-# Interval between two explanations of one deletion. Shorter than `deletion.FORCE_AGAIN`, so that
-# each pass that forces has a current one.
-LOOK_INTO: Final = timedelta(seconds=20)
 # A controller that creates pods notices the deletion of their owner only when it next reads the
 # owner, and still sends the creates that it has begun. So if a deletion interrupted the creation of
 # pods, all must stay gone for this long. The same holds if another client deleted an owner in the
@@ -71,7 +71,6 @@ LOOK_INTO: Final = timedelta(seconds=20)
 # controller may recreate them before it notices. A foreground deletion, as the controller sends it,
 # marks the owner before its pods are deleted.
 SETTLING: Final = timedelta(seconds=3)
-STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 
 
 class DeletionProof:
@@ -218,7 +217,7 @@ class DeletionProof:
         told = self._deletions.explanation(owner)
         if told is None or told.forcing is not _is_forced(context):
             return False
-        return timedelta(0) <= context.now - told.at < LOOK_INTO
+        return timedelta(0) <= context.now - told.at < EXPLAIN_AGAIN
 
     def _as_told(self, context: GatherContext, seen: Observation) -> Observation:
         told = self._deletions.explanation(context.appwrapper.uid)
@@ -291,11 +290,11 @@ def _doubted(context: GatherContext, index: int, located: Located) -> Located:
 
 
 def _is_long(context: GatherContext) -> bool:
-    """True if the deletion has lasted PATIENCE, or its grace period is over."""
+    """True if the deletion has lasted EXPLAIN_AFTER, or its grace period is over."""
     began = context.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return context.now - began >= PATIENCE or _is_forced(context)
+    return context.now - began >= EXPLAIN_AFTER or _is_forced(context)
 
 
 def _is_forced(context: GatherContext) -> bool:

@@ -13,7 +13,7 @@ from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, kind_of
 from controller.facts.stuck_deletions import Stuck, stuck_deletions
-from controller.gather.components import concerns_all
+from controller.gather.component_reads import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions
 from controller.phases.snapshot import Presence

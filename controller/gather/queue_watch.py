@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
-from controller.facts.own_status import Outline
+from controller.facts.remembered_appwrapper import Outline
 from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from controller.phases.waiting import REASON_INTERVAL

@@ -7,23 +7,20 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from controller.facts.components import (
-    Located,
-    is_lost,
-    told_by,
-    was_deployed,
-    with_attempt,
-    with_sound_record,
-)
+from controller.facts.attempt_number import is_lost, told_by, was_deployed, with_attempt
+from controller.facts.component_status import with_sound_record
+from controller.facts.components import Located
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failed_pods import failure_in
 from controller.facts.observe import GatherContext, Observation, observe
-from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
+from controller.facts.own_status import known_phase, read_status
 from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
+from controller.facts.remembered_appwrapper import Outline
 from controller.gather.assignments import Assignments, own_workloads
-from controller.gather.components import ComponentLocator
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.node_labels import confirmed

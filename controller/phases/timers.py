@@ -100,7 +100,7 @@ def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
     at Resuming and continue in Running. A StartTimer for the new phase must follow the MoveTo.
 
     A deletion under way still keeps its deadline when the AppWrapper is suspended or deleted
-    meanwhile: own_status.py reads its start from DeletingResources.
+    meanwhile: taken_over.py reads its start from DeletingResources.
     """
     for action in actions:
         match action:

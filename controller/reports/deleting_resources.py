@@ -18,6 +18,7 @@ from shared.api.times import parse_time
 MOST_TEXTS: Final = 8
 LONGEST_TEXT: Final = 400
 _MOST_NAMES: Final = 3
+STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 # The garbage collector's own finalizers, for foreground and orphaning deletion.
 _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 

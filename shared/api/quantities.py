@@ -17,6 +17,11 @@ _QUANTITY: Final = re.compile(
     r"(?P<number>[+-]?(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?)"
     r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
+# Quantities that need no full parse to be valid. Most are; a hostile object can hold 100,000.
+PLAIN_QUANTITY: Final = re.compile(
+    r" {0,9}[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})"
+    r"(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})? {0,9}"
+)
 _BINARY: Final = {f"{prefix}i": 2 ** (10 * n) for n, prefix in enumerate("KMGTPE", start=1)}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3} | {p: 3 * n for n, p in enumerate("kMGTPE", start=1)}
 _FINEST: Final = -9  # the exponent of the smallest part that Kubernetes keeps

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.objects import JsonObject, JsonValue, type_of
-from shared.api.quantities import QuantityError, parse_quantity
+from shared.api.quantities import PLAIN_QUANTITY, QuantityError, parse_quantity
 
 POD: Final = "io.k8s.api.core.v1.Pod"
 POD_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
@@ -98,8 +98,7 @@ def _integer_or_string_fault(value: JsonValue) -> Fault | None:
 
 
 def _quantity_fault(value: JsonValue) -> Fault | None:
-    # Most amounts are plain; a hostile object can hold 100,000.
-    if type(value) is str and _PLAIN_QUANTITY.fullmatch(value):
+    if type(value) is str and PLAIN_QUANTITY.fullmatch(value):
         return None
     try:
         parse_quantity(value)
@@ -146,10 +145,6 @@ def _no_fault(_value: JsonValue) -> None:
 
 
 _DIGITS: Final = re.compile(r"-?[0-9]+")
-_PLAIN_QUANTITY: Final = re.compile(
-    r" {0,9}[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})"
-    r"(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})? {0,9}"
-)
 # As Go reads RFC 3339: the hour may have one digit, a comma may begin the fraction.
 _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?"

@@ -33,7 +33,7 @@ from tests.support.cluster.people import person
 from tests.support.manifests import ROOT
 from tests.support.patience import comes_to, until_found
 from tests.support.walkthrough import Block, Person, blocks_of
-from webhook.tls.issue import certificates_in
+from webhook.tls.key_pair import certificates_in
 
 pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 

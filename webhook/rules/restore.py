@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.appwrapper import component_digest
+from shared.api.component_digest import component_digest
 from shared.api.findings import AdmissionWarning
 from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,

@@ -1,13 +1,12 @@
 """Read the input of rules: a request's components, sent and stored, and the facts around it."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from shared.api.findings import FieldError, FieldErrorKind
-from shared.api.objects import JsonObject, JsonValue, is_dns_subdomain
+from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT, Kind, PodSetError, template_at
 from shared.kinds.table import (
     BY_GROUP_KIND,
@@ -20,6 +19,7 @@ from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
+from webhook.rules.malformed_components import problem_of
 
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
@@ -51,10 +51,6 @@ class Facts:
 
 
 # The components of an AppWrapper, parsed once for all rules: each an object of some Kind.
-
-# Versions and Kinds are DNS labels of RFC 1035, but Kinds have capitals.
-_NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
-_LONGEST_SHOWN: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
 
 
 def _component(path: str, element: JsonValue) -> tuple[Component | None, FieldError | None]:
-    if error := _malformed(path, element):
+    if error := problem_of(path, element):
         return None, error
     template: JsonObject = element["template"]
     group = template["apiVersion"].rpartition("/")[0]
@@ -119,43 +115,6 @@ def _component(path: str, element: JsonValue) -> tuple[Component | None, FieldEr
     if error:
         return component, replace(error, path=f"{path}.{error.path}")
     return replace(component, record=BY_GROUP_KIND.get(component.group_kind)), None
-
-
-def _malformed(path: str, element: JsonValue) -> FieldError | None:
-    if not isinstance(element, dict):
-        return FieldError(path, FieldErrorKind.INVALID, "must be an object")
-    if not isinstance(element.get("annotations"), dict | None):
-        return FieldError(f"{path}.annotations", FieldErrorKind.INVALID, "must be an object")
-    template, path = element.get("template"), f"{path}.template"
-    if template is None:
-        return FieldError(path, FieldErrorKind.REQUIRED, "the resource to create")
-    if not isinstance(template, dict):
-        return FieldError(path, FieldErrorKind.INVALID, "must be an object")
-    if not isinstance(template.get("metadata"), dict | None):
-        return FieldError(f"{path}.metadata", FieldErrorKind.INVALID, "must be an object")
-    return _wrong_kind(path, template)
-
-
-def _wrong_kind(path: str, template: JsonObject) -> FieldError | None:
-    """Check apiVersion and kind: both become parts of paths in requests to the API server."""
-    for key in ("apiVersion", "kind"):
-        value = template.get(key)
-        if value is None or value == "":
-            return FieldError(f"{path}.{key}", FieldErrorKind.REQUIRED, "every resource has one")
-        if not isinstance(value, str):
-            return FieldError(f"{path}.{key}", FieldErrorKind.INVALID, "must be a string")
-    group, slash, version = template["apiVersion"].rpartition("/")
-    if not _NAME.fullmatch(version) or (slash and not is_dns_subdomain(group)):
-        detail = "must be a version such as v1, or group and version such as batch/v1"
-        return _invalid(f"{path}.apiVersion", detail, template["apiVersion"])
-    if not _NAME.fullmatch(template["kind"]):
-        return _invalid(f"{path}.kind", "must be a Kind such as Job", template["kind"])
-    return None
-
-
-def _invalid(path: str, detail: str, value: str) -> FieldError:
-    shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}..."
-    return FieldError(path, FieldErrorKind.INVALID, detail, f'"{shown}"')
 
 
 # The input of rules: the request, its components, and the facts around it.

@@ -11,7 +11,8 @@ from typing import Final
 from cryptography import x509
 
 from shared.process.clock import Clock
-from webhook.tls.issue import AuthorityName, KeyPair, issue_leaf, make_authority, new_key
+from webhook.tls.issue import AuthorityName, issue_leaf, make_authority, new_key
+from webhook.tls.key_pair import KeyPair
 
 _log: Final = logging.getLogger(__name__)
 

@@ -27,8 +27,6 @@ from cryptography.x509 import Certificate
 
 from webhook.tls.issue import (
     AuthorityName,
-    KeyPair,
-    certificates_in,
     due_at,
     expires_at,
     is_to_come,
@@ -37,8 +35,8 @@ from webhook.tls.issue import (
     made_at,
     make_authority,
     new_key,
-    pem,
 )
+from webhook.tls.key_pair import KeyPair, certificates_in, pem
 from webhook.tls.stored import Contents, NextAuthority, PreviousAuthority
 
 # CAs to keep from caBundles: some admins write all authorities of a machine into them.

@@ -23,13 +23,8 @@ import orjson
 from cryptography.x509 import Certificate
 
 from shared.api.objects import JsonObject, JsonValue
-from webhook.tls.issue import (
-    KeyPair,
-    UnusablePem,
-    certificate_from_pem,
-    is_authority,
-    pem,
-)
+from webhook.tls.issue import is_authority
+from webhook.tls.key_pair import KeyPair, UnusablePem, certificate_from_pem, pem
 
 AUTHORITY: Final = ("ca.crt", "ca.key")
 LEAF: Final = ("tls.crt", "tls.key")

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import Final
 
-from cli.explaining.answers import deletion, deployed, life, pods, queue, quota
+from cli.explaining.answers import (
+    deletion,
+    deployed,
+    ended,
+    not_started,
+    pods,
+    queue,
+    quota,
+    retry_pause,
+)
 from cli.explaining.answers.case import Case, SituationAnswer
 
 AnswerRule = Callable[[Case], SituationAnswer | None]
@@ -38,12 +47,12 @@ DEPLOYED: Final[tuple[AnswerRule, ...]] = (
     deployed.runs,
 )
 OTHERS: Final[tuple[AnswerRule, ...]] = (
-    life.managed_by_another,
-    life.not_seen_yet,
-    deletion.retry_pause,
+    not_started.managed_by_another,
+    not_started.not_seen_yet,
+    retry_pause.retry_pause,
     deletion.deleting,
-    life.succeeded,
-    life.failed,
+    ended.succeeded,
+    ended.failed,
 )
 
 

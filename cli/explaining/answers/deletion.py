@@ -1,15 +1,12 @@
-"""Answers for Resetting, Suspending and Terminating: blockers, and the retry pause. Pure."""
+"""Answers for Resetting, Suspending and Terminating: what blocks the deletion. Pure."""
 
-from datetime import datetime
 from typing import Final
 
 from cli.cluster.unread import objects
 from cli.explaining.answers.case import Case, SituationAnswer
-from cli.explaining.answers.kueue_messages import queue_commands
-from cli.explaining.answers.next_steps import next_steps, retries_spent
+from cli.explaining.answers.next_steps import next_steps
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
-from controller.phases.reset_or_fail import next_attempt
 from controller.phases.snapshot import Presence
 from controller.reports.deleting_resources import (
     LeftComponent,
@@ -20,11 +17,7 @@ from controller.reports.deleting_resources import (
     suspended_jobs,
 )
 from controller.reports.reason import Reason
-from shared.api.names import (
-    CONDITION_DELETING_RESOURCES,
-    CONDITION_UNHEALTHY,
-    FINALIZER,
-)
+from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY, FINALIZER
 from shared.waits.words import few
 
 _AFTER: Final = {
@@ -32,47 +25,6 @@ _AFTER: Final = {
     Phase.SUSPENDING: "then its quota is released, and it waits in its queue again",
     Phase.TERMINATING: "then the AppWrapper itself is removed",
 }
-
-
-def retry_pause(case: Case) -> SituationAnswer | None:
-    """Apply in the pause between a finished reset and the next attempt."""
-    moment = case.moment
-    began = moment.snapshot.timers.retry_pause
-    if case.phase is not Phase.RESETTING or began is None or _is_being_deleted(case):
-        return None
-    reported = moment.reported(CONDITION_UNHEALTHY)
-    if reported.reason == Reason.REASSIGNMENT:
-        return _waits_for_other_nodes(case, reported.message)
-    at = began + moment.config.retry_pause
-    return SituationAnswer(
-        situation=Situation.RETRY_PAUSE,
-        sentence=f"{case.name} was reset ({reported.reason}), and its next attempt begins at"
-        f" {case.when(at)}.",
-        details=(
-            f"Attempt {moment.appwrapper.attempt} ended:"
-            f" {_why(case, reported.message, at) or reported.reason}.",
-            *retries_spent(case),
-            "It keeps its quota meanwhile.",
-        ),
-        next=(Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at),),
-    )
-
-
-def _why(case: Case, message: str, begins: datetime) -> str:
-    """Return the reason for the reset: its report also announces the next attempt."""
-    announced = next_attempt(case.moment.snapshot.retries, case.moment.config, begins)
-    return message.removesuffix(f"; {announced.text()}")
-
-
-def _waits_for_other_nodes(case: Case, why: str) -> SituationAnswer:
-    """Answer for a reset under a topology. Kueue usually assigns the nodes within a moment."""
-    return SituationAnswer(
-        situation=Situation.RETRY_PAUSE,
-        sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
-        details=(f"Its next attempt waits: {why}.", *retries_spent(case)),
-        next=(Next("Kueue suspends it. It keeps its place in the queue."),),
-        commands=queue_commands(case),
-    )
 
 
 def deleting(case: Case) -> SituationAnswer | None:

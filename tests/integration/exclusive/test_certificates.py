@@ -42,7 +42,7 @@ from tests.support.cluster.webhook_certificates import (
 from tests.support.cluster.webhook_process import started
 from tests.support.fakes.tls import authority
 from tests.support.walkthrough import commands_below
-from webhook.tls.issue import certificates_in
+from webhook.tls.key_pair import certificates_in
 
 PAGE = "docs/admins/certificates.md"
 EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from shared.api.appwrapper import component_digest
+from shared.api.component_digest import component_digest
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
 from shared.api.objects import JsonObject
 from tests.support.admission_corpus.case import (

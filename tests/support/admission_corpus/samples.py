@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 
-from shared.api.appwrapper import component_digest
+from shared.api.component_digest import component_digest
 from shared.api.objects import JsonObject
 from tests.support.admission_corpus.case import TEAM, USER, USERID, Case
 from tests.support.builders.appwrappers import QUEUE

@@ -11,7 +11,7 @@ from controller.facts.observe import Observation
 from controller.facts.pods import Pod, project_pod
 from controller.facts.remembered_appwrapper import project_appwrapper
 from controller.facts.unexpected_objects import Owned
-from controller.gather.components import ComponentLocator
+from controller.gather.component_reads import ComponentLocator
 from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds

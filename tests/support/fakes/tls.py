@@ -6,14 +6,8 @@ from datetime import UTC, datetime, timedelta
 from cryptography.x509 import Certificate, DNSName
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhook.tls.issue import (
-    AuthorityName,
-    KeyPair,
-    issue_leaf,
-    make_authority,
-    new_key,
-    serving_names,
-)
+from webhook.tls.issue import AuthorityName, issue_leaf, make_authority, new_key, serving_names
+from webhook.tls.key_pair import KeyPair
 from webhook.tls.rotate import Change, Plan, Write
 from webhook.tls.stored import Contents
 

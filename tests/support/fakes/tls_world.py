@@ -15,7 +15,7 @@ from typing import Any
 from cryptography.x509 import Certificate
 
 from tests.support.fakes.tls import PLAN, START, accepted
-from webhook.tls.issue import certificates_in
+from webhook.tls.key_pair import certificates_in
 from webhook.tls.rotate import (
     Change,
     Plan,

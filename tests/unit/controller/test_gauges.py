@@ -3,7 +3,8 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from controller.facts.own_status import Outline, WaitTimes
+from controller.facts.remembered_appwrapper import Outline
+from controller.facts.wait_times import WaitTimes
 from controller.gauges import WatchGauge
 from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory

@@ -88,7 +88,7 @@ VARIABLES = {
     ("controller.apply.deleter", "target.resource"): WRAPPED | MAKERS,
     ("controller.gather.owned_objects", "left.resource"): WRAPPED | MAKERS,
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
-    ("controller.gather.components", "resource"): WRAPPED,
+    ("controller.gather.component_reads", "resource"): WRAPPED,
     ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
     ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.slack.keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},

@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from controller import phases, reports
-from controller.apply.events import REASON as INVALID_ANNOTATION
+from controller.apply.annotation_warnings import REASON as INVALID_ANNOTATION
 from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
 from controller.gather.error_store_reader import SKIPPED, UNAVAILABLE
 from controller.metrics import FINDINGS

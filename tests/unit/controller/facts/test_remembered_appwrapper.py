@@ -6,14 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from controller.facts.components import (
-    asks_to_be_kept,
-    fixed_name,
-    is_kept,
-    may_have_pods,
-    named,
-    recorded_pod_sets,
-)
+from controller.facts.component_status import fixed_name, named, recorded_pod_sets
+from controller.facts.kept_components import asks_to_be_kept, is_kept, may_have_pods
 from controller.facts.remembered_appwrapper import (
     component_texts,
     outlined,

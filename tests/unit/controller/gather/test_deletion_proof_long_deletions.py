@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.gather.deletion_proof import LOOK_INTO, PATIENCE
+from controller.phases.deletion import EXPLAIN_AFTER as PATIENCE
+from controller.phases.deletion import EXPLAIN_AGAIN
 from shared.api.objects import PODS
 from shared.api.times import format_precise_time
 from shared.kube.client import NotFound, Unreachable
@@ -104,7 +105,7 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
     held = going(finalizers=["foregroundDeletion", "example.com/hold"])
     bench = Gathering(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
     told = ("Job train has the finalizer example.com/hold",)
-    for elapsed, reads in ((0 * SECOND, 4), (LOOK_INTO - SECOND, 4), (LOOK_INTO, 8)):
+    for elapsed, reads in ((0 * SECOND, 4), (EXPLAIN_AGAIN - SECOND, 4), (EXPLAIN_AGAIN, 8)):
         observation = await bench.gather(KEY, NOW + elapsed)
         assert observation is not None
         assert observation.snapshot.blockers == told

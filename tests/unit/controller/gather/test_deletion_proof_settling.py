@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.gather.deletion_proof import SETTLING, STILL_SETTLING
+from controller.gather.deletion_proof import SETTLING
+from controller.reports.deleting_resources import STILL_SETTLING
 from tests.support.builders.gathering import (
     KEY,
     NOT_FOUND,

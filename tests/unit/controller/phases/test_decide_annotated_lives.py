@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.own_status import effective_fault_tolerance
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.pods import is_terminal
 from controller.phases.actions import DeleteComponents, DeletionMode
 from controller.phases.phase import Phase

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.facts.own_status import effective_fault_tolerance
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.phases.actions import WakeAfter
 from controller.phases.deletion import begin_deletion
 from controller.phases.phase import Phase

@@ -8,8 +8,8 @@ import pytest
 
 from controller.apply.status import status_after
 from controller.facts.components import project_component
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.observe import GatherContext, locate_from, observe
-from controller.facts.own_status import effective_fault_tolerance
 from controller.phases import decide
 from controller.phases.actions import MoveTo, RecordSuspect
 from controller.phases.phase import Phase

@@ -3,7 +3,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from shared.api.appwrapper import component_digest
+from shared.api.component_digest import component_digest
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, patch_of
 
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"

@@ -9,14 +9,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.support.fakes.tls import HOST, NAMES, PLAN, START, accepted, authority, leaf
 from webhook.tls.files import context_of
-from webhook.tls.issue import (
-    KeyPair,
-    is_authority,
-    issue_leaf,
-    leaf_problem,
-    new_key,
-    pem,
-)
+from webhook.tls.issue import is_authority, issue_leaf, leaf_problem, new_key
+from webhook.tls.key_pair import KeyPair, pem
 
 CA = authority()
 LEAF = leaf(CA)

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.objects import (
-    SECRETS,
-)
+from shared.api.objects import SECRETS
 from shared.kube.client import Conflict, Forbidden, KubeError, Unreachable
 from tests.support.fakes.fake_clock import fake_sources, settle
 from tests.support.fakes.handshakes import served_certificate
@@ -26,7 +24,7 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.issue import certificates_in
+from webhook.tls.key_pair import certificates_in
 from webhook.tls.managed import ManagedCertificateSource
 
 

@@ -26,7 +26,8 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.issue import PrivateKey, certificates_in, issue_leaf, pem
+from webhook.tls.issue import issue_leaf
+from webhook.tls.key_pair import PrivateKey, certificates_in, pem
 from webhook.tls.stored import Contents, PreviousAuthority, encode
 
 CA = authority()

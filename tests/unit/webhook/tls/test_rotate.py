@@ -11,7 +11,8 @@ from cryptography.x509 import Certificate
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, PLAN, START, authority, contents, leaf, write
-from webhook.tls.issue import KeyPair, due_at, pem
+from webhook.tls.issue import due_at
+from webhook.tls.key_pair import KeyPair, pem
 from webhook.tls.rotate import (
     Change,
     Publish,

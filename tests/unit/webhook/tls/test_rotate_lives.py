@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.fakes.tls import PLAN, START, authority
 from tests.support.fakes.tls_world import MUTATING, VALIDATING, RotationWorld, Secret
-from webhook.tls.issue import certificates_in, due_at, pem
+from webhook.tls.issue import due_at
+from webhook.tls.key_pair import certificates_in, pem
 from webhook.tls.rotate import Change, Request, Serve, Wait
 
 SECOND = timedelta(seconds=1)

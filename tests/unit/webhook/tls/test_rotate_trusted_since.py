@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from tests.support.fakes.tls import START, authority
-from webhook.tls.issue import pem
+from webhook.tls.key_pair import pem
 from webhook.tls.rotate import trusted_since
 
 A, B = authority().certificate, authority().certificate

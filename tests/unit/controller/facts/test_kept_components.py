@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.components import asks_to_be_kept, is_kept
+from controller.facts.kept_components import asks_to_be_kept, is_kept
 
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}

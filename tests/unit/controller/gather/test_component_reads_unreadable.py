@@ -8,9 +8,9 @@ import pytest
 
 from controller.facts.deployed import Deployed
 from controller.facts.observe import LOOK_AT_UNWATCHED
-from controller.gather.deletion_proof import PATIENCE
 from controller.phases import decide
 from controller.phases.actions import MoveTo
+from controller.phases.deletion import EXPLAIN_AFTER
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Presence
 from shared.api.times import format_precise_time
@@ -159,7 +159,7 @@ async def test_its_pods_are_left_to_it_until_it_can_be_deleted() -> None:
 
 @pytest.mark.parametrize("known", [facts(), None], ids=["seen before", "never seen"])
 async def test_a_deletion_that_takes_long_names_it_still(known: Any) -> None:
-    bench = Gathering(deleting(PATIENCE), known=known, get=[NO, NO], lists=[[listed(9)]])
+    bench = Gathering(deleting(EXPLAIN_AFTER), known=known, get=[NO, NO], lists=[[listed(9)]])
     bench.watches.watched = known is not None
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.own_status import effective_fault_tolerance, spread_out
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance, spread_out
 from controller.phases.snapshot import FaultTolerance
 from shared.annotations import TABLE
 from shared.api.appwrapper import AppWrapper

@@ -1,6 +1,6 @@
 from typing import Any
 
-from controller.apply.events import AnnotationWarner
+from controller.apply.annotation_warnings import AnnotationWarner
 from controller.memory.memory import Memory
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import FaultToleranceConfig

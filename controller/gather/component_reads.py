@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from controller.facts.components import ComponentFacts, Located, is_kept_at, project_component
+from controller.facts.components import ComponentFacts, Located, project_component
+from controller.facts.kept_components import is_kept_at
 from controller.facts.observe import (
     counts_for,
     deployed_condition,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.components import with_sound_record
+from controller.facts.component_status import with_sound_record
 from shared.api.appwrapper import AppWrapper
 from shared.injection.component import generated_name
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.events import annotation_warnings
+from controller.apply.annotation_warnings import annotation_warnings
 from shared.annotations import KEYS
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig

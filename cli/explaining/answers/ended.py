@@ -1,13 +1,10 @@
-"""Answers for the beginning and the end of an AppWrapper. Pure."""
+"""Answers for Succeeded and Failed. Pure."""
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
-from cli.durations import span
 from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import retries_spent
 from cli.explaining.forecast import StepKind
-from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.actions import Reason
@@ -18,47 +15,6 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-
-# A running controller sets the first phase within a second.
-_CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
-
-
-def managed_by_another(case: Case) -> SituationAnswer | None:
-    """Apply if spec.managedBy names another controller: the AppWrapper controller ignores it."""
-    if case.moment.appwrapper.is_ours:
-        return None
-    manager = case.moment.appwrapper.spec.get("managedBy")
-    return SituationAnswer(
-        situation=Situation.NOT_OURS,
-        sentence=f"{case.name} is managed by {manager} (spec.managedBy), so the AppWrapper"
-        " controller of this cluster ignores it.",
-    )
-
-
-def not_seen_yet(case: Case) -> SituationAnswer | None:
-    """Apply to an AppWrapper without a phase."""
-    if case.phase is not Phase.EMPTY or case.moment.appwrapper.deletion_requested:
-        return None
-    created = created_at(case.moment.appwrapper)
-    age = case.now - created
-    if age < _CONTROLLER_PATIENCE:
-        return SituationAnswer(
-            situation=Situation.NOT_SEEN,
-            sentence=f"{case.name} was created {span(age)} ago, and the AppWrapper controller"
-            " is about to see it.",
-        )
-    return SituationAnswer(
-        situation=Situation.NOT_SEEN,
-        sentence=f"{case.name} was created {span(age)} ago, and no AppWrapper controller has"
-        " seen it: the controller does not run, or cannot write.",
-        next=(Next("Nothing happens until the controller runs: ask an admin of the cluster."),),
-        commands=(
-            CommandHint(
-                "kubectl get deployment appwrapper-controller -n appwrapper-system",
-                "whether the controller runs (for admins)",
-            ),
-        ),
-    )
 
 
 def succeeded(case: Case) -> SituationAnswer | None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.facts.own_status import spread_out
+from controller.facts.effective_fault_tolerance import spread_out
 
 PAUSE = timedelta(seconds=90)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.own_status import WaitTimes
 from controller.facts.remembered_appwrapper import project_appwrapper
+from controller.facts.wait_times import WaitTimes
 from shared.api.objects import JsonObject
 
 MIDNIGHT = 1767225600.0  # 2026-01-01T00:00:00Z

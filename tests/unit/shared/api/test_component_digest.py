@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.api.appwrapper import component_digest
+from shared.api.component_digest import component_digest
 from tests.support.builders.admission import POD
 
 JSON = st.recursive(

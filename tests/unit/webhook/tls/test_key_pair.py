@@ -3,7 +3,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tests.support.fakes.tls import START, authority, leaf
-from webhook.tls.issue import KeyPair, UnusablePem, certificates_in, pem
+from webhook.tls.key_pair import KeyPair, UnusablePem, certificates_in, pem
 
 CA = authority()
 LEAF = leaf(CA, START)

@@ -1,0 +1,125 @@
+"""The entries of status.componentStatus: each component's pod sets and full name."""
+
+from typing import Final
+
+from shared.api.appwrapper import AppWrapper
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.objects import JsonObject
+from shared.injection.component import generated_name
+from shared.kinds.kind import PodSetError
+from shared.kinds.table import component_pod_sets
+
+# Values for condition fields that the schema requires, if the real ones are unknown.
+_UNTOLD: Final[JsonObject] = {
+    "reason": "ComponentCreationInitiated",
+    "message": "",
+    "lastTransitionTime": "1970-01-01T00:00:00Z",
+}
+
+
+def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
+    """Return one entry per component, without names, with the pod sets that Kueue infers.
+
+    A component with unreadable pod sets gets none: its creation reports the error.
+    """
+    return [
+        {"name": "", "kind": "", "apiVersion": "", "podSets": _pod_sets(component)}
+        for component in appwrapper.components
+    ]
+
+
+def named(
+    entry: JsonObject, component: JsonObject, uid: str, attempt: int, index: int
+) -> JsonObject:
+    """Return a component's entry with the name of its object in that attempt."""
+    template = component["template"]
+    return entry | {
+        "name": fixed_name(component) or _generated(template, uid, attempt, index),
+        "kind": template.get("kind") or "",
+        "apiVersion": template.get("apiVersion") or "",
+    }
+
+
+def with_another_name(
+    entry: JsonObject, component: JsonObject, uid: str, attempt: int, index: int
+) -> JsonObject:
+    """Return the entry with another name from generateName: another object has the present one."""
+    name = _generated(component["template"], uid, attempt, index, entry.get("name") or "")
+    return entry | {"name": name}
+
+
+def fixed_name(component: JsonObject) -> str:
+    """Return the name in the template; it may be empty."""
+    return str(_metadata(component["template"]).get("name") or "")
+
+
+def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
+    """Return the AppWrapper with a componentStatus that matches its components.
+
+    Any client with write access to statuses can spoil componentStatus. The controller must still
+    find the deployed components, which may be running. It computes their names again; names that
+    an earlier attempt made from generateName are lost.
+    """
+    if appwrapper.attempt < 1:
+        return _with_pod_sets(appwrapper)
+    if _is_sound(appwrapper):
+        return appwrapper
+    # During Resuming the status does not show which components exist already.
+    resuming = appwrapper.status.get("phase") == "Resuming"
+    deployed = {"type": CONDITION_RESOURCES_DEPLOYED, "status": "Unknown" if resuming else "True"}
+    entries = [
+        named(entry, component, appwrapper.uid, appwrapper.attempt, index)
+        | {"conditions": [deployed | _UNTOLD]}
+        for index, (entry, component) in enumerate(
+            zip(recorded_pod_sets(appwrapper), appwrapper.components, strict=True)
+        )
+    ]
+    return _with_entries(appwrapper, entries)
+
+
+def _with_pod_sets(appwrapper: AppWrapper) -> AppWrapper:
+    """Add missing pod sets if nothing was deployed: Kueue computes the same ones itself."""
+    fits = len(appwrapper.component_statuses) == len(appwrapper.components)
+    if fits or appwrapper.status.get("phase") != "Suspended":
+        return appwrapper
+    return _with_entries(appwrapper, recorded_pod_sets(appwrapper))
+
+
+def _with_entries(appwrapper: AppWrapper, entries: list[JsonObject]) -> AppWrapper:
+    status = {**appwrapper.status, "componentStatus": entries}
+    return AppWrapper({**appwrapper.raw, "status": status})
+
+
+def _is_sound(appwrapper: AppWrapper) -> bool:
+    entries, components = appwrapper.component_statuses, appwrapper.components
+    return len(entries) == len(components) and all(
+        _fits(entry, component) for entry, component in zip(entries, components, strict=True)
+    )
+
+
+def _fits(entry: JsonObject, component: JsonObject) -> bool:
+    template = component["template"]
+    name = fixed_name(component)
+    return (
+        entry.get("kind") == template.get("kind")
+        and entry.get("apiVersion") == template.get("apiVersion")
+        and (entry.get("name") == name if name else bool(entry.get("name")))
+    )
+
+
+def _generated(template: JsonObject, uid: str, attempt: int, index: int, taken: str = "") -> str:
+    base = str(_metadata(template).get("generateName") or "")
+    return generated_name(base, uid, attempt, index, taken)
+
+
+def _metadata(template: JsonObject) -> JsonObject:
+    """Return the metadata; empty if its type is wrong, which the creation reports."""
+    metadata = template.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _pod_sets(component: JsonObject) -> list[JsonObject]:
+    try:
+        return [pod_set.as_json() for pod_set in component_pod_sets(component)]
+    except PodSetError:
+        return []
