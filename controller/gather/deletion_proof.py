@@ -18,10 +18,11 @@ from controller.gather.component_reads import ComponentLocator
 from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions, Explanation
-from controller.phases.deletion import EXPLAIN_AFTER, EXPLAIN_AGAIN
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import (
+    EXPLAIN_AFTER,
+    EXPLAIN_AGAIN,
     STILL_SETTLING,
     LeftPod,
     blockers,

@@ -47,12 +47,6 @@ def is_gone(snapshot: Snapshot) -> bool:
 # The controller watches deletions; this is for a watch event that never arrives.
 LOOK_AGAIN: Final = timedelta(seconds=5)
 FORCE_AGAIN: Final = timedelta(seconds=30)
-# A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
-# kubelet and of the garbage collector, which removes one level of owners after the other.
-EXPLAIN_AFTER: Final = timedelta(seconds=45)
-# Interval between two explanations of one deletion. Shorter than FORCE_AGAIN, so that each pass
-# that forces has a current one.
-EXPLAIN_AGAIN: Final = timedelta(seconds=20)
 
 
 def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:

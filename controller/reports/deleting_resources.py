@@ -6,7 +6,7 @@ The same state gives the same texts: they contain no elapsed time and have a fix
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.reports.reason import Reason
@@ -14,6 +14,13 @@ from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
+
+# A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
+# kubelet and of the garbage collector, which removes one level of owners after the other.
+EXPLAIN_AFTER: Final = timedelta(seconds=45)
+# Interval between two explanations of one deletion. Shorter than that between two passes that
+# force (FORCE_AGAIN), so that each of these has a current one.
+EXPLAIN_AGAIN: Final = timedelta(seconds=20)
 
 MOST_TEXTS: Final = 8
 LONGEST_TEXT: Final = 400

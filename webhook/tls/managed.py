@@ -288,9 +288,11 @@ class ManagedCertificateSource:
             if result is not None:
                 raise result
 
-    async def _patch(self, stored: StoredObject, operations: list[JsonObject]) -> None:
-        await self._client.patch(stored.resource, None, stored.name, operations, PatchType.JSON)
-        _log.info("wrote the caBundle of %s", stored)
+    async def _patch(self, configuration: StoredObject, operations: list[JsonObject]) -> None:
+        await self._client.patch(
+            configuration.resource, None, configuration.name, operations, PatchType.JSON
+        )
+        _log.info("wrote the caBundle of %s", configuration)
 
     async def _write(self, secret: JsonObject, step: Write) -> None:
         """Replace the contents, and remove an answered request. Foreign items stay."""

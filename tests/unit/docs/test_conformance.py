@@ -11,6 +11,8 @@ from controller.phases.phase import EDGES
 from controller.reports.reason import Reason
 from tests.support.admission_corpus.table import CASES
 from tests.support.manifests import ROOT
+from tests.support.root_cause_cases.case import Case
+from tests.support.root_cause_cases.table import CASES as ROOT_CAUSES
 from webhook import chain
 
 
@@ -37,6 +39,7 @@ CONTROLLER = Page("conformance-controller.md")
 NAMED = re.compile(r"`((?:e2e|integration|simulation|unit)/[^`]*?)::([^`]*)`")
 
 CASE = re.compile("`corpus: ([^`]+)`")
+CAUSE = re.compile("`root cause: ([^`]+)`")
 
 
 @cache
@@ -52,10 +55,16 @@ def names_in(file: str) -> set[str]:
 @pytest.mark.parametrize("row", [*WEBHOOK.rows, *CONTROLLER.rows])
 def test_every_row_names_tests_that_exist(row: str) -> None:
     last = row.rpartition(" | ")[2]
-    named, begun = NAMED.findall(last), CASE.findall(last)
-    assert named + begun
+    named, begun, causes = NAMED.findall(last), CASE.findall(last), CAUSE.findall(last)
+    assert named + begun + causes
     assert [each for each in named if each[1] not in names_in(each[0])] == []
     assert [each for each in begun if not any(case.name.startswith(each) for case in CASES)] == []
+    assert [each for each in causes if not root_causes(each)] == []
+
+
+def root_causes(begun: str) -> list[Case]:
+    """The cases of root causes whose names begin so. integration/shared tries them."""
+    return [each for each in ROOT_CAUSES if each.name.startswith(begun)]
 
 
 def test_every_case_of_the_go_operator_has_its_row() -> None:
@@ -124,7 +133,9 @@ def test_every_reason_is_in_a_test_of_the_real_controller_that_its_row_names(
 ) -> None:
     rows = [row for row in CONTROLLER.rows if f"`{reason}`" in row.rpartition(" | ")[0]]
     named = [each for row in rows for each in NAMED.findall(row) if each[0][:5] != "unit/"]
-    assert [each for each in named if reason.value in texts_of(*each)] != []
+    causes = [each for row in rows for begun in CAUSE.findall(row) for each in root_causes(begun)]
+    told = [each for each in named if reason.value in texts_of(*each)]
+    assert told or [each for each in causes if reason.value in repr(each)]
 
 
 def test_every_edge_is_taken_by_the_real_controller() -> None:

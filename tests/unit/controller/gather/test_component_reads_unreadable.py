@@ -10,9 +10,9 @@ from controller.facts.deployed import Deployed
 from controller.facts.observe import LOOK_AT_UNWATCHED
 from controller.phases import decide
 from controller.phases.actions import MoveTo
-from controller.phases.deletion import EXPLAIN_AFTER
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Presence
+from controller.reports.deleting_resources import EXPLAIN_AFTER
 from shared.api.times import format_precise_time
 from shared.kinds.ray import RAY_CLUSTERS
 from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unauthorized, Unreachable

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.phases.deletion import EXPLAIN_AFTER as PATIENCE
-from controller.phases.deletion import EXPLAIN_AGAIN
+from controller.reports.deleting_resources import EXPLAIN_AFTER as PATIENCE
+from controller.reports.deleting_resources import EXPLAIN_AGAIN
 from shared.api.objects import PODS
 from shared.api.times import format_precise_time
 from shared.kube.client import NotFound, Unreachable

@@ -395,7 +395,6 @@ def test_when_the_request_of_an_admin_is_done(seen: View, change: Change, answer
 
 def test_the_go_operators_certificate_is_served_and_then_replaced_by_a_faster_one() -> None:
     their_leaf = leaf(GO_CA)
-    theirs = Contents(GO_CA, their_leaf)
-    seen = view(theirs, served=None, since=trusted(GO_CA, since=NOW))
+    seen = view(Contents(GO_CA, their_leaf), served=None, since=trusted(GO_CA, since=NOW))
     assert decided(seen) == Serve(their_leaf, GO_CA.certificate)
     assert contents().authority != GO_CA
