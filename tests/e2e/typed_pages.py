@@ -4,9 +4,11 @@ A person would simply type that one again.
 """
 
 from tests.support.cluster.kubectl import Kubectl
+from tests.support.manifests import ROOT
 from tests.support.patience import comes_to
 
 TEAM = "team1"
+SAMPLE = ROOT / "samples" / "wrapped-pod.yaml"
 _DRY_RUN = "kubectl create --dry-run=server"
 _JOB_WITHOUT_QUEUE = "kubectl create job probe"
 
@@ -24,10 +26,12 @@ async def until_the_webhook_is_reached(admin: Kubectl, namespace: str = "default
 
     Kueue's webhook must know the namespace, too.
     """
-    asked = ("create", "--dry-run=server", "-f", "samples/wrapped-pod.yaml", "-n", namespace)
+    # The page may have created the sample itself.
+    probe = SAMPLE.read_text().replace("name: wrapped-pod", "name: probe")
 
     async def refusal() -> str:
-        done = await admin.run(*asked)
+        asked = ("create", "--dry-run=server", "-f", "-", "-n", namespace)
+        done = await admin.run(*asked, stdin=probe)
         return "" if done.code == 0 else done.err or "it failed"
 
     await comes_to(refusal, "")
