@@ -44,6 +44,13 @@ class WebhookProcess:
         """Returns the messages of the log so far; lines that are not JSON as they are."""
         return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.lines]
 
+    def messages_among(self, *wanted: str) -> list[str]:
+        """Returns those messages that are among `wanted`, in the order of the log.
+
+        A program's other parts log in between whenever they like.
+        """
+        return [message for message in self.messages if message in wanted]
+
     async def logged(self, pattern: str) -> re.Match[str]:
         """Waits for a message that `pattern` matches as a whole. Fails if the process ends."""
         async with asyncio.timeout(PATIENCE_SECONDS), self._more:
