@@ -12,7 +12,7 @@ from tests.support.cluster.life import Life, listed
 
 @asynccontextmanager
 async def followed(client: KubeClient, namespace: str, body: JsonObject) -> AsyncIterator[Life]:
-    """Creates and follows it, deletes it in the end, and waits until it and its pods are gone."""
+    """Creates and follows it, deletes it in the end, and waits until it is gone."""
     name = body["metadata"]["name"]
     async with Life(client, namespace, name) as life:
         await client.create(APPWRAPPERS, namespace, body)
@@ -24,8 +24,6 @@ async def followed(client: KubeClient, namespace: str, body: JsonObject) -> Asyn
                     APPWRAPPERS, namespace, name, uid=None, propagation=Propagation.BACKGROUND
                 )
             await life.until_deleted()
-        # What is asked of this life later finds the last events of its pods, too.
-        await life.caught_up()
 
 
 def said(item: JsonObject, kind: str) -> tuple[str, str, str]:
