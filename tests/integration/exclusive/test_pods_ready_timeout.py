@@ -110,7 +110,7 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
         patient = {"warmupGracePeriodDuration": "1h"}
         body = appwrapper("given-up", pod("given-up", **NEVER_READY), annotations=patient)
         life = await lives.begin(body)
-        advice = f"Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
+        advice = f"out of the queue for good. {NEW_WORKLOAD}"
         given_up = await life.until(
             lambda item: (
                 phase(item) == "Suspended" and advice in (condition(item, QUOTA).message or "")
@@ -127,10 +127,14 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
         [offered] = report["commands"]
         assert f"delete workload {name} --wait=false" in offered["command"]
         await typed(cluster, offered["command"])
-        await life.until(
+        running = await life.until(
             lambda item: version_of(item) > version_of(given_up) and phase(item) == "Running",
             "another start",
         )
+        # The advice is over with the wait: nobody deletes the Workload of a running job by it.
+        message = condition(running, QUOTA).message or ""
+        assert message.startswith(f"Kueue evicted Workload {name} (")
+        assert NEW_WORKLOAD not in message
 
 
 @pytest.mark.usefixtures("patient_kueue")
