@@ -96,16 +96,17 @@ async def test_a_pod_that_its_replica_set_replaced_is_no_failure(client: KubeCli
             pods = await listed(client, PODS, NAMESPACE, f"{NAME_LABEL}=count-evicted")
             return sorted(each["status"]["phase"] for each in pods)
 
+        async def conditions() -> set[str]:
+            return true_conditions(life.events[-1].object)
+
         await comes_to(phases, ["Failed", "Running", "Running"])
+        # The controller, too, has seen that: else the grace period of the failure is over now.
+        await comes_to(conditions, RUNS)
         await annotate(client, "count-evicted", IMPATIENT)
         # The grace period of a pod that fails later, and is not replaced, ends later.
         later = appwrapper("count-later", failing("count-later"), annotations=IMPATIENT)
         async with submitted(client, later) as witness:
             await witness.until_phase("Resetting")
-
-        async def conditions() -> set[str]:
-            return true_conditions(life.events[-1].object)
-
         await comes_to(conditions, RUNS)
         assert life.events[-1].object["status"]["attempt"] == 1
         assert life.phases() == ["", "Suspended", "Resuming", "Running"]
