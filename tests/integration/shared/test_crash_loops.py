@@ -61,6 +61,7 @@ async def test_one_restart_in_place_is_no_trouble_whatever_the_periods(lives: Li
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await lives.annotate("once", **NO_GRACE)
     await life.until_phase("Succeeded")
+    await life.caught_up()
     assert restarts(life) == [1, 1]
     assert life.phases() == TO_SUCCESS
     assert told_ready(life) in ([True], [False, True])
