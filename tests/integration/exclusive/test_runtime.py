@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -224,11 +224,10 @@ async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
 async def test_a_process_waits_for_the_api_server_and_survives_its_absence(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    async with (
-        UnreliableProxy(cluster.access.server) as proxy,
-        controller(cluster, tmp_path, proxy.url) as process,
-    ):
-        await proxy.refuse()
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(UnreliableProxy(cluster.access.server))
+        await proxy.refuse()  # before the process starts: it may be quick
+        process = await stack.enter_async_context(controller(cluster, tmp_path, proxy.url))
         await process.becomes("/healthz")
         await until(lambda: process.said.count("again in") >= 2, "tried twice")
         assert not await process.is_ready()
