@@ -24,6 +24,7 @@ from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.controller_process import controller
 from tests.support.cluster.life import Life, ends_well
+from tests.support.cluster.stages import LONG
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
@@ -266,9 +267,8 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
     said_before = old.log.stat().st_size
     async with Life(client, NAMESPACE, names[-1]) as last:
         for name in names:
-            await client.create(
-                APPWRAPPERS, NAMESPACE, appwrapper(name, job(name, 1, run_for="300ms"))
-            )
+            body = appwrapper(name, job(name, 1, run_for="300ms"), annotations=LONG)
+            await client.create(APPWRAPPERS, NAMESPACE, body)
         await last.until_phase("Suspended")
         await cluster.processes.stop("controller", patience=PATIENCE_SECONDS)
         assert old.child.exit_code == 0

@@ -36,6 +36,7 @@ from tests.support.cluster.faulty_lives import CreatedJobs, lived, until_it_runs
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
+from tests.support.cluster.stages import LONG
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
 from tests.support.observer.observer import Observer
 from tests.support.patience import PATIENCE_SECONDS, comes_to
@@ -124,7 +125,7 @@ async def test_creates_of_a_frozen_leader_that_land_after_the_take_over_leave_no
     ):
         proxy.rule = hold_jobs
         kept, gone = [
-            await lives.begin(appwrapper(name, job(name, 1, hang="running")))
+            await lives.begin(appwrapper(name, job(name, 1, hang="running"), annotations=LONG))
             for name in ("frozen-kept", "frozen-gone")
         ]
         async with asyncio.timeout(PATIENCE_SECONDS):
