@@ -219,12 +219,12 @@ def _texts(row: Row) -> Iterator[str]:
 
 
 def _condition_table(reach: Reach) -> str:
-    rows = [["Condition", "Status", "Reason", "In", "Meaning"]]
+    rows = [["Condition", "Status", "Reason", "In"]]
     for kind in _CONDITIONS:
         for (of, status, reason), phases in sorted(reach.said.items(), key=_true_first):
             if of == kind:
                 where = ", ".join(phase for phase in Phase if phase in phases)
-                rows.append([of, str(status), f"`{reason}`", where, Reason(reason).meaning])
+                rows.append([of, str(status), f"`{reason}`", where])
     return _table(rows)
 
 
