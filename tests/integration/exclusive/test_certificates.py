@@ -153,7 +153,7 @@ async def test_a_deleted_configuration_stays_deleted_and_a_new_one_is_filled_in(
     log = cluster.processes["webhook"].log
 
     async def is_reported() -> bool:
-        return f"{resource.kind} {name} does not exist" in log.read_text()
+        return f"{resource.kind} {name} does not exist" in log.read_text(errors="replace")
 
     await cluster.client.delete(resource, None, name, uid=None, propagation=Propagation.BACKGROUND)
     try:
