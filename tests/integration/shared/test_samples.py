@@ -193,7 +193,7 @@ async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Tea
     ):
         await team.apply(FILLS)
         await comes_to(lambda: quota_reserved(team, first), "True")
-        await team.apply(WAITS)
+        await team.create(WAITS)
         await filling.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
         await waiting.until(lambda item: row_of(item) == SUSPENDED, f"the row {SUSPENDED}")
         await waiting.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
