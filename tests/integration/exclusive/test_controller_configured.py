@@ -52,6 +52,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
             "that it runs again",
         )
         await life.until_phase("Succeeded")
+    await life.caught_up()  # its pod comes by another watch
     assert since_ready(again) >= last_start(life) + PERIOD
     assert life.phases() == TO_SUCCESS
 
