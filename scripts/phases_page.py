@@ -68,9 +68,8 @@ _HEAD: Final = """\
 
 For researchers and admins who look up a phase, a condition or a reason.
 
-[conditions-and-events.md](../admins/conditions-and-events.md) shows what an admin does about each
-condition. `make generate` writes this page from `controller/phases`: it takes the edges from
-`phase.py`, and finds conditions and reasons by running the controller's decisions.
+[conditions-and-events.md](../admins/conditions-and-events.md) lists each condition with its
+reasons, and what an admin does about it. `make generate` writes this page from `controller/phases`.
 
 Every phase also leads to Terminating, when the AppWrapper is deleted."""
 _LIFE: Final = """\
@@ -110,8 +109,6 @@ def phases_page() -> str:
         _after_title(readiness.__doc__),
         f"By default flapPeriod is {_seconds(_DEFAULTS.flap_period)}, and settlePeriod is "
         f"{_seconds(_DEFAULTS.settle_period)}.",
-        "## Statuses and reasons of conditions",
-        _condition_table(reach),
         "## Reasons",
         _reason_table(),
     ]
@@ -216,21 +213,6 @@ def _texts(row: Row) -> Iterator[str]:
         return
     for check in CHECKS:
         yield f"{_first(check.__doc__)} {_WITH_GRACE}"
-
-
-def _condition_table(reach: Reach) -> str:
-    rows = [["Condition", "Status", "Reason", "In", "Meaning"]]
-    for kind in _CONDITIONS:
-        for (of, status, reason), phases in sorted(reach.said.items(), key=_true_first):
-            if of == kind:
-                where = ", ".join(phase for phase in Phase if phase in phases)
-                rows.append([of, str(status), f"`{reason}`", where, Reason(reason).meaning])
-    return _table(rows)
-
-
-def _true_first(item: tuple[tuple[str, bool, str], set[Phase]]) -> tuple[str, bool, str]:
-    (kind, status, reason), _ = item
-    return kind, not status, reason
 
 
 def _reason_table() -> str:

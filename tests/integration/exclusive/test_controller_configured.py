@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.life_record import DEPLOYED, QUOTA, READY, Condition, condition
+from tests.support.patience import until_found
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
@@ -65,7 +67,7 @@ async def test_problems_are_reported_again_after_the_configured_period(
         seen = 0
         for _ in range(2):
             ran = await life.until(_has(RUNS, after=seen), "that it runs")
-            [pod] = await lives.names(PODS, life)
+            [pod] = await until_found(partial(the_only_pod, lives, life))
             await lives.client.delete(
                 PODS, NAMESPACE, pod, uid=None, propagation=Propagation.BACKGROUND
             )
@@ -73,6 +75,12 @@ async def test_problems_are_reported_again_after_the_configured_period(
             seen = version_of(fell)
         await life.until(_has(RUNS, after=seen), "that it runs again")
     assert life.phases() == ["", "Suspended", "Resuming", "Running"]
+
+
+async def the_only_pod(lives: Lives, life: Life) -> list[str] | None:
+    """Once the one before it has gone."""
+    found = await lives.names(PODS, life)
+    return found if len(found) == 1 else None
 
 
 def _has(conditions: set[str], *, after: int) -> Callable[[JsonObject], bool]:

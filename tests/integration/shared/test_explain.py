@@ -149,8 +149,15 @@ async def test_a_waiting_user_sees_the_amounts_and_their_holders(acted: Acted) -
         ],
         "holdersAreAll": True,
     }
-    [urgent] = acted.reports["preempted"]["queue"]["holders"]
-    assert (urgent["name"], urgent["priority"], urgent["amounts"]) == ("urgent", 5, {"cpu": 1})
+
+    async def holders() -> list[Any]:
+        """Kueue writes down whom it admits a moment after it has counted that."""
+        found = (await explain(acted.cluster, TEAM, "preempted", "-o", "json")).report
+        return [
+            (each["name"], each["priority"], each["amounts"]) for each in found["queue"]["holders"]
+        ]
+
+    await comes_to(holders, [("urgent", 5, {"cpu": 1})])
 
 
 @pytest.mark.parametrize("name", ["unschedulable", "giant-pod"])
@@ -202,20 +209,32 @@ async def test_when_periods_end(acted: Acted) -> None:
 
 
 async def test_attempts_and_retries(acted: Acted) -> None:
-    def told(name: str) -> tuple[Any, ...]:
-        report = acted.reports[name]
-        attempts = [(each["number"], each.get("reason")) for each in report["attempts"]]
-        return report["phase"], report["retries"], report["retryLimit"], attempts
-
     failed = "FoundFailedPods"
-    assert told("exhausted") == ("Failed", 1, 1, [(1, failed), (2, failed)])
-    assert told("terminal") == ("Failed", 0, 3, [(1, failed)])
-    assert told("robbed") == ("Failed", 0, 3, [(1, "MissingComponent")])
-    assert told("pauses") == ("Resetting", 1, 3, [(1, failed)])
-    assert told("evacuated") == ("Resetting", 0, 3, [(1, "AutopilotNoExecute")])
-    assert told("done") == ("Succeeded", 0, 3, [(1, "Succeeded")])
-    assert told("runs") == ("Running", 0, 3, [(1, None)])
-    assert told("first") == ("Suspended", 0, 3, [])
+    expected = {
+        "exhausted": ("Failed", 1, 1, [(1, failed), (2, failed)]),
+        "terminal": ("Failed", 0, 3, [(1, failed)]),
+        "robbed": ("Failed", 0, 3, [(1, "MissingComponent")]),
+        "pauses": ("Resetting", 1, 3, [(1, failed)]),
+        "evacuated": ("Resetting", 0, 3, [(1, "AutopilotNoExecute")]),
+        "done": ("Succeeded", 0, 3, [(1, "Succeeded")]),
+        "runs": ("Running", 0, 3, [(1, None)]),
+        "first": ("Suspended", 0, 3, []),
+    }
+
+    async def told() -> dict[str, Any]:
+        """Of an attempt before the last one Events tell, which come after the status."""
+        found = await explain(acted.cluster, TEAM, *expected, "-o", "json")
+        return {
+            each["name"]: (
+                each["phase"],
+                each["retries"],
+                each["retryLimit"],
+                [(one["number"], one.get("reason")) for one in each["attempts"]],
+            )
+            for each in found.report
+        }
+
+    await comes_to(told, expected)
 
 
 async def test_pods_by_node(acted: Acted) -> None:

@@ -80,7 +80,7 @@ async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
 async def queued(team: Team) -> AsyncIterator[JsonObject]:
     """An AppWrapper of the researcher's that waits for quota in vain."""
     try:
-        yield await team.submit(manifest())
+        yield await team.queued_in_vain()
     finally:
         await team.delete("tried")
 
