@@ -14,7 +14,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, KubeError, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
-from tests.support.cluster.kubectl import UNANSWERED
+from tests.support.cluster.kubectl import RIGHTS_UNKNOWN
 from tests.support.cluster.senders import send_steadily
 from tests.support.patience import comes_to
 
@@ -94,7 +94,7 @@ class Load:
             each
             for each in self.answers
             if each.error is not None
-            and not UNANSWERED.search(each.error)
+            and not RIGHTS_UNKNOWN.search(each.error)
             and not _KUEUE_IS_LATE.search(each.error)
         ]
 
