@@ -23,8 +23,9 @@ from tests.support.patience import until_found
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
 PERIOD = timedelta(seconds=2)
-# A state lasts so long that a slow controller sees it: each run of the pod, and each start.
-RUN = f"{stretched(12.0):.0f}s"
+# A state lasts so long that a slow controller sees it: each run of the pod, each time that it is
+# down, and each start.
+RUN, DOWN = f"{stretched(12.0):.0f}s", f"{stretched(8.0):.0f}s"
 START = f"{stretched(15.0):.0f}s"  # below the default of the period of reports
 
 
@@ -33,7 +34,8 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     async with reconfigured(cluster, "controller", stabilityPeriod="2s"):
-        component = restarted_job("stable", 1, run_for=RUN, fail_restarts="2")
+        simulation = {"run_for": RUN, "fail_restarts": "2", "restart_after": DOWN}
+        component = restarted_job("stable", 1, **simulation)
         life = await lives.begin(appwrapper("stable", component))
         first = await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
         crashed = await life.until(
@@ -50,6 +52,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
             "that it runs again",
         )
         await life.until_phase("Succeeded")
+    await life.caught_up()  # its pod comes by another watch
     assert since_ready(again) >= last_start(life) + PERIOD
     assert life.phases() == TO_SUCCESS
 
