@@ -20,6 +20,7 @@ _CRDS = Resource(
 _PATIENCE_SECONDS = stretched(180.0)
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
+_NO_WEBHOOK = "failed calling webhook"
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")
 
 
@@ -138,15 +139,24 @@ class ManifestApplier:
 
 
 async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """Sends the request again if no answer came: both reads and applies may be repeated."""
+    """Sends the request again if no answer came, or none of a webhook: both reads and applies may
+    be repeated.
+    """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
             return await request()
-        except Unreachable:
-            if time.monotonic() > deadline:
+        except (Unreachable, ApiError) as failure:
+            if not _may_pass(failure) or time.monotonic() > deadline:
                 raise
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _may_pass(failure: Unreachable | ApiError) -> bool:
+    """True for a failure of a busy machine: the API server gives a webhook ten seconds."""
+    return isinstance(failure, Unreachable) or (
+        failure.status == 500 and _NO_WEBHOOK in failure.message
+    )
 
 
 def _is_true(definition: JsonObject, condition: str) -> bool:

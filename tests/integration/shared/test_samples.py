@@ -186,7 +186,7 @@ async def test_on_a_volume_that_stays_it_runs_to_its_end(team: Team) -> None:
 
 async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Team) -> None:
     first, second = (document(ROOT / file)["metadata"]["name"] for file in (FILLS, WAITS))
-    # Recorded: the first one runs for ten seconds.
+    # Recorded: the first one runs for twenty seconds.
     async with (
         Life(team.client, NAMESPACE, first) as filling,
         Life(team.client, NAMESPACE, second) as waiting,
