@@ -1,16 +1,13 @@
 """Writes docs/users/phases.md: drawn from the table of edges and the answers of `decide`."""
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from typing import Final
 
-from controller.phases import readiness
 from controller.phases.decide import BY_PHASE, ROWS
 from controller.phases.findings import CHECKS
 from controller.phases.phase import EDGES, Phase
 from controller.phases.rows import Row
 from controller.phases.running import pods_in_trouble
-from controller.phases.snapshot import FaultTolerance
 from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
 from shared.api.names import (
@@ -21,7 +18,6 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 
-_DEFAULTS: Final = FaultTolerance()
 # A phase's name in diagrams.
 _SHORT: Final = {
     Phase.EMPTY: "[*]",
@@ -105,10 +101,6 @@ def phases_page() -> str:
         "## What the controller does in each phase",
         _ROWS,
         *_deeds(),
-        "## Pods that come and go",
-        _after_title(readiness.__doc__),
-        f"By default flapPeriod is {_seconds(_DEFAULTS.flap_period)}, and settlePeriod is "
-        f"{_seconds(_DEFAULTS.settle_period)}.",
         "## Reasons",
         _reason_table(),
     ]
@@ -222,15 +214,6 @@ def _reason_table() -> str:
 def _first(text: str | None) -> str:
     """Return a docstring's first paragraph."""
     return " ".join((text or "").split("\n\n")[0].split())
-
-
-def _seconds(period: timedelta) -> str:
-    return f"{period.total_seconds():g} seconds"
-
-
-def _after_title(text: str | None) -> str:
-    """Return a module's docstring without its first line."""
-    return (text or "").split("\n\n", 1)[1].strip()
 
 
 def _table(rows: list[list[str]]) -> str:
