@@ -25,7 +25,7 @@ from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents
 from tests.support.cluster.own_team import make_own_nodes
-from tests.support.cluster.patient_client import PatientClient
+from tests.support.cluster.patient_client import be_patient
 from tests.support.cluster.remote_observer import CLUSTER, FAILED, SOCKET, RemoteObserver
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
@@ -115,7 +115,7 @@ async def _attached(
     scratch = tmp_path_factory.mktemp("attached")
     async with AttachedCluster(folder / CLUSTER, scratch) as attached:
         config.stash[_OBSERVER] = observer = RemoteObserver(folder / SOCKET)
-        attached.client = PatientClient(attached.client)
+        be_patient(attached.client)
         await make_own_nodes(attached)
         async with another_team(attached, NAMESPACE, team_documents(NAMESPACE)):
             yield attached
@@ -132,7 +132,7 @@ async def _owned(
     # The first run on a machine builds for minutes: people must see that.
     with capture.global_and_fixture_disabled():
         running = await starting.__aenter__()
-    running.client = PatientClient(running.client)
+    be_patient(running.client)
     try:
         with Observer(running.kubeconfig) as observer:
             request.config.stash[_OBSERVER] = observer
@@ -215,7 +215,7 @@ async def second_cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalC
     kueue = request.config.getoption("--kueue")
     options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2, kueue=kueue)
     async with LocalCluster(options) as running:
-        running.client = PatientClient(running.client)
+        be_patient(running.client)
         with Observer(running.kubeconfig) as watching:
             yield running
             assert not (found := watching.report()), found

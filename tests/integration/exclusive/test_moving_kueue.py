@@ -16,7 +16,7 @@ from tests.support.cluster.another_team import another_team
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, lives_documents, requesting
 from tests.support.cluster.moved_kueue import move_kueue
-from tests.support.cluster.patient_client import PatientClient
+from tests.support.cluster.patient_client import be_patient
 from tests.support.cluster.reconfigured import pause_resets
 from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, revisions
 from tests.support.observer.controller_words import ControllerWords
@@ -33,7 +33,7 @@ LONG = AT_ONCE | {"retryPausePeriodDuration": "1h"}
 async def moving() -> AsyncIterator[LocalCluster]:
     """A cluster with the oldest Kueue; every promise to Kueue is watched from start to end."""
     async with LocalCluster(ClusterOptions(nodes=2, kueue=OLDEST)) as cluster:
-        cluster.client = PatientClient(cluster.client)
+        be_patient(cluster.client)
         with Observer(cluster.kubeconfig) as observer:
             yield cluster
             assert not (found := observer.report()), found

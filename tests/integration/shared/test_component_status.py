@@ -20,7 +20,7 @@ from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditi
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.deletion_blockers import set_finalizers
+from tests.support.cluster.deletion_blockers import blocked, set_finalizers
 from tests.support.cluster.frozen import is_frozen
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.lives import NAMESPACE, Lives
@@ -217,8 +217,8 @@ async def test_a_suspended_redis_cleanup_blocks_until_its_finalizer_goes(lives: 
     await ready(life)
     await lives.delete(APPWRAPPERS, "ft")
     waits = "waits for Job ft-redis-cleanup (suspended by Kueue: see appwrapper explain)"
-    told = f"has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer; RayCluster ft {waits}"
-    await life.until(lambda each: told in str(each), told)  # and for its Service, too, at times
+    finalizer = "has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer"
+    await blocked(life, f"RayCluster ft {finalizer}; RayCluster ft {waits}", more=True)  # Services
     await set_finalizers(lives.client, RAY_CLUSTERS, "ft")
     await life.until_deleted()
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import NODES, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
@@ -25,8 +24,8 @@ from tests.support.builders.wrapped_kinds import (
 )
 from tests.support.cluster.life import listed
 from tests.support.cluster.own_team import own_nodes
+from tests.support.cluster.settled import until_settled
 from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
-from tests.support.life_record import QUOTA
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
@@ -56,15 +55,7 @@ async def test_the_same_file_again_changes_nothing(team: Team) -> None:
         wrapping(pytorch_job(Master=template(8)), LEADER_WORKER_SET, name=NAME, labels=NOWHERE)
     )
     await team.kubectl("apply", "-f", "-", stdin=file)
-
-    async def reason() -> str:
-        told = condition((await team.stored()).get("status", {}).get("conditions") or (), QUOTA)
-        return str(told["reason"]) if told else ""
-
-    # From then on its status stays: `replace` reads the object and writes it, and a status in
-    # between is a conflict.
-    await comes_to(reason, "QueueUnusable")
-    before = await team.stored()
+    before = await until_settled(team.stored)
     for command in ("apply", "replace"):
         await team.kubectl(command, "-f", "-", stdin=file)
         after = await team.stored()

@@ -17,7 +17,6 @@ from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import WORKLOADS
-from tests.support.life_record import QUOTA, condition
 from tests.support.patience import comes_to
 from tests.support.team import own
 
@@ -123,18 +122,6 @@ class Team:
 
         await comes_to(looked_at, True)
         return await self.stored(name)
-
-    async def queued_in_vain(self) -> JsonObject:
-        """Creates one for the queue that admits nothing; returns when no controller writes it any
-        more: `kubectl replace` would fail if one wrote between its read and its write.
-        """
-        await self.submit(manifest())
-
-        async def reason() -> str:
-            return condition(await self.stored(), QUOTA).reason
-
-        await comes_to(reason, "QueueUnusable")
-        return await self.stored()
 
     async def created(self, body: JsonObject) -> Said:
         """Returns the API server's answer to the researcher."""

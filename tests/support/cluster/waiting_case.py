@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.conditions import condition
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders import appwrappers
 from tests.support.builders.admission import POD
@@ -44,20 +43,6 @@ async def waiting(cluster: RunningCluster, kubectl: Kubectl, file: str) -> Compl
 
     await comes_to(phase, "Suspended")
     return applied
-
-
-async def settled(cluster: RunningCluster) -> None:
-    """Waits until the controller has written why it waits: from then on its status stays.
-
-    `kubectl replace` reads the object and writes it: a status in between is a conflict.
-    """
-
-    async def told() -> bool:
-        conditions = (await stored(cluster)).get("status", {}).get("conditions") or ()
-        found = condition(conditions, "QuotaReserved")
-        return found is not None and "Kueue reports: " in found.get("message", "")
-
-    await comes_to(told, True)
 
 
 def refusal(error: str) -> tuple[int, str]:
