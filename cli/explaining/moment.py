@@ -12,7 +12,7 @@ from cli.cluster.unread import One, Unread, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
 from controller.facts.component_status import with_sound_record
-from controller.facts.components import Located, project_component
+from controller.facts.components import project_component
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.observe import (
     GatherContext,
@@ -30,6 +30,7 @@ from controller.facts.pods import Pod, project_pod
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
+    Component,
     ConditionText,
     CreateProblem,
     FaultTolerance,
@@ -67,7 +68,6 @@ class Moment:
     appwrapper: AppWrapper
     config: FaultTolerance
     snapshot: Snapshot
-    located: tuple[Located, ...] = ()
     pods: tuple[Pod, ...] = ()
     raw_pods: tuple[JsonObject, ...] = ()
     sees_all: bool = True
@@ -88,19 +88,18 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
     snapshot = read_status(appwrapper, seen.now)
-    located = _located(appwrapper, seen)
+    components = _components(appwrapper, seen)
     pods = [project_pod(each) for each in objects(seen.pods)]
-    membership = membership_of(appwrapper, located)
+    membership = membership_of(appwrapper, components)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
     context = GatherContext(appwrapper, snapshot, config, seen.now)
-    observed = observe(context, located, pods).snapshot
+    observed = observe(context, components, pods).snapshot
     unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
     found = Moment(
         now=seen.now,
         appwrapper=appwrapper,
         config=config,
         snapshot=_as_reported(observed, seen, sees_all=not unread),
-        located=located,
         pods=tuple(pod for pod in pods if pod.uid in current),
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
         sees_all=not unread,
@@ -147,21 +146,21 @@ def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
     return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
 
 
-def _located(appwrapper: AppWrapper, seen: AppWrapperObjects) -> tuple[Located, ...]:
+def _components(appwrapper: AppWrapper, seen: AppWrapperObjects) -> tuple[Component, ...]:
     recorded = appwrapper.component_statuses
     found: tuple[One, ...] = seen.components
     padded = (*found, *([None] * (len(recorded) - len(found))))
     return tuple(_locate(appwrapper, index, padded[index]) for index in range(len(recorded)))
 
 
-def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:
+def _locate(appwrapper: AppWrapper, index: int, item: One) -> Component:
     recorded = appwrapper.component_statuses[index]
     gvk = kind_of(recorded)
     # Only the Kind is used: no request is sent with this resource.
     resource = Resource(gvk.group, gvk.version, "", gvk.kind)
     if isinstance(item, Unread):
-        located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
-        return replace(located, component=replace(located.component, unreadable=item.why))
+        unknown = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
+        return replace(unknown, unreadable=item.why)
     facts = None if item is None else project_component(gvk.group_kind, item)
     if facts and facts.owner_uid == appwrapper.uid and counts_for(facts, appwrapper, index):
         return locate_from(appwrapper, index, presence_of(facts), resource, facts)

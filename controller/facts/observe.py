@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.facts.attempt_number import is_lost
-from controller.facts.components import ComponentFacts, Located
+from controller.facts.components import ComponentFacts
 from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
@@ -89,7 +89,7 @@ def locate_from(
     resource: Resource | None,
     facts: ComponentFacts | None,
     last: ComponentFacts | None = None,
-) -> Located:
+) -> Component:
     """Put a component together; `last`: its object as last seen, if it is gone."""
     recorded = appwrapper.component_statuses[index]
     group_kind = kind_of(recorded).group_kind
@@ -101,7 +101,7 @@ def locate_from(
     progress = seen.progress if seen else NO_PROGRESS
     if failure_recorded and seen is None:  # its own message is lost
         terminal, message = Terminal.FAILED, succeeded.get("message") or ""
-    component = Component(
+    return Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
         presence=presence,
@@ -125,8 +125,12 @@ def locate_from(
         wanted_pods=progress.wanted,
         leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=deployed_status(recorded) == "Unknown",
+        uid=facts.uid if facts else "",
+        attempt=facts.attempt if facts else "",
+        deleting=bool(facts and facts.deleting),
+        resource=resource,
+        watched=facts is None or facts.labelled,
     )
-    return Located(component, resource, facts)
 
 
 def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
@@ -192,16 +196,15 @@ LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 LOOK_AT_UNEXPECTED: Final = timedelta(seconds=5)  # until a rejected delete is sent again
 
 
-def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+def membership_of(appwrapper: AppWrapper, components: Sequence[Component]) -> Membership:
     """Return the criteria that identify the AppWrapper's pods."""
-    made = [each.facts for each in located if each.facts]
+    # The Go operator counted no attempts, so objects that it created have no such label.
+    taken_over = any(each.uid and not each.attempt for each in components)
     return Membership(
         appwrapper_uid=appwrapper.uid,
         attempt=appwrapper.attempt,
-        components=tuple(each.component for each in located),
-        uids=tuple(each.facts.uid if each.facts else "" for each in located),
-        # The Go operator counted no attempts, so objects that it created have no such label.
-        taken_over=appwrapper.attempt == 0 or any(not facts.attempt for facts in made),
+        components=tuple(components),
+        taken_over=appwrapper.attempt == 0 or taken_over,
     )
 
 
@@ -261,15 +264,19 @@ def _evacuation(
     return find_evacuation(current, membership, context.nodes, avoided)
 
 
-def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
+def observe(
+    context: GatherContext, components: Sequence[Component], pods: Sequence[Pod]
+) -> Observation:
     """Return the observation of the AppWrapper at one moment."""
     appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
-    membership = membership_of(appwrapper, located)
+    membership = membership_of(appwrapper, components)
     own = [pod for pod in pods if membership.is_own(pod)]
     current = [pod for pod in own if membership.is_current(pod)]
     successes = [pod for pod in context.successes if membership.is_current(pod)]
     deployed = [
-        (each, found) for each in located if (found := deployed_component(each)) is not None
+        (index, found)
+        for index, each in enumerate(components)
+        if (found := deployed_component(each)) is not None
     ]
     whole = outlived(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, context.owned, own, context.absent)
@@ -292,7 +299,7 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         unexpected_alive=unexpected.alive,
     )
     looks: list[timedelta] = []
-    if _may_be_missed(snapshot, located):
+    if _may_be_missed(snapshot):
         looks.append(LOOK_AT_UNWATCHED)
     if unexpected.due:
         looks.append(LOOK_AT_UNEXPECTED)
@@ -302,25 +309,21 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         config,
         deployed=(*(found for _, found in deployed), *unexpected.components),
         pods=tuple(deployed_pod(pod) for pod in own),
-        helpers=tuple(found for each, found in deployed if each.component.helper),
+        helpers=tuple(found for index, found in deployed if components[index].helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
-        outlived=tuple(
-            found
-            for index, each in enumerate(located)
-            if index in whole and (found := deployed_component(each)) is not None
-        ),
+        outlived=tuple(found for index, found in deployed if index in whole),
         unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )
 
 
-def _may_be_missed(snapshot: Snapshot, located: Sequence[Located]) -> bool:
+def _may_be_missed(snapshot: Snapshot) -> bool:
     """True if the deletion of a component matters and no watch would report it.
 
     In other phases its absence changes nothing, or the deletion searches for it anyway.
     """
     missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
-    return missed and any(each.component.exists and not each.watched for each in located)
+    return missed and any(each.exists and not each.watched for each in snapshot.components)
 
 
 def _root_cause(

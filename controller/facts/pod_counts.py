@@ -19,14 +19,12 @@ from shared.api.times import parse_time
 class Membership:
     """The criteria that identify one AppWrapper's pods.
 
-    `uids`: the UIDs of the components' objects, parallel to `components`; empty without an object.
     `taken_over`: the Go operator deployed it, so its pods lack most of this controller's labels.
     """
 
     appwrapper_uid: str
     attempt: int
     components: tuple[Component, ...]
-    uids: tuple[str, ...]
     taken_over: bool = False
 
     def is_own(self, pod: Pod) -> bool:
@@ -40,8 +38,8 @@ class Membership:
             return pod.appwrapper_uid == self.appwrapper_uid
         if not pod.owner_uid:
             return False
-        known = pod.owner_uid == self.appwrapper_uid or pod.owner_uid in self.uids
-        return known or self.taken_over
+        owners = (self.appwrapper_uid, *(each.uid for each in self.components))
+        return pod.owner_uid in owners or self.taken_over
 
     def is_current(self, pod: Pod) -> bool:
         """True if it is own and of this attempt; the Go operator counted no attempts."""
@@ -52,8 +50,9 @@ class Membership:
         if pod.component is not None and pod.component < len(self.components):
             return pod.component
         for uid in (pod.owner_uid, pod.uid):
-            if uid and uid in self.uids:
-                return self.uids.index(uid)
+            for index, component in enumerate(self.components):
+                if uid and uid == component.uid:
+                    return index
         with_pods = [i for i, component in enumerate(self.components) if component.expected_pods]
         return with_pods[0] if len(with_pods) == 1 else None
 
@@ -107,10 +106,11 @@ class _Owners:
         index = self._membership.index_of(pod)
         if index is None:
             return False
-        if pod.index and pod.owner_uid != self._membership.uids[index]:
+        component = self._membership.components[index]
+        if pod.index and pod.owner_uid != component.uid:
             return False
-        expected = self._membership.components[index].expected_pods
-        return self._by_component[index] >= expected and self._by_owner[index, pod.owner_uid] > 0
+        all_there = self._by_component[index] >= component.expected_pods
+        return all_there and self._by_owner[index, pod.owner_uid] > 0
 
 
 def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
@@ -18,7 +17,7 @@ from controller.gather.component_reads import ComponentLocator
 from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions, Explanation
-from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.snapshot import Component, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import (
     EXPLAIN_AFTER,
@@ -91,43 +90,43 @@ class DeletionProof:
         self._search = BlockerSearch(client, discovery, unserved, deletions)
 
     async def look(
-        self, context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]
+        self, context: GatherContext, components: Sequence[Component], pods: Sequence[Pod]
     ) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
-        seen = observe(context, located, pods)
+        seen = observe(context, components, pods)
         if _are_all_made(seen.snapshot):
             self._deletions.see_complete(context.appwrapper.uid, context.appwrapper.attempt)
-        if _is_left(context, seen, located) and self._may_believe(context, seen):
+        if _is_left(context, seen, components) and self._may_believe(context, seen):
             self._deletions.find_left(context.appwrapper.uid)
-            return self._as_told(context, _with_unread(seen, located))
+            return self._as_told(context, _with_unread(seen, components))
         cached = [each.uid for each in (*_to_go(context, seen), *seen.pods)]
-        return await self._look_live(context, located, cached)
+        return await self._look_live(context, components, cached)
 
     async def _look_live(
-        self, context: GatherContext, located: Sequence[Located], cached: Collection[str]
+        self, context: GatherContext, components: Sequence[Component], cached: Collection[str]
     ) -> Observation:
         """Read components, then orphaned owners, then pods: each may create the next.
 
         `cached`: the UIDs of the objects that caches show.
         """
         appwrapper = context.appwrapper
-        located = await self._locator.locate_live(appwrapper, located)
-        located = [_doubted(context, index, each) for index, each in enumerate(located)]
-        located = await self._unserved.settle(appwrapper, located)
-        makers, unproved = await self._makers.find(appwrapper, located)
+        components = await self._locator.locate_live(appwrapper, components)
+        components = [_doubted(context, index, each) for index, each in enumerate(components)]
+        components = await self._unserved.settle(appwrapper, components)
+        makers, unproved = await self._makers.find(appwrapper, components)
         if makers:
             self._deletions.find_makers(appwrapper.uid)
         listed = await self._pods(context)
-        found = observe(context, located, [pod for pod, _ in listed])
+        found = observe(context, components, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
-        if not unproved and not _is_left(context, found, located):
+        if not unproved and not _is_left(context, found, components):
             return self._gone(context, found, cached)
         self._deletions.find_left(appwrapper.uid)
         if unproved or not _is_long(context):
-            return _with_unread(found, located, unproved)
+            return _with_unread(found, components, unproved)
         own = {pod.uid for pod in found.pods}
         pods = [left for pod, left in listed if pod.uid in own]
-        return await self._explained(context, located, found, pods)
+        return await self._explained(context, components, found, pods)
 
     async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
@@ -186,13 +185,13 @@ class DeletionProof:
     async def _explained(
         self,
         context: GatherContext,
-        located: Sequence[Located],
+        components: Sequence[Component],
         found: Observation,
         pods: Sequence[LeftPod],
     ) -> Observation:
         left = _to_go(context, found)
         forcing = _is_forced(context)
-        findings = await self._search.look(context, located, left, pods, forcing=forcing)
+        findings = await self._search.look(context, components, left, pods, forcing=forcing)
         told = Explanation(
             context.now,
             forcing,
@@ -207,10 +206,10 @@ class DeletionProof:
     def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""
         owner = context.appwrapper.uid
-        components = _to_go(context, seen)
-        if not components and seen.snapshot.stray_pods:
+        to_go = _to_go(context, seen)
+        if not to_go and seen.snapshot.stray_pods:
             return False  # an orphaned owner may keep creating them
-        left = [*components, *seen.pods]
+        left = [*to_go, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
         if not _is_long(context):
@@ -248,10 +247,10 @@ def _is_made_of_pods(recorded: JsonObject) -> bool:
 
 
 def _with_unread(
-    found: Observation, located: Sequence[Located], unproved: Sequence[str] = ()
+    found: Observation, components: Sequence[Component], unproved: Sequence[str] = ()
 ) -> Observation:
     """Add blockers for what cannot be read: waiting does not help, so report them at once."""
-    texts = (*blockers(unread(located), (), {}, 0), *unproved)
+    texts = (*blockers(unread(components), (), {}, 0), *unproved)
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
@@ -267,27 +266,28 @@ def _to_go(context: GatherContext, observation: Observation) -> list[Deployed]:
     return [each for each in observation.deployed if not (spared and each.keep)]
 
 
-def _is_left(context: GatherContext, observation: Observation, located: Sequence[Located]) -> bool:
+def _is_left(
+    context: GatherContext, observation: Observation, components: Sequence[Component]
+) -> bool:
     spared = context.kept_may_stay
     unknown = any(
-        each.component.presence is Presence.UNKNOWN and not (spared and each.component.keep)
-        for each in located
+        each.presence is Presence.UNKNOWN and not (spared and each.keep) for each in components
     )
     return bool(_to_go(context, observation) or observation.pods or unknown)
 
 
-def _doubted(context: GatherContext, index: int, located: Located) -> Located:
+def _doubted(context: GatherContext, index: int, component: Component) -> Component:
     """Set a component of an unserved Kind to UNKNOWN if its fate is uncertain.
 
     Status may announce a component that was then created. Only a refused create, or one never sent,
     proves that it never existed.
     """
-    component, problem = located.component, context.snapshot.create_problem
-    if located.resource is not None or not component.name or not component.announced:
-        return located
+    problem = context.snapshot.create_problem
+    if component.resource is not None or not component.name or not component.announced:
+        return component
     if problem is not None and problem.refused is not None and index >= problem.refused:
-        return located
-    return replace(located, component=replace(component, presence=Presence.UNKNOWN))
+        return component
+    return replace(component, presence=Presence.UNKNOWN)
 
 
 def _is_long(context: GatherContext) -> bool:

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.facts.components import Located
 from controller.facts.deployed import Deployed
 from controller.facts.observe import GatherContext, kind_of
 from controller.facts.stuck_deletions import Stuck, stuck_deletions
 from controller.gather.component_reads import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions
-from controller.phases.snapshot import Presence
+from controller.phases.snapshot import Component, Presence
 from controller.reports.deleting_resources import (
     LeftComponent,
     LeftPod,
@@ -171,7 +170,7 @@ class OrphanedOwners:
         self._unserved = unserved
 
     async def find(
-        self, appwrapper: AppWrapper, located: Sequence[Located]
+        self, appwrapper: AppWrapper, components: Sequence[Component]
     ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
         """Return the orphaned owners of components without an object, and failed lists as text.
 
@@ -179,12 +178,11 @@ class OrphanedOwners:
         """
         found: dict[str, Deployed] = {}
         unproved: dict[str, None] = {}
-        for index, each in enumerate(located):
-            if each.facts is None and each.component.name and not each.component.unreadable:
+        for index, each in enumerate(components):
+            if each.name and not (each.uid or each.unreadable):
                 kind = BY_GROUP_KIND.get(kind_of(appwrapper.component_statuses[index]).group_kind)
                 for maker in () if kind is None else kind.makers:
-                    name = each.component.name
-                    value = appwrapper.uid if maker.label == LABEL_UID else name
+                    value = appwrapper.uid if maker.label == LABEL_UID else each.name
                     selector = f"{maker.label}={value}"
                     try:
                         listed = await self._listed(appwrapper, maker.resource, selector, value)
@@ -282,7 +280,7 @@ class BlockerSearch:
     async def look(
         self,
         context: GatherContext,
-        located: Sequence[Located],
+        components: Sequence[Component],
         left: Sequence[Deployed],
         pods: Sequence[LeftPod],
         *,
@@ -294,40 +292,42 @@ class BlockerSearch:
         """
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
-            components = [*unread(located), *await self._unseen(context, located)]
-            unseen = {one.facts.uid for one in located if one.component.unreadable and one.facts}
+            remaining = [*unread(components), *await self._unseen(context, components)]
+            unseen = {one.uid for one in components if one.unreadable}
             empty: list[Deployed] = []
             for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
                 found = await self._component(context, each, pods_left=bool(pods))
                 if found is None:
                     continue
-                components.append(found)
+                remaining.append(found)
                 # While pods remain, the controller forces the pods first.
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         return Findings(
-            blockers(components, pods, nodes, _made(context)),
+            blockers(remaining, pods, nodes, _made(context)),
             forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
             frozenset(nodes),
-            stuck_deletions(components, pods),
+            stuck_deletions(remaining, pods),
         )
 
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
         return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))
 
     async def _unseen(
-        self, context: GatherContext, located: Sequence[Located]
+        self, context: GatherContext, components: Sequence[Component]
     ) -> list[LeftComponent]:
         """Return the components of unserved Kinds, which may still exist."""
         return [
             LeftComponent(
-                name=each.component.name,
-                kind=each.component.kind,
+                name=each.name,
+                kind=each.kind,
                 obstacle=await self._unserved.obstacle(kind_of(recorded)),
             )
-            for each, recorded in zip(located, context.appwrapper.component_statuses, strict=False)
-            if each.component.presence is Presence.UNKNOWN and not each.component.unreadable
+            for each, recorded in zip(
+                components, context.appwrapper.component_statuses, strict=False
+            )
+            if each.presence is Presence.UNKNOWN and not each.unreadable
         ][:MOST_COMPONENTS]
 
     async def _component(
@@ -360,16 +360,12 @@ class BlockerSearch:
         )
 
 
-def unread(located: Sequence[Located]) -> list[LeftComponent]:
+def unread(components: Sequence[Component]) -> list[LeftComponent]:
     """Return the components that cannot be read, so that no read shows what blocks them."""
     return [
-        LeftComponent(
-            name=each.component.name,
-            kind=each.component.kind,
-            unreadable=each.component.unreadable,
-        )
-        for each in located
-        if each.component.unreadable and each.component.exists
+        LeftComponent(name=each.name, kind=each.kind, unreadable=each.unreadable)
+        for each in components
+        if each.unreadable and each.exists
     ][:MOST_COMPONENTS]
 
 

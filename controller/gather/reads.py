@@ -3,11 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.facts.components import Located
 from controller.facts.observe import GatherContext, Observation
 from controller.facts.pods import Pod
 from controller.phases.ask import Need
-from controller.phases.snapshot import Snapshot
+from controller.phases.snapshot import Component, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class Reads:
 
     context: GatherContext
     observation: Observation
-    located: tuple[Located, ...] = ()
+    components: tuple[Component, ...] = ()
     pods: tuple[Pod, ...] = ()
 
     @property
@@ -30,7 +29,8 @@ class Reads:
         shared = self.snapshot is self.context.snapshot  # until it is observed
         context = replace(self.context, snapshot=known)
         snapshot = known if shared else replace(self.snapshot, **facts)
-        return Reads(context, replace(self.observation, snapshot=snapshot), self.located, self.pods)
+        observation = replace(self.observation, snapshot=snapshot)
+        return replace(self, context=context, observation=observation)
 
     def having(self, need: Need, **facts: Any) -> "Reads":
         """Return the reads with `need` answered."""

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost, told_by, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
-from controller.facts.components import Located
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
@@ -32,7 +31,7 @@ from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
-from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.snapshot import Component, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
@@ -164,7 +163,7 @@ class SnapshotGatherer:
     async def _proved(self, reads: Reads) -> Reads:
         """PROOF"""
         reads = await self._with_components(reads.having(Need.OBSERVED), proof_follows=True)
-        observation = await self._proof.look(reads.context, reads.located, reads.pods)
+        observation = await self._proof.look(reads.context, reads.components, reads.pods)
         return replace(reads, observation=observation)
 
     async def _proved_save_kept(self, reads: Reads) -> Reads:
@@ -174,12 +173,12 @@ class SnapshotGatherer:
 
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
         context, appwrapper = reads.context, reads.context.appwrapper
-        located = await self._located(appwrapper, proof_follows=proof_follows)
+        components = await self._located(appwrapper, proof_follows=proof_follows)
         problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
         store, known = self._records_of(context, reads.pods, begin=False)
         snapshot = replace(context.snapshot, create_problem=problem, **known)
         context = replace(context, snapshot=snapshot, store=store, **self._owned(appwrapper.uid))
-        return Reads(context, reads.observation, located, reads.pods)
+        return Reads(context, reads.observation, components, reads.pods)
 
     def _owned(self, uid: str) -> dict[str, Any]:
         """Return the cached objects that the AppWrapper controls, once their Kinds are watched."""
@@ -187,7 +186,7 @@ class SnapshotGatherer:
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""
-        observation = observe(reads.context, reads.located, reads.pods)
+        observation = observe(reads.context, reads.components, reads.pods)
         observation = self._with_too_large(observation, reads.pods)
         return replace(reads, observation=self._sightings.with_history(observation))
 
@@ -250,8 +249,9 @@ class SnapshotGatherer:
 
     async def _rejections(self, reads: Reads) -> Reads:
         """REJECTIONS"""
-        located = await with_rejections(self._client, reads.context.appwrapper, reads.located)
-        return await self._seen(replace(reads, located=located))
+        appwrapper = reads.context.appwrapper
+        components = await with_rejections(self._client, appwrapper, reads.components)
+        return await self._seen(replace(reads, components=components))
 
     async def _namespace(self, reads: Reads) -> Reads:
         """NAMESPACE: its end explains missing or failed components."""
@@ -319,16 +319,18 @@ class SnapshotGatherer:
         found = next(filter(None, map(pods_ready_eviction, workloads)), None)
         return reads.knowing(pods_ready_eviction=found)
 
-    async def _located(self, appwrapper: AppWrapper, *, proof_follows: bool) -> tuple[Located, ...]:
-        located = await self._locator.locate(appwrapper, proof_follows=proof_follows)
-        if all(each.component.presence is not Presence.UNKNOWN for each in located):
-            return located
-        return await self._unserved.settle(appwrapper, located)
+    async def _located(
+        self, appwrapper: AppWrapper, *, proof_follows: bool
+    ) -> tuple[Component, ...]:
+        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
+        if all(each.presence is not Presence.UNKNOWN for each in components):
+            return components
+        return await self._unserved.settle(appwrapper, components)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""
-        located = await self._locator.locate(appwrapper, fresh=True)
-        number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
+        components = await self._locator.locate(appwrapper, fresh=True)
+        number = told_by(appwrapper, components, pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
 

@@ -42,8 +42,8 @@ def gpu_pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
 def membership(*components: Component) -> Membership:
     job = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2)
     made = components or (job,)
-    uids = tuple(f"job{index or ''}" for index in range(len(made)))
-    return Membership(appwrapper_uid="u1", attempt=1, components=made, uids=uids)
+    own = pod_builders.with_uids(made, "job", *(f"job{index}" for index in range(1, len(made))))
+    return Membership(appwrapper_uid="u1", attempt=1, components=own)
 
 
 def found(*pods: Pod, nodes: NodeIndex | None = None) -> Evacuation | None:

@@ -132,9 +132,9 @@ def suspect_of(*pods: Any, gave_up: bool = False, mode: str = "Preferred") -> Su
     job: Any = {"metadata": {"name": "train", "uid": "job", "resourceVersion": "1"}}
     job["status"] = {"conditions": failed if gave_up else []}
     facts = project_component("batch/Job", job)
-    located = locate_from(item, 0, Presence.PRESENT, None, facts)
+    component = locate_from(item, 0, Presence.PRESENT, None, facts)
     context = GatherContext(item, Snapshot(phase=Phase.RUNNING), config, NOW)
-    return observe(context, [located], pods).snapshot.suspect
+    return observe(context, [component], pods).snapshot.suspect
 
 
 EARLY = pod("a", "Failed", node="n1", failed_at="2026-01-02T09:00:00Z", exit_codes=(1,))
