@@ -15,7 +15,8 @@ from controller.facts.component_status import with_sound_record
 from controller.facts.components import project_component
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.observe import (
-    GatherContext,
+    Observation,
+    Reads,
     counts_for,
     deployed_condition,
     deployed_status,
@@ -92,8 +93,8 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     pods = [project_pod(each) for each in objects(seen.pods)]
     membership = membership_of(appwrapper, components)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
-    context = GatherContext(appwrapper, snapshot, config, seen.now)
-    observed = observe(context, components, pods).snapshot
+    blank = Observation(appwrapper, snapshot, config)
+    observed = observe(Reads(blank, seen.now, components, pods)).snapshot
     unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
     found = Moment(
         now=seen.now,

@@ -1,10 +1,11 @@
 """Combine an AppWrapper, its components and its pods into one observation. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost
 from controller.facts.components import ComponentFacts
@@ -24,10 +25,12 @@ from controller.facts.pod_counts import (
     rank,
     stragglers,
 )
+from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_among, suspect_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
+from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
@@ -35,6 +38,7 @@ from controller.phases.snapshot import (
     Component,
     Evacuation,
     FaultTolerance,
+    PodCounts,
     Presence,
     Snapshot,
     Suspect,
@@ -167,28 +171,56 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class GatherContext:
-    """The input of one pass. `snapshot` has no components and pods yet; `now` is its time.
+class Reads:
+    """The answers of one pass over one AppWrapper so far. `now`: the time of the pass.
 
+    `observation` has no objects until the pass observes `components` and `pods`: the labelled pods
+    of the cache, until the pass reads them live.
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
+    `largest`: returns the most of each resource that one node has.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them.
     """
 
-    appwrapper: AppWrapper
-    snapshot: Snapshot
-    config: FaultTolerance
+    observation: Observation
     now: datetime
+    components: Sequence[Component] = ()
+    pods: Sequence[Pod] = ()
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
+    largest: Callable[[], Mapping[str, Decimal]] = dict
     kept_may_stay: bool = False
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
     store: StoreRead | None = None
     owned: Sequence[Owned] = ()
     absent: Collection[str] = ()
+
+    @property
+    def appwrapper(self) -> AppWrapper:
+        """The AppWrapper."""
+        return self.observation.appwrapper
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The input of the decision."""
+        return self.observation.snapshot
+
+    @property
+    def config(self) -> FaultTolerance:
+        """Its fault tolerance."""
+        return self.observation.config
+
+    def knowing(self, **facts: Any) -> "Reads":
+        """Return the reads with these fields of the snapshot."""
+        snapshot = replace(self.snapshot, **facts)
+        return replace(self, observation=replace(self.observation, snapshot=snapshot))
+
+    def having(self, need: Need, **facts: Any) -> "Reads":
+        """Return the reads with `need` answered."""
+        return self.knowing(unread=self.snapshot.unread - {need}, **facts)
 
 
 # How often unwatched components are read: Secrets, and Kinds without a watch.
@@ -255,41 +287,38 @@ def _in_free_places(
             yield pod
 
 
-def _evacuation(
-    context: GatherContext, current: Iterable[Pod], membership: Membership
-) -> Evacuation | None:
-    if not context.nodes:  # usual: no node has tags, and the search reads every pod in every pass
+def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
+    if not reads.nodes:  # usual: no node has tags, and the search reads every pod in every pass
         return None
-    avoided = avoided_labels(context.appwrapper.components)
-    return find_evacuation(current, membership, context.nodes, avoided)
+    avoided = avoided_labels(reads.appwrapper.components)
+    return find_evacuation(current, membership, reads.nodes, avoided)
 
 
-def observe(
-    context: GatherContext, components: Sequence[Component], pods: Sequence[Pod]
-) -> Observation:
+def observe(reads: Reads) -> Observation:
     """Return the observation of the AppWrapper at one moment."""
-    appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
+    appwrapper, snapshot, config = reads.appwrapper, reads.snapshot, reads.config
+    components = reads.components
     membership = membership_of(appwrapper, components)
-    own = [pod for pod in pods if membership.is_own(pod)]
+    own = [pod for pod in reads.pods if membership.is_own(pod)]
     current = [pod for pod in own if membership.is_current(pod)]
-    successes = [pod for pod in context.successes if membership.is_current(pod)]
+    successes = [pod for pod in reads.successes if membership.is_current(pod)]
     deployed = [
         (index, found)
         for index, each in enumerate(components)
         if (found := deployed_component(each)) is not None
     ]
     whole = outlived(current, membership)
-    unexpected = find_unexpected(appwrapper, snapshot, context.owned, own, context.absent)
+    unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
-    root_cause = _root_cause(context, counted, membership)
+    root_cause = _root_cause(reads, counted, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(counted, membership, config, context.now),
+        pods=_with_too_large(count_pods(counted, membership, config, reads.now), own, reads),
         root_cause=root_cause,
         suspect=_suspect(counted, membership, config, root_cause),
         labelled_pods=len(own),
-        evacuation=_evacuation(context, current, membership),
+        evacuation=_evacuation(reads, current, membership),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not unexpected.components
@@ -317,6 +346,14 @@ def observe(
     )
 
 
+def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodCounts:
+    """If the scheduler rejects pods, add the request that no node can satisfy."""
+    if not counts.held_up:
+        return counts
+    labelled = [pod for pod in own if pod.appwrapper_uid]
+    return replace(counts, too_large=too_large(labelled, reads.largest()))
+
+
 def _may_be_missed(snapshot: Snapshot) -> bool:
     """True if the deletion of a component matters and no watch would report it.
 
@@ -326,25 +363,23 @@ def _may_be_missed(snapshot: Snapshot) -> bool:
     return missed and any(each.exists and not each.watched for each in snapshot.components)
 
 
-def _root_cause(
-    context: GatherContext, pods: Sequence[Pod], membership: Membership
-) -> RootCause | None:
-    if context.config.error_aggregation == OFF:
+def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
+    if reads.config.error_aggregation == OFF:
         return None
     failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
-    if not (failing or context.failures or context.store):
+    if not (failing or reads.failures or reads.store):
         return None  # as on nearly every pass
-    seen = list(filter(membership.is_current, context.failures))
+    seen = list(filter(membership.is_current, reads.failures))
     failed = evidence(pods, seen, membership)
     known = {pod.uid for pod in failed}
     return find_root_cause(
         failed,
-        context.config,
+        reads.config,
         others=[pod for pod in [*seen, *pods] if pod.uid not in known],
-        store=context.store,
-        flagged_nodes=on_bad_nodes(failed, context.nodes, context.flagged),
-        attempt=context.appwrapper.attempt,
-        now=context.now,
+        store=reads.store,
+        flagged_nodes=on_bad_nodes(failed, reads.nodes, reads.flagged),
+        attempt=reads.appwrapper.attempt,
+        now=reads.now,
     )
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext, Observation, observe
+from controller.facts.observe import Observation, Reads, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
@@ -89,85 +89,80 @@ class DeletionProof:
         self._makers = OrphanedOwners(client, discovery, unserved)
         self._search = BlockerSearch(client, discovery, unserved, deletions)
 
-    async def look(
-        self, context: GatherContext, components: Sequence[Component], pods: Sequence[Pod]
-    ) -> Observation:
+    async def look(self, reads: Reads) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
-        seen = observe(context, components, pods)
+        seen = observe(reads)
         if _are_all_made(seen.snapshot):
-            self._deletions.see_complete(context.appwrapper.uid, context.appwrapper.attempt)
-        if _is_left(context, seen, components) and self._may_believe(context, seen):
-            self._deletions.find_left(context.appwrapper.uid)
-            return self._as_told(context, _with_unread(seen, components))
-        cached = [each.uid for each in (*_to_go(context, seen), *seen.pods)]
-        return await self._look_live(context, components, cached)
+            self._deletions.see_complete(reads.appwrapper.uid, reads.appwrapper.attempt)
+        if _is_left(reads, seen) and self._may_believe(reads, seen):
+            self._deletions.find_left(reads.appwrapper.uid)
+            return self._as_told(reads, _with_unread(seen))
+        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
+        return await self._look_live(reads, cached)
 
-    async def _look_live(
-        self, context: GatherContext, components: Sequence[Component], cached: Collection[str]
-    ) -> Observation:
+    async def _look_live(self, reads: Reads, cached: Collection[str]) -> Observation:
         """Read components, then orphaned owners, then pods: each may create the next.
 
         `cached`: the UIDs of the objects that caches show.
         """
-        appwrapper = context.appwrapper
-        components = await self._locator.locate_live(appwrapper, components)
-        components = [_doubted(context, index, each) for index, each in enumerate(components)]
+        appwrapper = reads.appwrapper
+        components = await self._locator.locate_live(appwrapper, reads.components)
+        components = tuple(_doubted(reads, index, each) for index, each in enumerate(components))
         components = await self._unserved.settle(appwrapper, components)
         makers, unproved = await self._makers.find(appwrapper, components)
         if makers:
             self._deletions.find_makers(appwrapper.uid)
-        listed = await self._pods(context)
-        found = observe(context, components, [pod for pod, _ in listed])
+        listed = await self._pods(reads)
+        reads = replace(reads, components=components, pods=[pod for pod, _ in listed])
+        found = observe(reads)
         found = _with_makers(found, makers)
-        if not unproved and not _is_left(context, found, components):
-            return self._gone(context, found, cached)
+        if not unproved and not _is_left(reads, found):
+            return self._gone(reads, found, cached)
         self._deletions.find_left(appwrapper.uid)
-        if unproved or not _is_long(context):
-            return _with_unread(found, components, unproved)
+        if unproved or not _is_long(reads):
+            return _with_unread(found, unproved)
         own = {pod.uid for pod in found.pods}
         pods = [left for pod, left in listed if pod.uid in own]
-        return await self._explained(context, components, found, pods)
+        return await self._explained(reads, found, pods)
 
-    async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:
+    async def _pods(self, reads: Reads) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
-        appwrapper = context.appwrapper
+        appwrapper = reads.appwrapper
         return [
-            (project_pod(item), project_left_pod(item, self._refusal(context, item), context.now))
+            (project_pod(item), project_left_pod(item, self._refusal(reads, item), reads.now))
             async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
         ]
 
-    def _refusal(self, context: GatherContext, item: JsonObject) -> str:
-        return self._deletions.refusal(context.appwrapper.uid, item["metadata"]["uid"])
+    def _refusal(self, reads: Reads, item: JsonObject) -> str:
+        return self._deletions.refusal(reads.appwrapper.uid, item["metadata"]["uid"])
 
-    def _gone(
-        self, context: GatherContext, found: Observation, cached: Collection[str]
-    ) -> Observation:
+    def _gone(self, reads: Reads, found: Observation, cached: Collection[str]) -> Observation:
         """Set `gone`, or wait for SETTLING if a controller may still be creating pods."""
-        owner = context.appwrapper.uid
-        if self._may_be_making(context):
-            wait = self._deletions.clear_since(owner, context.now) + SETTLING - context.now
+        owner = reads.appwrapper.uid
+        if self._may_be_making(reads):
+            wait = self._deletions.clear_since(owner, reads.now) + SETTLING - reads.now
             if wait > ZERO:
-                said = (STILL_SETTLING,) if _is_long(context) else ()
+                said = (STILL_SETTLING,) if _is_long(reads) else ()
                 snapshot = replace(found.snapshot, blockers=said)
                 return replace(found, snapshot=snapshot, look_again=wait)
         self._deletions.end(owner, cached)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
-    def _may_be_making(self, context: GatherContext) -> bool:
+    def _may_be_making(self, reads: Reads) -> bool:
         """True unless all pods existed and their controllers could see the deletion in time."""
-        appwrapper = context.appwrapper
+        appwrapper = reads.appwrapper
         makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
         if not makers:
             return False
-        if not self._were_all_made(context) or self._deletions.had_makers(appwrapper.uid):
+        if not self._were_all_made(reads) or self._deletions.had_makers(appwrapper.uid):
             return True
         return not all(self._was_announced(appwrapper, each) for each in makers)
 
-    def _were_all_made(self, context: GatherContext) -> bool:
+    def _were_all_made(self, reads: Reads) -> bool:
         """True if all pods existed at some time. PodsReady does not cover helpers' pods."""
-        appwrapper = context.appwrapper
+        appwrapper = reads.appwrapper
         helped = any(map(_is_helper, appwrapper.components))
-        if CONDITION_PODS_READY in context.snapshot.conditions and not helped:
+        if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
         return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
 
@@ -184,44 +179,43 @@ class DeletionProof:
 
     async def _explained(
         self,
-        context: GatherContext,
-        components: Sequence[Component],
+        reads: Reads,
         found: Observation,
         pods: Sequence[LeftPod],
     ) -> Observation:
-        left = _to_go(context, found)
-        forcing = _is_forced(context)
-        findings = await self._search.look(context, components, left, pods, forcing=forcing)
+        left = _to_go(reads, found)
+        forcing = _is_forced(reads)
+        findings = await self._search.look(reads, left, pods, forcing=forcing)
         told = Explanation(
-            context.now,
+            reads.now,
             forcing,
             findings.blockers,
             findings.forced_off,
             findings.silent_nodes,
             findings.stuck,
         )
-        self._deletions.explain(context.appwrapper.uid, told)
-        return replace(self._as_told(context, found), empty=findings.empty)
+        self._deletions.explain(reads.appwrapper.uid, told)
+        return replace(self._as_told(reads, found), empty=findings.empty)
 
-    def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
+    def _may_believe(self, reads: Reads, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""
-        owner = context.appwrapper.uid
-        to_go = _to_go(context, seen)
+        owner = reads.appwrapper.uid
+        to_go = _to_go(reads, seen)
         if not to_go and seen.snapshot.stray_pods:
             return False  # an orphaned owner may keep creating them
         left = [*to_go, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
-        if not _is_long(context):
+        if not _is_long(reads):
             return True
         told = self._deletions.explanation(owner)
-        if told is None or told.forcing is not _is_forced(context):
+        if told is None or told.forcing is not _is_forced(reads):
             return False
-        return timedelta(0) <= context.now - told.at < EXPLAIN_AGAIN
+        return timedelta(0) <= reads.now - told.at < EXPLAIN_AGAIN
 
-    def _as_told(self, context: GatherContext, seen: Observation) -> Observation:
-        told = self._deletions.explanation(context.appwrapper.uid)
-        if told is None or not _is_long(context):
+    def _as_told(self, reads: Reads, seen: Observation) -> Observation:
+        told = self._deletions.explanation(reads.appwrapper.uid)
+        if told is None or not _is_long(reads):
             return seen
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
@@ -246,11 +240,9 @@ def _is_made_of_pods(recorded: JsonObject) -> bool:
     return deployed.get("status") in ("True", "Unknown")
 
 
-def _with_unread(
-    found: Observation, components: Sequence[Component], unproved: Sequence[str] = ()
-) -> Observation:
+def _with_unread(found: Observation, unproved: Sequence[str] = ()) -> Observation:
     """Add blockers for what cannot be read: waiting does not help, so report them at once."""
-    texts = (*blockers(unread(components), (), {}, 0), *unproved)
+    texts = (*blockers(unread(found.snapshot.components), (), {}, 0), *unproved)
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
@@ -261,28 +253,27 @@ def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
-def _to_go(context: GatherContext, observation: Observation) -> list[Deployed]:
-    spared = context.kept_may_stay
+def _to_go(reads: Reads, observation: Observation) -> list[Deployed]:
+    spared = reads.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 
 
-def _is_left(
-    context: GatherContext, observation: Observation, components: Sequence[Component]
-) -> bool:
-    spared = context.kept_may_stay
+def _is_left(reads: Reads, observation: Observation) -> bool:
+    spared = reads.kept_may_stay
     unknown = any(
-        each.presence is Presence.UNKNOWN and not (spared and each.keep) for each in components
+        each.presence is Presence.UNKNOWN and not (spared and each.keep)
+        for each in observation.snapshot.components
     )
-    return bool(_to_go(context, observation) or observation.pods or unknown)
+    return bool(_to_go(reads, observation) or observation.pods or unknown)
 
 
-def _doubted(context: GatherContext, index: int, component: Component) -> Component:
+def _doubted(reads: Reads, index: int, component: Component) -> Component:
     """Set a component of an unserved Kind to UNKNOWN if its fate is uncertain.
 
     Status may announce a component that was then created. Only a refused create, or one never sent,
     proves that it never existed.
     """
-    problem = context.snapshot.create_problem
+    problem = reads.snapshot.create_problem
     if component.resource is not None or not component.name or not component.announced:
         return component
     if problem is not None and problem.refused is not None and index >= problem.refused:
@@ -290,16 +281,16 @@ def _doubted(context: GatherContext, index: int, component: Component) -> Compon
     return replace(component, presence=Presence.UNKNOWN)
 
 
-def _is_long(context: GatherContext) -> bool:
+def _is_long(reads: Reads) -> bool:
     """True if the deletion has lasted EXPLAIN_AFTER, or its grace period is over."""
-    began = context.snapshot.timers.forceful_deletion
+    began = reads.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return context.now - began >= EXPLAIN_AFTER or _is_forced(context)
+    return reads.now - began >= EXPLAIN_AFTER or _is_forced(reads)
 
 
-def _is_forced(context: GatherContext) -> bool:
-    began = context.snapshot.timers.forceful_deletion
+def _is_forced(reads: Reads) -> bool:
+    began = reads.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return remaining(began, context.config.forceful_deletion_grace, context.now) == ZERO
+    return remaining(began, reads.config.forceful_deletion_grace, reads.now) == ZERO

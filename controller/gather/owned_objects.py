@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext, kind_of
+from controller.facts.observe import Reads, kind_of
 from controller.facts.stuck_deletions import Stuck, stuck_deletions
 from controller.gather.component_reads import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
@@ -279,8 +279,7 @@ class BlockerSearch:
 
     async def look(
         self,
-        context: GatherContext,
-        components: Sequence[Component],
+        reads: Reads,
         left: Sequence[Deployed],
         pods: Sequence[LeftPod],
         *,
@@ -292,11 +291,12 @@ class BlockerSearch:
         """
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
-            remaining = [*unread(components), *await self._unseen(context, components)]
+            components = reads.components
+            remaining = [*unread(components), *await self._unseen(reads)]
             unseen = {one.uid for one in components if one.unreadable}
             empty: list[Deployed] = []
             for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
-                found = await self._component(context, each, pods_left=bool(pods))
+                found = await self._component(reads, each, pods_left=bool(pods))
                 if found is None:
                     continue
                 remaining.append(found)
@@ -304,7 +304,7 @@ class BlockerSearch:
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         return Findings(
-            blockers(remaining, pods, nodes, _made(context)),
+            blockers(remaining, pods, nodes, _made(reads)),
             forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
             frozenset(nodes),
@@ -314,9 +314,7 @@ class BlockerSearch:
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
         return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))
 
-    async def _unseen(
-        self, context: GatherContext, components: Sequence[Component]
-    ) -> list[LeftComponent]:
+    async def _unseen(self, reads: Reads) -> list[LeftComponent]:
         """Return the components of unserved Kinds, which may still exist."""
         return [
             LeftComponent(
@@ -325,16 +323,16 @@ class BlockerSearch:
                 obstacle=await self._unserved.obstacle(kind_of(recorded)),
             )
             for each, recorded in zip(
-                components, context.appwrapper.component_statuses, strict=False
+                reads.components, reads.appwrapper.component_statuses, strict=False
             )
             if each.presence is Presence.UNKNOWN and not each.unreadable
         ][:MOST_COMPONENTS]
 
     async def _component(
-        self, context: GatherContext, left: Deployed, *, pods_left: bool
+        self, reads: Reads, left: Deployed, *, pods_left: bool
     ) -> LeftComponent | None:
         """Read what blocks a component; None if it is gone."""
-        namespace = context.appwrapper.namespace
+        namespace = reads.appwrapper.namespace
         try:
             item = await self._client.get(left.resource, namespace, left.name, metadata_only=True)
         except NotFound:
@@ -356,7 +354,7 @@ class BlockerSearch:
             waits_for=waits_for,
             unproved=unproved,
             pods_left=pods_left,
-            refused=self._deletions.refusal(context.appwrapper.uid, left.uid),
+            refused=self._deletions.refusal(reads.appwrapper.uid, left.uid),
         )
 
 
@@ -369,10 +367,10 @@ def unread(components: Sequence[Component]) -> list[LeftComponent]:
     ][:MOST_COMPONENTS]
 
 
-def _made(context: GatherContext) -> int:
+def _made(reads: Reads) -> int:
     """Return the number of pods in all pod sets."""
     return sum(
         1 if (replicas := pod_set.get("replicas")) is None else replicas
-        for recorded in context.appwrapper.component_statuses
+        for recorded in reads.appwrapper.component_statuses
         for pod_set in recorded.get("podSets") or ()
     )

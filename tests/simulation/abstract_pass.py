@@ -16,8 +16,8 @@ import orjson
 from controller.apply.status import status_after
 from controller.facts.components import project_component
 from controller.facts.observe import (
-    GatherContext,
     Observation,
+    Reads,
     deployed_status,
     locate_from,
     observe,
@@ -300,8 +300,8 @@ def _answered(found: Observation, need: Need, seen: Seen) -> Observation:
     if proved or (need is Need.OBSERVED and not waits):
         recorded = enumerate(appwrapper.component_statuses)
         components = [_component(appwrapper, index, each, seen) for index, each in recorded]
-        context = GatherContext(appwrapper, found.snapshot, CONFIG, NOW)
-        found = observe(context, components, [_pod(pod, i) for i, pod in enumerate(seen.pods)])
+        pods = [_pod(pod, i) for i, pod in enumerate(seen.pods)]
+        found = observe(Reads(found, NOW, components, pods))
         gone = proved and not seen.pods and not any(each.uid for each in components)
         found = replace(found, snapshot=replace(found.snapshot, gone=gone))
         answered.add(Need.OBSERVED)

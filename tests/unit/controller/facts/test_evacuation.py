@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
-from controller.facts.observe import GatherContext, observe
+from controller.facts.observe import Observation, Reads, observe
 from controller.facts.placement import AVOIDED, TOPOLOGY, AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
@@ -165,14 +165,9 @@ def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
     """Kueue would assign the node again, and each move would spend a retry."""
     item = gathering.appwrapper("Running")
     item["spec"]["components"] = [{TOPOLOGY: workload, AVOIDED: {}}]
-    context = GatherContext(
-        AppWrapper(item),
-        Snapshot(phase=Phase.RUNNING),
-        FaultTolerance(),
-        gathering.NOW,
-        latched_nodes().tags,
-    )
-    observation = observe(context, (), [gpu_pod("a")])
+    running = Observation(AppWrapper(item), Snapshot(phase=Phase.RUNNING), FaultTolerance())
+    nodes = latched_nodes().tags
+    observation = observe(Reads(running, gathering.NOW, pods=[gpu_pod("a")], nodes=nodes))
     assert (observation.snapshot.evacuation is None) is bool(workload)
 
 

@@ -1,13 +1,12 @@
 """A garbage collector that stands still holds up everything: what is asked then is bounded."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext
+from controller.facts.observe import Observation, Reads
 from controller.gather.owned_objects import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
@@ -25,11 +24,9 @@ from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
-SCENE = GatherContext(
-    AppWrapper(appwrapper("Terminating")),
-    Snapshot(phase=Phase.TERMINATING),
-    FaultTolerance(),
-    NOW,
+TERMINATING = Snapshot(phase=Phase.TERMINATING)
+READS = Reads(
+    Observation(AppWrapper(appwrapper("Terminating")), TERMINATING, FaultTolerance()), NOW
 )
 
 
@@ -57,7 +54,7 @@ async def findings(
     owned: Any = None,
 ) -> tuple[Findings, FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
-    found = await search(kube).look(SCENE, (), [left(x) for x in names], pods, forcing=forcing)
+    found = await search(kube).look(READS, [left(x) for x in names], pods, forcing=forcing)
     return found, kube
 
 
@@ -131,7 +128,6 @@ async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
             raise NotFound(404, "NotFound", "no")
 
     one = search(Client())
-    context = replace(SCENE)
-    looks = [one.look(context, (), [left("a")], (), forcing=True) for _ in range(20)]
+    looks = [one.look(READS, [left("a")], (), forcing=True) for _ in range(20)]
     await asyncio.gather(*looks)
     assert most == SEARCHES_AT_ONCE
