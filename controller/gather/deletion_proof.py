@@ -14,9 +14,9 @@ from controller.facts.deployed import Deployed
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
-from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
+from controller.gather.owned_objects import BlockerSearch, LiveLists, orphaned_owners, unread
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory.deletions import Deletions, Explanation
+from controller.memory.deletions import Deletions
 from controller.phases.snapshot import Component, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import (
@@ -86,8 +86,8 @@ class DeletionProof:
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
-        self._makers = OrphanedOwners(client, discovery, unserved)
-        self._search = BlockerSearch(client, discovery, unserved, deletions)
+        self._lists = LiveLists(client, discovery, unserved)
+        self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
     async def look(self, reads: Reads) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
@@ -109,7 +109,7 @@ class DeletionProof:
         components = await self._locator.locate_live(appwrapper, reads.components)
         components = tuple(_doubted(reads, index, each) for index, each in enumerate(components))
         components = await self._unserved.settle(appwrapper, components)
-        makers, unproved = await self._makers.find(appwrapper, components)
+        makers, unproved = await orphaned_owners(self._lists, appwrapper, components)
         if makers:
             self._deletions.find_makers(appwrapper.uid)
         listed = await self._pods(reads)
@@ -183,19 +183,10 @@ class DeletionProof:
         found: Observation,
         pods: Sequence[LeftPod],
     ) -> Observation:
-        left = _to_go(reads, found)
-        forcing = _is_forced(reads)
-        findings = await self._search.look(reads, left, pods, forcing=forcing)
-        told = Explanation(
-            reads.now,
-            forcing,
-            findings.blockers,
-            findings.forced_off,
-            findings.silent_nodes,
-            findings.stuck,
-        )
+        left, forcing = _to_go(reads, found), _is_forced(reads)
+        told = await self._search.look(reads, left, pods, forcing=forcing)
         self._deletions.explain(reads.appwrapper.uid, told)
-        return replace(self._as_told(reads, found), empty=findings.empty)
+        return replace(self._as_told(reads, found), empty=told.empty)
 
     def _may_believe(self, reads: Reads, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""

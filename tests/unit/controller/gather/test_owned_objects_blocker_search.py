@@ -11,8 +11,9 @@ from controller.gather.owned_objects import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
     BlockerSearch,
-    Findings,
+    LiveLists,
 )
+from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
@@ -42,7 +43,9 @@ def going(name: str, **metadata: Any) -> dict[str, Any]:
 
 def search(client: Any) -> BlockerSearch:
     served: Any = FakeDiscovery()
-    return BlockerSearch(client, served, Unserved(client, FakeClock(), ""), Memory().deletions)
+    unserved = Unserved(client, FakeClock(), "")
+    lists = LiveLists(client, served, unserved)
+    return BlockerSearch(client, lists, unserved, Memory().deletions)
 
 
 async def findings(
@@ -52,7 +55,7 @@ async def findings(
     *,
     forcing: bool = True,
     owned: Any = None,
-) -> tuple[Findings, FakeKube]:
+) -> tuple[Explanation, FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
     found = await search(kube).look(READS, [left(x) for x in names], pods, forcing=forcing)
     return found, kube
@@ -85,7 +88,7 @@ POD = {"metadata": {"name": "p", "ownerReferences": [{"uid": "uid-a"}]}}
         ([listed(9, POD)], "Job a waits for Pod p"),
         (
             Forbidden(403, "Forbidden", "no"),
-            "Job a may wait for objects that it owns: pods may not be listed",
+            "Job a may wait for objects that it owns: pods cannot be listed: 403 Forbidden: no",
         ),
     ],
     ids=["owned", "not listed"],
@@ -94,7 +97,7 @@ async def test_a_component_that_owns_or_may_own_objects_is_not_empty(
     owned: Any, blocker: str
 ) -> None:
     found, _ = await findings("a", [going("a")], owned=owned)
-    assert found == Findings(blockers=(blocker,), stuck=((("none", "Job"), 1),))
+    assert found == Explanation(NOW, True, (blocker,), (), stuck=((("none", "Job"), 1),))
 
 
 async def test_the_components_found_are_counted_by_finalizer() -> None:
@@ -112,7 +115,7 @@ async def test_with_pods_about_nothing_is_empty() -> None:
 @pytest.mark.parametrize("answer", [NotFound(404, "NotFound", "no"), going("a", uid="another")])
 async def test_an_object_that_was_deleted_meanwhile_is_no_obstacle(answer: Any) -> None:
     found, _ = await findings("a", [answer])
-    assert found == Findings()
+    assert found == Explanation(NOW, True, (), ())
 
 
 async def test_a_few_appwrappers_are_looked_into_at_once() -> None:

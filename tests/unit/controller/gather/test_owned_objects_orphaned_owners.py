@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.gather.owned_objects import OrphanedOwners
+from controller.gather.owned_objects import LiveLists, orphaned_owners
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import Resource
@@ -52,7 +52,7 @@ class MakersBench:
         self.served = FakeDiscovery()
         self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
         served: Any = self.served
-        self.makers = OrphanedOwners(kube, served, Unserved(kube, FakeClock(), obstacle))
+        self.lists = LiveLists(kube, served, Unserved(kube, FakeClock(), obstacle))
 
     async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
         found, unproved = await self.look(*kinds, **fields)
@@ -62,7 +62,8 @@ class MakersBench:
     async def look(
         self, *kinds: tuple[str, str], **fields: Any
     ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
-        return await self.makers.find(appwrapper(*kinds), [component(**fields)] * len(kinds))
+        components = [component(**fields)] * len(kinds)
+        return await orphaned_owners(self.lists, appwrapper(*kinds), components)
 
     def asked(self) -> list[tuple[Resource, str]]:
         calls = self.kube.called("pages")
