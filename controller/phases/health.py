@@ -45,6 +45,7 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 
 def is_namespace_ending(snapshot: Snapshot) -> bool:
     """True if the namespace is being deleted; it matters only if it explains a problem."""
+    snapshot.require(Need.OBSERVED)
     if snapshot.create_problem or any(map(_is_in_trouble, snapshot.components)):
         snapshot.require(Need.NAMESPACE)
     return snapshot.namespace_ending
