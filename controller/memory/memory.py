@@ -154,27 +154,19 @@ class Creations:
 
     def created(self, uid: str, attempt: int, index: int) -> bool:
         """True if the component was created or adopted in that attempt."""
-        deployment = self._memory.known(uid).deployment
-        return (
-            deployment is not None and deployment.attempt == attempt and index in deployment.created
-        )
+        return index in self._known(uid, attempt).created
 
     def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
         """Return the UID of the object created or adopted as that component in that attempt."""
-        deployment = self._memory.known(uid).deployment
-        if deployment is None or deployment.attempt != attempt:
-            return None
-        return deployment.created.get(index)
+        return self._known(uid, attempt).created.get(index)
 
     def problem(self, uid: str, attempt: int) -> CreateProblem | None:
         """Return why the last create of that attempt failed; None after a success."""
-        deployment = self._memory.known(uid).deployment
-        return deployment.problem if deployment and deployment.attempt == attempt else None
+        return self._known(uid, attempt).problem
 
     def failures(self, uid: str, attempt: int) -> int:
         """Return how many creates of that attempt failed in a row."""
-        deployment = self._memory.known(uid).deployment
-        return deployment.failures if deployment and deployment.attempt == attempt else 0
+        return self._known(uid, attempt).failures
 
     def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
         deployment = self._of(uid, attempt)
@@ -187,10 +179,14 @@ class Creations:
         deployment.problem = problem
         deployment.failures += 1
 
+    def _known(self, uid: str, attempt: int) -> _Deployment:
+        """Return the memory of that attempt for reading: an empty one if nothing is stored."""
+        known = self._memory.known(uid).deployment
+        return known if known and known.attempt == attempt else _Deployment(attempt)
+
     def _of(self, uid: str, attempt: int) -> _Deployment:
         remembered = self._memory.of(uid)
-        if remembered.deployment is None or remembered.deployment.attempt != attempt:
-            remembered.deployment = _Deployment(attempt)
+        remembered.deployment = self._known(uid, attempt)
         return remembered.deployment
 
 
