@@ -81,7 +81,7 @@ class Moment:
 
     def reported(self, kind: str) -> ConditionText:
         """Return the reason and message of a condition; both are empty if there is none."""
-        return self.snapshot.told.get(kind, ConditionText(""))
+        return self.snapshot.text_of(kind)
 
 
 def moment_of(seen: AppWrapperObjects) -> Moment:
@@ -122,8 +122,8 @@ def _steps(moment: Moment) -> tuple[Step, ...]:
 
 def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:
     """Add facts that only the controller knows, if its conditions report them."""
-    unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
-    deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
+    unhealthy = snapshot.text_of(CONDITION_UNHEALTHY)
+    deployed = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
     held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
     if held is not None and is_unhealthy:

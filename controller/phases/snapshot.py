@@ -379,6 +379,10 @@ class Snapshot:
         if need in self.unread:
             raise NotRead(need)
 
+    def text_of(self, kind: str) -> ConditionText:
+        """Return the reason and message of a condition; both are empty if there is none."""
+        return self.told.get(kind, ConditionText(""))
+
     def is_news(self, report: ConditionReport) -> bool:
         """True if `report` must be written."""
         kind = report.type
