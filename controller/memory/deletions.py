@@ -119,7 +119,7 @@ class Deletions:
         for each in self._memory.all():
             if each.deletion is not None and each.deletion.explanation is not None:
                 total.update(dict(each.deletion.explanation.stuck))
-        return total
+        return Counter(dict(sorted(total.items())))
 
     def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
         """Record that all pods of the attempt existed, so no controller is creating more."""
