@@ -87,7 +87,7 @@ class SlackReports:
             queue,
             "SlackQueueWithoutCohort",
             f"ClusterQueue {self._name} has no cohort, so it lends nothing and has no"
-            " lendingLimit. Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams",
+            " lendingLimit. Set spec.cohortName to the cohort of the teams",
         )
 
     def forbidden(self, queue: StoredQueue, why: str) -> None:

@@ -122,7 +122,7 @@ async def test_changes_of_an_admin_to_the_queue(cluster: LocalCluster) -> None:
         await cluster.apply([queue(SLACK, {GPU: 8}, cohort="")])
         assert await fleet.says("SlackQueueWithoutCohort") == (
             f"ClusterQueue {SLACK} has no cohort, so it lends nothing and has no lendingLimit."
-            " Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams"
+            " Set spec.cohortName to the cohort of the teams"
         )
         assert await fleet.limit() is None
         await cluster.apply([EXAMPLE])

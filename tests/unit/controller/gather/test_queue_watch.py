@@ -22,7 +22,7 @@ from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, list
 KEY = ("team1", "train")
 GONE = NotFound(404, "NotFound", "gone")
 NO = Forbidden(403, "Forbidden", "no")
-SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
+SERVED = {"versions": [{"version": "v1beta2"}]}
 
 
 def appwrapper(name: str = "train", phase: str = "Suspended", queue: str = "q") -> Any:
@@ -160,12 +160,6 @@ async def test_queueing_is_read_from_the_caches() -> None:
         assert seen.kueue.versions == {"v1beta2"}
         assert seen.woken == [KEY]  # once, when everything is listed
         assert seen.kueue.called("get") == []
-
-
-async def test_an_older_kueue_is_asked_in_its_version() -> None:
-    async with watching(*ALL, get_path=[{"versions": [{"version": "v1beta1"}]}]) as seen:
-        assert await seen.look() == CONSIDERED
-        assert seen.kueue.versions == {"v1beta1"}
 
 
 async def test_one_read_proves_to_all_that_a_queue_is_missing() -> None:
