@@ -11,16 +11,18 @@ from typing import Final
 from cli.cluster.unread import One, Unread, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
-from controller.facts.component_status import with_sound_record
+from controller.facts.component_status import (
+    deployed_condition,
+    deployed_status,
+    kind_of,
+    with_sound_record,
+)
 from controller.facts.components import project_component
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.observe import (
     Observation,
     Reads,
     counts_for,
-    deployed_condition,
-    deployed_status,
-    kind_of,
     locate_from,
     membership_of,
     observe,

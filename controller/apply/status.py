@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Final
 
 from controller.facts.component_status import (
+    deployed_status,
     fixed_name,
     named,
     recorded_pod_sets,
@@ -36,7 +37,7 @@ from controller.phases.root_cause import Decision
 from controller.phases.snapshot import Timers
 from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import is_true, with_condition
+from shared.api.conditions import with_condition
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.api.objects import JsonObject
 
@@ -145,7 +146,7 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
     planned = []
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
         deployed, conditions = "Unknown", []
-        if is_kept(component) and _is_deployed(entry):
+        if is_kept(component) and deployed_status(entry) == "True":
             # Recorded as deployed; the next pass checks whether it still exists.
             deployed, conditions = "True", entry["conditions"]
         # Drop the conditions of an earlier attempt: they report how that attempt ended.
@@ -190,7 +191,10 @@ def _refused(status: JsonObject, refused: int, message: str) -> dict[int, str]:
     """
     later = "an earlier component could not be created"
     entries = list(enumerate(status.get("componentStatus") or ()))[refused + 1 :]
-    return {refused: message, **{i: later for i, entry in entries if not _is_deployed(entry)}}
+    return {
+        refused: message,
+        **{i: later for i, entry in entries if deployed_status(entry) != "True"},
+    }
 
 
 def _mark(
@@ -208,10 +212,6 @@ def _mark(
         else entry
         for index, entry in enumerate(status.get("componentStatus") or [])
     ]
-
-
-def _is_deployed(entry: JsonObject) -> bool:
-    return is_true(entry.get("conditions") or (), _DEPLOYED)
 
 
 def _with_component_condition(

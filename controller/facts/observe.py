@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost
+from controller.facts.component_status import deployed_status, kind_of, pods_in
 from controller.facts.components import ComponentFacts
 from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
@@ -45,27 +46,12 @@ from controller.phases.snapshot import (
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
-from shared.api.names import ANNOTATION_HELPER, CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
-from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.api.names import ANNOTATION_HELPER, CONDITION_SUCCEEDED
+from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended
 
 # One component: its recorded state together with its object.
-
-
-def deployed_condition(recorded: JsonObject) -> JsonObject:
-    """Return the ResourcesDeployed condition; empty if there is none."""
-    return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
-
-
-def deployed_status(recorded: JsonObject) -> str:
-    """Return Unknown during creation, False if creation failed or it is gone, True, or ""."""
-    return str(deployed_condition(recorded).get("status") or "")
-
-
-def kind_of(recorded: JsonObject) -> GroupVersionKind:
-    """Return the Kind that `status.componentStatus` records."""
-    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
 
 
 def counts_for(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
@@ -109,13 +95,10 @@ def locate_from(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
         presence=presence,
-        expected_pods=sum(
-            1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
-            for pod_set in recorded.get("podSets") or ()
-        ),
+        expected_pods=pods_in(recorded),
         reports=says_how_it_ended(group_kind),
         outlived=is_outlived(group_kind),
-        helper=_is_helper(appwrapper, index),
+        helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
@@ -137,11 +120,9 @@ def locate_from(
     )
 
 
-def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
+def is_helper(component: JsonObject) -> bool:
     """True if the user annotated it so. Kueue drops unknown fields but keeps annotations."""
-    components = appwrapper.components
-    annotations = components[index].get("annotations") or {} if index < len(components) else {}
-    return annotations.get(ANNOTATION_HELPER) == "true"
+    return (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true"
 
 
 @dataclass(frozen=True, slots=True)

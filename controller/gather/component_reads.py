@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from controller.facts.component_status import deployed_condition, deployed_status, kind_of
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.kept_components import is_kept_at
 from controller.facts.observe import (
     counts_for,
-    deployed_condition,
-    deployed_status,
     is_current,
-    kind_of,
     locate_from,
     presence_of,
 )

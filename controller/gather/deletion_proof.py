@@ -10,8 +10,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from controller.facts.component_status import deployed_status, kind_of
 from controller.facts.deployed import Deployed
-from controller.facts.observe import Observation, Reads, observe
+from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.owned_objects import BlockerSearch, LiveLists, orphaned_owners, unread
@@ -28,14 +29,11 @@ from controller.reports.deleting_resources import (
     project_left_pod,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition
 from shared.api.names import (
-    ANNOTATION_HELPER,
     CONDITION_PODS_READY,
-    CONDITION_RESOURCES_DEPLOYED,
     LABEL_APPWRAPPER,
 )
-from shared.api.objects import PODS, GroupVersionKind, JsonObject, is_label_value
+from shared.api.objects import PODS, JsonObject, is_label_value
 from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
 from shared.kube.discovery import Discovery
@@ -161,21 +159,19 @@ class DeletionProof:
     def _were_all_made(self, reads: Reads) -> bool:
         """True if all pods existed at some time. PodsReady does not cover helpers' pods."""
         appwrapper = reads.appwrapper
-        helped = any(map(_is_helper, appwrapper.components))
+        helped = any(map(is_helper, appwrapper.components))
         if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
         return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
         """True if the component's controller could see its deletion before the pods were gone."""
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
-        kind = BY_GROUP_KIND.get(gvk.group_kind)
+        group_kind = kind_of(recorded).group_kind
+        kind = BY_GROUP_KIND.get(group_kind)
         if kind is not None and kind.sees_pods_off:
             return True
         name = recorded.get("name") or ""
-        return self._deletions.was_announced(
-            appwrapper.uid, appwrapper.attempt, gvk.group_kind, name
-        )
+        return self._deletions.was_announced(appwrapper.uid, appwrapper.attempt, group_kind, name)
 
     async def _explained(
         self,
@@ -219,16 +215,11 @@ def _are_all_made(snapshot: Snapshot) -> bool:
     return pods.existing >= pods.expected and pods.outliving >= helpers
 
 
-def _is_helper(component: JsonObject) -> bool:
-    return (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true"
-
-
 def _is_made_of_pods(recorded: JsonObject) -> bool:
     """True if a controller creates the component's pods and the component may exist."""
     if not recorded.get("podSets") or recorded.get("kind") == "Pod":
         return False
-    deployed = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
-    return deployed.get("status") in ("True", "Unknown")
+    return deployed_status(recorded) in ("True", "Unknown")
 
 
 def _with_unread(found: Observation, unproved: Sequence[str] = ()) -> Observation:

@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from controller.facts.component_status import kind_of, pods_in
 from controller.facts.deployed import Deployed
-from controller.facts.observe import Reads, kind_of
+from controller.facts.observe import Reads
 from controller.facts.stuck_deletions import stuck_deletions
 from controller.gather.component_reads import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
@@ -283,10 +284,11 @@ class BlockerSearch:
                 # While pods remain, the controller forces the pods first.
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
+        made = sum(map(pods_in, reads.appwrapper.component_statuses))
         return Explanation(
             reads.now,
             forcing,
-            blockers(remaining, pods, nodes, _made(reads)),
+            blockers(remaining, pods, nodes, made),
             forced_off(pods, nodes) if forcing else (),
             frozenset(nodes),
             stuck_deletions(remaining, pods),
@@ -348,12 +350,3 @@ def unread(components: Sequence[Component]) -> list[LeftComponent]:
         for each in components
         if each.unreadable and each.exists
     ][:MOST_COMPONENTS]
-
-
-def _made(reads: Reads) -> int:
-    """Return the number of pods in all pod sets."""
-    return sum(
-        1 if (replicas := pod_set.get("replicas")) is None else replicas
-        for recorded in reads.appwrapper.component_statuses
-        for pod_set in recorded.get("podSets") or ()
-    )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from controller.facts.observe import kind_of
+from controller.facts.component_status import kind_of
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource

@@ -14,11 +14,11 @@ from typing import Final
 import orjson
 
 from controller.apply.status import status_after
+from controller.facts.component_status import deployed_status
 from controller.facts.components import project_component
 from controller.facts.observe import (
     Observation,
     Reads,
-    deployed_status,
     locate_from,
     observe,
     presence_of,
