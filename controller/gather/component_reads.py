@@ -77,7 +77,6 @@ class ComponentLocator:
         self._discovery = discovery
         self._watches = watches
         self._creations = memory.creations
-        self._sightings = memory.sightings
 
     async def locate(
         self, appwrapper: AppWrapper, *, proof_follows: bool = False, fresh: bool = False
@@ -217,17 +216,10 @@ class ComponentLocator:
         return locate_from(appwrapper, index, presence, resource, facts)
 
     def _is_replaced(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
-        """True if it runs, and this object is not the one that the controller created.
-
-        If an earlier process created it, the first object that this process saw is the right one.
-        """
-        if appwrapper.status.get("phase") != Phase.RUNNING:
-            return False
-        uid, attempt = appwrapper.uid, appwrapper.attempt
-        made = self._creations.object_uid(uid, attempt, index)
-        if made is not None:
-            return made != facts.uid
-        return self._sightings.is_another(uid, attempt, index, facts.uid)
+        """True if it runs, and this object is not the one that the controller created."""
+        runs = appwrapper.status.get("phase") == Phase.RUNNING
+        place = appwrapper.uid, appwrapper.attempt, index
+        return runs and self._creations.is_replaced(*place, facts.uid)
 
     async def _locate_live(
         self, appwrapper: AppWrapper, index: int, component: Component

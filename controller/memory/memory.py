@@ -24,14 +24,9 @@ from controller.reports.report import ConditionReport
 class _Deployment:
     attempt: int
     created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
+    seen: dict[int, str] = field(default_factory=dict)  # the same of objects that it did not create
     problem: CreateProblem | None = None
     failures: int = 0
-
-
-@dataclass(slots=True)
-class _Attempt:
-    number: int
-    uids: dict[int, str] = field(default_factory=dict)  # component index → UID of its object
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,6 @@ class Remembered:
 
     deployment: _Deployment | None = None
     deletion: Deletion | None = None
-    attempt: _Attempt | None = None
     period: _Period | None = None
     annotation_warnings: frozenset[str] = frozenset()
     measured: Measured | None = None
@@ -160,6 +154,15 @@ class Creations:
         """Return the UID of the object created or adopted as that component in that attempt."""
         return self._known(uid, attempt).created.get(index)
 
+    def is_replaced(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
+        """True if another client replaced the running component by this object.
+
+        If an earlier process created it, the first object that this process sees is the right one.
+        """
+        made = self.object_uid(uid, attempt, index)
+        right = made or self._of(uid, attempt).seen.setdefault(index, object_uid)
+        return right != object_uid
+
     def problem(self, uid: str, attempt: int) -> CreateProblem | None:
         """Return why the last create of that attempt failed; None after a success."""
         return self._known(uid, attempt).problem
@@ -198,17 +201,6 @@ class Sightings:
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
-
-    def is_another(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
-        """True if this object is not the first one seen as that component in that attempt.
-
-        Then another client replaced the component. After a restart the first object seen counts as
-        the right one.
-        """
-        remembered = self._memory.of(uid)
-        if remembered.attempt is None or remembered.attempt.number != attempt:
-            remembered.attempt = _Attempt(attempt)
-        return remembered.attempt.uids.setdefault(index, object_uid) != object_uid
 
     def see_success(self, pod: Pod) -> None:
         """Remember a pod that succeeded before its deletion was requested."""
