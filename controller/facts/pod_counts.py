@@ -155,10 +155,10 @@ def _reported_alone(pods: Iterable[Pod], membership: Membership) -> dict[int | N
 class _Demand:
     """How many pods of the awaited components should exist."""
 
-    expected: int = 0
-    deferred: int = 0
-    staged: bool = False
-    unseen: int = 0  # known only from their component's report that they ended well
+    expected: int
+    deferred: int
+    staged: bool
+    unseen: int  # known only from their component's report that they ended well
 
 
 def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -> _Demand:
@@ -170,20 +170,18 @@ def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -
     present = Counter(membership.index_of(pod) for pod in there)
     known = Counter(membership.index_of(pod) for pod in pods)
     reported = _reported_alone(pods, membership)
-    found = _Demand()
+    expected, deferred, staged, unseen = 0, 0, False, 0
     for index, each in enumerate(membership.components):
         if not _is_awaited(each):
             continue
-        expected, wanted = each.expected_pods, each.wanted_pods
-        unseen = min(reported.get(index, 0), max(0, expected - known[index]))
-        begun = max(expected if wanted is None else wanted, present[index] + unseen)
-        found = _Demand(
-            expected=found.expected + expected,
-            deferred=found.deferred + max(0, expected - begun),
-            staged=found.staged or wanted is not None,
-            unseen=found.unseen + unseen,
-        )
-    return found
+        ended = min(reported.get(index, 0), max(0, each.expected_pods - known[index]))
+        wanted = each.expected_pods if each.wanted_pods is None else each.wanted_pods
+        begun = max(wanted, present[index] + ended)
+        expected += each.expected_pods
+        deferred += max(0, each.expected_pods - begun)
+        staged = staged or each.wanted_pods is not None
+        unseen += ended
+    return _Demand(expected, deferred, staged, unseen)
 
 
 _STABLE = timedelta(0)
