@@ -44,7 +44,7 @@ RATE = 50.0
 HASTY = {"settlePeriod": "3s"}
 # Time for the API server to come by on each connection it keeps, and be told to close it. After so
 # little as the cluster's own 300 ms a busy machine sends a request just as the process goes.
-DRAIN = "2s"
+DRAIN = "5s"
 _REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
 
 

@@ -29,6 +29,7 @@ from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.registrations import changed_registrations, unjudged
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.cluster.tries import json_patch, merge
+from tests.support.life_record import QUOTA, condition
 from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
 pytestmark = pytest.mark.kueue
@@ -209,6 +210,11 @@ class Watched:
                 name, body = workload["metadata"]["name"], {"spec": {"active": active}}
                 await self.client.patch(WORKLOADS, TEAM, name, body, PatchType.MERGE)
 
+    async def is_written_no_more(self) -> bool:
+        """True if it runs, or the controller has written why it waits."""
+        now = await self.stored()
+        return phase(now) == "Running" or "Kueue reports: " in condition(now, QUOTA).message
+
     async def used(self) -> None:
         """What its user types while it runs: nothing of that is refused, nor changes what runs."""
         before = await self.stored()
@@ -265,9 +271,10 @@ def urgent() -> JsonObject:
 
 async def its_file_comes_again(watched: Watched, made: JsonObject) -> None:
     """`kubectl replace` of what its user typed. A generated name stands in no file."""
-    before = await watched.stored()
     if "generateName" in made["metadata"]:
         return
+    await comes_to(watched.is_written_no_more, True)
+    before = await watched.stored()
     typed = file(watched.name, annotations=before["metadata"].get("annotations", {}))
     await watched.kubectl("replace", "-f", "-", stdin=json.dumps(typed))
     after = await watched.stored()

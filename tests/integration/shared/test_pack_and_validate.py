@@ -137,7 +137,13 @@ async def test_the_command_that_the_webhook_names(cluster: RunningCluster, team:
     assert await team("apply", "-n", NAMESPACE, "-f", "-", stdin=packed) == (
         "appwrapper.workload.codeflare.dev/train created\n"
     )
+
+    async def is_started() -> bool:
+        stored = await cluster.client.get(APPWRAPPERS, NAMESPACE, "train")
+        return not stored["spec"].get("suspend")
+
     try:
+        await comes_to(is_started, True)  # until then there is a warning, too
         code, lines = await by_server(team, stdin=packed)
         assert (code, lines[0]) == (
             0,

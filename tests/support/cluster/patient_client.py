@@ -5,7 +5,6 @@ more than its two seconds, as on a busy machine, it denies the request. Each web
 and Kueue's, has ten seconds for a review. In both cases nothing is stored.
 """
 
-import re
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 
@@ -14,14 +13,11 @@ from shared.kube.client import ApiError, KubeClient, ListPage, WatchEvent
 from shared.kube.requests import Request
 from tests.support.cluster.kubectl import TRIES, UNANSWERED
 
-_TOO_LATE = re.compile(r"failed calling webhook .*([Dd]eadline|Client\.Timeout) exceeded")
-
 
 class PatientClient(KubeClient):
     """Sends by `client`.
 
-    Only once without `retry`, as tests do that count each refusal. A dry run may be sent to see
-    whether webhooks are reached: one that took too long is an answer.
+    Only once without `retry`, as tests do that count each refusal.
     """
 
     def __init__(self, client: KubeClient) -> None:
@@ -32,8 +28,7 @@ class PatientClient(KubeClient):
             try:
                 return await self._client.send(request)
             except ApiError as error:
-                too_late = "dryRun" not in request.target and _TOO_LATE.search(error.message)
-                if not (too_late or UNANSWERED.search(error.message)):
+                if not UNANSWERED.search(error.message):
                     raise
         return await self._client.send(request, retry=retry)
 
