@@ -256,8 +256,8 @@ class QueueWatch:
         while True:
             try:
                 group = await self._client.get_path(f"/apis/{WORKLOADS.group}")
-                self._absent = False
                 if any(each["version"] == WORKLOADS.version for each in group["versions"]):
+                    self._absent = False
                     return
                 logger.warning("the installed Kueue does not serve %s", WORKLOADS.version)
             except NotFound:
