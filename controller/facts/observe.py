@@ -307,6 +307,9 @@ def observe(reads: Reads) -> Observation:
         and any(not pod.deleting for pod in own),
         unexpected_due=bool(unexpected.due),
         unexpected_alive=unexpected.alive,
+        gone=False,  # an earlier proof does not cover what was read since
+        blockers=(),
+        forced_off=(),
     )
     looks: list[timedelta] = []
     if _may_be_missed(snapshot):
