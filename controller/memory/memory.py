@@ -159,6 +159,8 @@ class Creations:
 
         If an earlier process created it, the first object that this process sees is the right one.
         """
+        if self.latest(uid) > attempt:  # the status lost the number; keep what is known
+            return False
         made = self.object_uid(uid, attempt, index)
         right = made or self._of(uid, attempt).seen.setdefault(index, object_uid)
         return right != object_uid
