@@ -180,9 +180,9 @@ class DeletionProof:
         pods: Sequence[LeftPod],
     ) -> Observation:
         left, forcing = _to_go(reads, found), _is_forced(reads)
-        told = await self._search.look(reads, left, pods, forcing=forcing)
+        told, empty = await self._search.look(reads, left, pods, forcing=forcing)
         self._deletions.explain(reads.appwrapper.uid, told)
-        return replace(self._as_told(reads, found), empty=told.empty)
+        return replace(self._as_told(reads, found), empty=empty)
 
     def _may_believe(self, reads: Reads, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""

@@ -265,10 +265,11 @@ class BlockerSearch:
         pods: Sequence[LeftPod],
         *,
         forcing: bool,
-    ) -> Explanation:
+    ) -> tuple[Explanation, tuple[Deployed, ...]]:
         """Explain a blocked deletion; live reads just found `left` and `pods`.
 
-        Raises KubeError.
+        If it is forced, also return the terminating components that own nothing. That proves
+        something only in this pass. Raises KubeError.
         """
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
@@ -285,15 +286,15 @@ class BlockerSearch:
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         made = sum(map(pods_in, reads.appwrapper.component_statuses))
-        return Explanation(
+        explanation = Explanation(
             reads.now,
             forcing,
             blockers(remaining, pods, nodes, made),
             forced_off(pods, nodes) if forcing else (),
             frozenset(nodes),
             stuck_deletions(remaining, pods),
-            tuple(empty) if forcing else (),
         )
+        return explanation, tuple(empty) if forcing else ()
 
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
         return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))

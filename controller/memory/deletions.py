@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from controller.facts.deployed import Deployed
 from controller.facts.stuck_deletions import Stuck
 
 if TYPE_CHECKING:
@@ -18,8 +17,7 @@ class Explanation:
     """The last explanation of a blocked deletion. `forcing`: its grace period was over.
 
     `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods. `stuck`: the number of
-    remaining objects, for a metric. `empty`: terminating components that owned nothing, which
-    proves something only in the pass that listed what they own.
+    remaining objects, for a metric.
     """
 
     at: datetime
@@ -28,7 +26,6 @@ class Explanation:
     forced_off: tuple[str, ...]
     silent_nodes: frozenset[str] = frozenset()
     stuck: Stuck = ()
-    empty: tuple[Deployed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
