@@ -146,8 +146,6 @@ class LiveLists:
         found: list[T] = []
         try:
             async for page in self._client.pages(resource, namespace, **asked):
-                if not page.resource_version:
-                    raise ApiError(200, "NotAList", f"no list of {resource.plural}")
                 found += [each for item in page.items if (each := kept(resource, item)) is not None]
         except NotFound:  # its version may be served no longer
             self._discovery.forget(resource.gvk)

@@ -183,6 +183,7 @@ async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) ->
         (Forbidden(403, "Forbidden", "no"), "403 Forbidden: no"),
         (NOT_SERVED, "404 Unknown: the answer is not a Status"),
         (ApiError(500, "InternalError", "boom"), "500 InternalError: boom"),
+        (ApiError(200, "NotAList", "it is no list"), "200 NotAList: it is no list"),
     ],
 )
 async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None:
