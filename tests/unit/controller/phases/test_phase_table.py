@@ -53,7 +53,7 @@ def decisions() -> Decisions:
     return every_decision()
 
 
-def test_every_phase_has_a_function() -> None:
+def test_every_phase_has_rows() -> None:
     assert set(ROWS) == set(Phase) == set(EDGES)
 
 
