@@ -30,10 +30,10 @@ from tests.support.builders.admission import review
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.certificates import self_signed
 from tests.support.builders.jobs import job
-from tests.support.cluster.kubectl import TRIES
 from tests.support.cluster.life import Life
 from tests.support.cluster.program_in_a_pod import Pod, pod, why_no_pods
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
+from tests.support.cluster.webhook_process import answer_to
 from tests.support.mounted_volume import MountedVolume
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE as TEAM
@@ -236,14 +236,10 @@ async def asked(cluster: LocalCluster, port: int, path: str) -> tuple[int, str]:
 
 async def judged(cluster: LocalCluster, port: int) -> Any:
     """What it answers to a review that it needs the API server for."""
-    labels = {"kueue.x-k8s.io/queue-name": "default-queue"}
-    body = review(submitted(labels=labels), userInfo=ADMIN)
+    named = submitted(labels={"kueue.x-k8s.io/queue-name": "default-queue"})
+    body, extensions = review(named, userInfo=ADMIN), {"sni_hostname": SERVED_NAME}
     async with await trusting(cluster, port) as http:
-        extensions = {"sni_hostname": SERVED_NAME}
-        for _ in range(TRIES):  # as a user would, if the API server is too busy
-            answer = await http.post("/validate", json=body, extensions=extensions)
-            if "no answer within" not in answer.text:
-                break
+        answer = await answer_to(http, "/validate", body, extensions=extensions)
         return answer.json()["response"]
 
 

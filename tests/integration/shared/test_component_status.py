@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
+from localcluster.machine.slowness import stretched
 from shared.api.conditions import is_true
 from shared.api.names import LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
@@ -19,7 +20,7 @@ from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditi
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.deletion_blockers import blocked, set_finalizers
+from tests.support.cluster.deletion_blockers import set_finalizers
 from tests.support.cluster.frozen import is_frozen
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.lives import NAMESPACE, Lives
@@ -78,7 +79,6 @@ async def gone(lives: Lives, life: Life, pods: list[str]) -> None:
 
 async def ready_again(lives: Lives, life: Life, pods: int) -> None:
     """A late controller may have missed that one was away: then it has written nothing."""
-
     label = f"{LABEL_UID}={life.events[0].object['metadata']['uid']}"
 
     async def running() -> tuple[list[str], set[str]]:
@@ -211,13 +211,14 @@ async def test_a_ray_cluster_that_kuberay_rejects_fails_at_once(lives: Lives) ->
 async def test_a_suspended_redis_cleanup_blocks_until_its_finalizer_goes(lives: Lives) -> None:
     body = ray_cluster("ft")
     body["spec"]["gcsFaultToleranceOptions"] = {"redisAddress": "redis:6379"}
-    soon = {"forcefulDeletionGracePeriodDuration": "1s"}
+    # In this time Kueue suspends the cleanup Job. A pod that is forced before lets the Job fail.
+    soon = {"forcefulDeletionGracePeriodDuration": f"{round(stretched(10))}s"}
     life = await lives.begin(appwrapper("ft", body, annotations=soon))
     await ready(life)
     await lives.delete(APPWRAPPERS, "ft")
     waits = "waits for Job ft-redis-cleanup (suspended by Kueue: see appwrapper explain)"
-    finalizer = "has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer"
-    await blocked(life, f"RayCluster ft {finalizer}; RayCluster ft {waits}")
+    told = f"has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer; RayCluster ft {waits}"
+    await life.until(lambda each: told in str(each), told)  # and for its Service, too, at times
     await set_finalizers(lives.client, RAY_CLUSTERS, "ft")
     await life.until_deleted()
 

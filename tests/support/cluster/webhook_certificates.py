@@ -41,7 +41,7 @@ BOTH = {
     VALIDATING: NAMES.validating_webhook_config_name,
 }
 # As short as a busy machine can distinguish; the defaults are 30 s and 10 min.
-QUICK = {"settlePeriod": "8s", "revocationPeriod": "4s"}
+QUICK = {"settlePeriod": "6s", "revocationPeriod": "7s"}
 # Only a watch is so quick: polling happens once in ten minutes.
 LATE = 1.5  # seconds; less than the settle period
 

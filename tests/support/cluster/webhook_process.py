@@ -166,12 +166,14 @@ def write_pair(folder: Path, serial: int) -> bytes:
     return certificate
 
 
-async def answer_to(http: httpx.AsyncClient, path: str, body: Any) -> httpx.Response:
+async def answer_to(
+    http: httpx.AsyncClient, path: str, body: Any, **options: Any
+) -> httpx.Response:
     """Returns the answer to a review. Asks again, as a user would, if the API server did not report
     in time what the user may do.
     """
     for _ in range(TRIES):
-        response = await http.post(path, json=body)
+        response = await http.post(path, json=body, **options)
         if not _UNANSWERED.search(response.text):
             break
     return response
