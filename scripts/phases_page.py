@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from controller.phases.decide import BY_PHASE, ROWS
+from controller.phases.decide import PHASES, ROWS
 from controller.phases.findings import CHECKS
 from controller.phases.phase import EDGES, Phase
 from controller.phases.rows import Row
@@ -193,7 +193,8 @@ def _phase_table(reach: Reach) -> str:
 def _deeds() -> Iterator[str]:
     for phase in Phase:
         yield f"### {phase or '(none)'}"
-        yield _first(BY_PHASE[phase].__doc__)
+        _, _, described = (PHASES[phase].__doc__ or "").partition("\n\n")
+        yield _first(described)
         texts = (text for row in ROWS[phase] for text in _texts(row))
         yield "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
