@@ -9,39 +9,48 @@ from controller.facts.nodes import Node
 from controller.facts.pods import Pod, project_pod
 from controller.facts.remembered_appwrapper import Outline, project_appwrapper
 from controller.fleet.fleet import node_projection
+from controller.gather.component_caches import ComponentCaches
 from controller.gather.queue_watch import WAITING, by_queue
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, by_appwrapper
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.objects import APPWRAPPERS, NODES, PODS
+from shared.api.objects import APPWRAPPERS, NODES, PODS, GroupVersionKind
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
+from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from shared.process.sources import Sources
 
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The AppWrappers, their pods, and the nodes. `monitors_nodes`: nodes are read at all."""
+    """The AppWrappers, their pods and components, and the nodes.
+
+    `monitors_nodes`: nodes are read at all. `discovery` finds the resources of the Kinds.
+    """
 
     appwrappers: Informer[Outline]
     pods: Informer[Pod]
     nodes: Informer[Node]
     monitors_nodes: bool
+    discovery: Discovery
+    components: ComponentCaches
 
     @classmethod
     def of(cls, client: KubeClient, config: Configuration, sources: Sources) -> "Caches":
         """Return empty caches."""
         section = config.appwrapper
         measured = tuple(section.autopilot.resource_taints)
+        discovery = Discovery(client, sources.clock)
+        appwrappers = Informer(
+            client,
+            APPWRAPPERS,
+            transform=partial(project_appwrapper, resources=measured),
+            sources=sources,
+            indexes={WAITING: by_queue},
+            page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
+        )
         return cls(
-            Informer(
-                client,
-                APPWRAPPERS,
-                transform=partial(project_appwrapper, resources=measured),
-                sources=sources,
-                indexes={WAITING: by_queue},
-                page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
-            ),
+            appwrappers,
             Informer(
                 client,
                 PODS,
@@ -52,6 +61,8 @@ class Caches:
             ),
             Informer(client, NODES, transform=node_projection(section).project, sources=sources),
             section.autopilot.monitor_nodes,
+            discovery,
+            ComponentCaches(client, sources, discovery, partial(_is_alive, appwrappers)),
         )
 
     @property
@@ -60,12 +71,22 @@ class Caches:
         nodes = (self.nodes,) if self.monitors_nodes else ()
         return (self.pods, *nodes, self.appwrappers)
 
+    def kinds(self) -> set[GroupVersionKind]:
+        """Return the Kinds of all existing components."""
+        return {kind for _, each in self.appwrappers.items() for kind in each.kinds}
+
     def drop_handlers(self) -> None:
         """Forget who follows the caches."""
-        for each in (self.appwrappers, self.pods, self.nodes):
+        for each in (self.appwrappers, self.pods, self.nodes, self.components):
             each.drop_handlers()
 
     def problems(self) -> str:
         """Return one line for each cache that is not complete; empty if all are."""
         problems = (each.problem() for each in (self.appwrappers, self.pods))
         return "".join(f"{problem}\n" for problem in problems if problem is not None)
+
+
+def _is_alive(appwrappers: Informer[Outline], key: tuple[str, str], uid: str) -> bool:
+    """True if the AppWrapper exists, and always before the first list is complete."""
+    known = appwrappers.get(*key)
+    return not appwrappers.synced or (known is not None and known.uid == uid)

@@ -36,7 +36,6 @@ from controller.runtime.workqueue import QueueMetrics, WorkQueue
 from shared.config.configuration import Configuration
 from shared.injection.pod_template import pod_defaults
 from shared.kube.client import KubeClient
-from shared.kube.discovery import Discovery
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
@@ -92,7 +91,7 @@ class Controller:
         wakes = (self._wake, self._queue.add_after)
         self._queue_watch = QueueWatch(client, sources, self._appwrappers, *wakes, kueue)
         self._watches = ComponentWatches(
-            client, self._pods, sources, self._wake, self._is_alive, self._memory
+            self._caches.components, self._pods, clock, self._wake, self._memory
         )
         self._show_metrics()
         self._appwrappers.add_handler(self._appwrapper_changed)
@@ -150,7 +149,7 @@ class Controller:
 
     def _make_workers(self, client: KubeClient) -> Workers[Key]:
         clock = self._clock
-        discovery = Discovery(client, clock)
+        discovery = self._caches.discovery
         behaviour = self._config.appwrapper
         locator = ComponentLocator(client, clock, discovery, self._watches, self._memory)
         gatherer = SnapshotGatherer(
@@ -222,7 +221,7 @@ class Controller:
                 self._reading(self._appwrappers),
                 ready=self._appwrappers.wait_synced,
             ),
-            Runnable("components", "watches the objects that the workers use", self._watches.run),
+            *self._component_parts(),
             Runnable(
                 "workers",
                 "last: they use the data of all other parts",
@@ -230,6 +229,12 @@ class Controller:
                 drain=self._queue.shut_down,
             ),
         ]
+
+    def _component_parts(self) -> list[Runnable]:
+        if not self._fills_caches:
+            return []
+        run = self._caches.components.run
+        return [Runnable("components", "watches the objects that the workers use", run)]
 
     def _reading(self, cache: Informer[T]) -> Callable[[], Awaitable[None]]:
         """Return the part that reads a cache, or that follows it if another part fills it."""
@@ -244,11 +249,6 @@ class Controller:
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
         return [pod for _, pod in self._pods.indexed(index, value)]
-
-    def _is_alive(self, key: Key, uid: str) -> bool:
-        """True if the AppWrapper exists, and always before the first list is complete."""
-        known = self._appwrappers.get(*key)
-        return not self._appwrappers.synced or (known is not None and known.uid == uid)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         for key in touched(change.old, change.new):
@@ -274,7 +274,7 @@ class Controller:
     @property
     def watched(self) -> Sequence[Watched]:
         """The informers that run during this term alone."""
-        parts = (self._watches.informers, self._queue_watch.informers, self._fleet.informers)
+        parts = (self._queue_watch.informers, self._fleet.informers)
         return [*chain.from_iterable(parts)]
 
     def measured(self) -> bytes:

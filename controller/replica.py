@@ -7,6 +7,7 @@ another replica may have led since. So a term begins as a process does, but with
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -97,12 +98,24 @@ class Replica:
                 for each in self._caches.used
             ),
             Runnable(
+                "components",
+                "a term that ends leaves the next one full caches",
+                self._caches.components.run,
+            ),
+            *self._standby_parts(),
+            Runnable(
                 "decisions",
                 "last: they need full caches, and the lease",
                 self._decide,
                 drain=self._ending.set,
             ),
         ]
+
+    def _standby_parts(self) -> Sequence[Runnable]:
+        if self._leadership is None:
+            return []  # it is never a standby
+        watch = partial(self._caches.components.watch_kinds, self._caches.kinds)
+        return [Runnable("component kinds", "a standby watches what the leader uses", watch)]
 
     async def _decide(self) -> None:
         if self._leadership is None:
@@ -141,7 +154,8 @@ class Replica:
 
     def _watched(self) -> Sequence[Watched]:
         leader = self._controller
-        return [*self._caches.used, *(() if leader is None else leader.watched)]
+        caches = (*self._caches.used, *self._caches.components.all)
+        return [*caches, *(() if leader is None else leader.watched)]
 
     def _healthy(self) -> Answer:
         return Answer(text="ok\n")

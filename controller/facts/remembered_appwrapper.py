@@ -9,18 +9,21 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 import orjson
 
+from controller.facts.component_status import kind_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import topology_outline
 from controller.facts.wait_times import NO_WAIT, WaitTimes, wait_times_of
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import GROUP
-from shared.api.objects import JsonObject, JsonValue
+from shared.api.conditions import is_true
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED, GROUP
+from shared.api.objects import GroupVersionKind, JsonObject, JsonValue
 from shared.api.pod_requests import requested_of
 from shared.kinds.kind import MOST_POD_SETS, PodSetError, template_at
 from shared.kinds.table import component_pod_sets
@@ -48,6 +51,7 @@ class Outline:
     namespace and name of the LocalQueue while it is Suspended.
     `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
     `requested`: how much of each measured resource its pods request.
+    `kinds`: of its components while they exist; AppWrappers with the same Kinds share the tuple.
     """
 
     uid: str
@@ -58,6 +62,7 @@ class Outline:
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None
     requested: tuple[tuple[str, float], ...] = ()
+    kinds: tuple[GroupVersionKind, ...] = ()
 
     def read(self) -> AppWrapper:
         """Decode the text. The components' templates have only their Kinds and names."""
@@ -81,6 +86,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),
         requested=tuple(requested(AppWrapper(outline)).items()),
+        kinds=_kinds(appwrapper),
     )
 
 
@@ -88,6 +94,20 @@ def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
     queue = appwrapper.queue_name
     waits = appwrapper.status.get("phase") == Phase.SUSPENDED and appwrapper.is_ours
     return (appwrapper.namespace, queue) if waits and queue else None
+
+
+def _kinds(appwrapper: AppWrapper) -> tuple[GroupVersionKind, ...]:
+    """Return none of an AppWrapper that waits or has ended: users can name any Kind."""
+    if not is_true(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED):
+        return ()
+    recorded = [each for each in appwrapper.component_statuses if each.get("name")]
+    return _shared(tuple(dict.fromkeys(map(kind_of, recorded))))
+
+
+@lru_cache(maxsize=100)
+def _shared(kinds: tuple[GroupVersionKind, ...]) -> tuple[GroupVersionKind, ...]:
+    """Return the one tuple of equal ones, so that each outline needs a reference only."""
+    return kinds
 
 
 def outlined(raw: JsonObject, resources: Collection[str] = ()) -> JsonObject:

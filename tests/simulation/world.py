@@ -239,9 +239,9 @@ class World:
 
     def _check_standby(self, name: str) -> None:
         """Check that nothing of an earlier term is left: no handler, no deadline."""
-        for cache in self.replicas[name]._caches.used:
-            if cache._handlers:
-                self.invariants.violate("memory", f"an earlier term of {name} still follows")
+        caches = self.replicas[name]._caches
+        if caches.components._follower or any(each._handlers for each in caches.used):
+            self.invariants.violate("memory", f"an earlier term of {name} still follows")
         if any(each.get_name() == ALARM for each in self.cluster.loop.tasks_of[name].values()):
             self.invariants.violate("memory", f"an earlier term of {name} has a deadline")
 

@@ -5,9 +5,11 @@ from typing import Any
 
 from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod, project_pod
+from controller.gather.component_caches import ComponentCaches
 from controller.gather.component_watches import ComponentWatches
 from controller.memory.memory import Memory
 from shared.api.objects import PODS, Resource
+from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock, fake_sources
@@ -39,15 +41,15 @@ class WatchingBench:
         self.woken: list[tuple[str, str]] = []
         self.alive = {(("team1", "train"), "u1")}
         self.memory = Memory()
-        self.watches = ComponentWatches(
-            client,
-            self.pods,
-            sources,
-            self.woken.append,
-            lambda key, uid: (key, uid) in self.alive,
-            self.memory,
+        self.discovery = Discovery(client, self.clock)
+        self.caches = ComponentCaches(
+            client, sources, self.discovery, lambda key, uid: (key, uid) in self.alive
         )
-        self.running = asyncio.create_task(self.watches.run())
+        self.watches = self.another_term()
+        self.running = asyncio.create_task(self.caches.run())
+
+    def another_term(self) -> ComponentWatches:
+        return ComponentWatches(self.caches, self.pods, self.clock, self.woken.append, self.memory)
 
     async def end(self) -> None:
         self.running.cancel()

@@ -20,6 +20,7 @@ from shared.kube.http_client import HttpKubeClient, connect
 from shared.kube.informer import Informer
 from shared.process.sources import Sources
 from tests.support.builders.kubeconfig import NOBODY_THERE
+from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 
 
@@ -166,8 +167,8 @@ async def test_readiness_reports_missing_and_refused_watches(
 @pytest.mark.parametrize(
     ("monitors", "always", "leading"),
     [
-        pytest.param(True, ["pods", "nodes", "appwrappers"], ["configmaps"], id="nodes"),
-        pytest.param(False, ["pods", "appwrappers"], [], id="no nodes"),
+        pytest.param(True, ["pods", "nodes", "appwrappers", "jobs"], ["configmaps"], id="nodes"),
+        pytest.param(False, ["pods", "appwrappers", "jobs"], [], id="no nodes"),
     ],
 )
 async def test_a_standby_shows_its_watches_and_a_leader_those_of_its_term_too(
@@ -177,6 +178,7 @@ async def test_a_standby_shows_its_watches_and_a_leader_those_of_its_term_too(
     settings = {"slackQueue": {"name": "slack"}, "autopilot": {"monitorNodes": monitors}}
     config = Configuration.model_validate({"appwrapper": settings})
     replica = Replica(client, config, sources=Sources.of_the_machine())
+    replica._caches.components.use(JOBS)
     assert [each.resource.plural for each in replica._watched()] == always
     value = replica._metrics.registry.get_sample_value
     age = value("appwrapper_watch_age_seconds", {"resource": "pods"})
@@ -184,6 +186,7 @@ async def test_a_standby_shows_its_watches_and_a_leader_those_of_its_term_too(
     assert 0 <= age < 60
     replica._controller = Controller(client, config, sources=Sources.of_the_machine())
     assert [each.resource.plural for each in replica._watched()] == always + leading
+    replica._caches.components.not_served(JOBS.gvk)
 
 
 async def test_before_the_pods_are_known_no_quota_counts_as_held_without_pods() -> None:

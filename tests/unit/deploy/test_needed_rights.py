@@ -16,7 +16,7 @@ import pytest
 
 import controller.rbac
 import webhook.rbac
-from controller.gather.component_watches import UNWATCHED
+from controller.gather.component_caches import UNWATCHED
 from controller.gather.owned_objects import _ANYTHING
 from shared.api.objects import (
     CONFIGMAPS,
@@ -87,7 +87,7 @@ VARIABLES = {
     ("controller.apply.creator", "resource"): WRAPPED,
     ("controller.apply.deleter", "target.resource"): WRAPPED | MAKERS,
     ("controller.gather.owned_objects", "left.resource"): WRAPPED | MAKERS,
-    ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
+    ("controller.gather.component_caches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.component_reads", "resource"): WRAPPED,
     ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
     ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},

@@ -15,7 +15,7 @@ from controller.facts.remembered_appwrapper import (
     requested,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import JsonObject
+from shared.api.objects import GroupVersionKind, JsonObject
 from tests.support.builders import wrapped_kinds as kinds
 from tests.support.builders.arbitrary import components, json_values
 
@@ -127,6 +127,22 @@ def test_projection_keeps_the_fields_that_decisions_need() -> None:
         "status": {"phase": "Suspended"},
         "requested": {GPU: 8.0},
     }
+
+
+@pytest.mark.parametrize("deployed", ["True", "False"])
+def test_kinds_are_those_of_components_that_exist(deployed: str) -> None:
+    recorded = [
+        {"name": "a", "apiVersion": "batch/v1", "kind": "Job"},
+        {"name": "b", "apiVersion": "batch/v1", "kind": "Job"},
+        {"name": "c", "apiVersion": "v1", "kind": "Service"},
+        {"name": "", "apiVersion": "v1", "kind": "ConfigMap"},
+    ]
+    conditions = [{"type": "ResourcesDeployed", "status": deployed}]
+    status = {"componentStatus": recorded, "conditions": conditions}
+    first, second = (project_appwrapper(whole(status=status)) for _ in range(2))
+    found = (GroupVersionKind("batch", "v1", "Job"), GroupVersionKind("", "v1", "Service"))
+    assert first.kinds == (found if deployed == "True" else ())
+    assert first.kinds is second.kinds
 
 
 def test_one_without_anything() -> None:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from controller.facts.pods import Pod, project_pod
+from controller.gather.component_caches import ComponentCaches
 from controller.gather.component_watches import ComponentWatches
 from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Suspect
+from shared.kube.discovery import Discovery
 from shared.kube.object_cache import Change
 from tests.support.builders.gathering import (
     KEY,
@@ -51,9 +53,10 @@ class Watched:
         self.handlers: list[Any] = []
         pods: Any = self
         client: Any = FakeKube()
-        ComponentWatches(
-            client, pods, fake_sources(), lambda key: None, lambda key, uid: alive, self.memory
-        )
+        sources = fake_sources()
+        discovery = Discovery(client, sources.clock)
+        caches = ComponentCaches(client, sources, discovery, lambda key, uid: alive)
+        ComponentWatches(caches, pods, sources.clock, lambda key: None, self.memory)
 
     def add_handler(self, handler: Any) -> None:
         self.handlers.append(handler)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.component_watches import UNUSED, UNUSED_AND_UNSEEN
+from controller.gather.component_caches import UNUSED, UNUSED_AND_UNSEEN
 from shared.kube.client import Forbidden, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.component_watching import WatchingBench, ensured_in_vain, owned, until_idle
@@ -46,11 +46,11 @@ async def test_as_long_as_an_appwrapper_with_an_object_lives_its_kind_is_watched
     await bench.watches.ensure(JOBS)
     await bench.clock.advance(10 * UNUSED)
     assert bench.informers() == [JOBS_INFORMER]
-    assert [each.resource for each in bench.watches.informers] == [JOBS]
+    assert [each.resource for each in bench.caches.all] == [JOBS]
     bench.alive.clear()
     await bench.clock.advance(LATE)
     assert bench.informers() == []
-    assert bench.watches.informers == []
+    assert bench.caches.all == []
     await bench.end()
 
 
