@@ -10,8 +10,10 @@ from controller.facts.pods import Pod, project_pod
 from controller.facts.remembered_appwrapper import Outline, project_appwrapper
 from controller.fleet.fleet import node_projection
 from controller.gather.component_caches import ComponentCaches
+from controller.gather.kueue_caches import KueueCaches
 from controller.gather.queue_watch import WAITING, by_queue
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, by_appwrapper
+from controller.gauges import Watched
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, NODES, PODS, GroupVersionKind
 from shared.config.configuration import Configuration
@@ -23,7 +25,7 @@ from shared.process.sources import Sources
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The AppWrappers, their pods and components, and the nodes.
+    """The AppWrappers, their pods and components, the nodes, and Kueue's objects.
 
     `monitors_nodes`: nodes are read at all. `discovery` finds the resources of the Kinds.
     """
@@ -34,6 +36,7 @@ class Caches:
     monitors_nodes: bool
     discovery: Discovery
     components: ComponentCaches
+    kueue: KueueCaches
 
     @classmethod
     def of(cls, client: KubeClient, config: Configuration, sources: Sources) -> "Caches":
@@ -63,6 +66,7 @@ class Caches:
             section.autopilot.monitor_nodes,
             discovery,
             ComponentCaches(client, sources, discovery, partial(_is_alive, appwrappers)),
+            KueueCaches(client, sources),
         )
 
     @property
@@ -71,13 +75,18 @@ class Caches:
         nodes = (self.nodes,) if self.monitors_nodes else ()
         return (self.pods, *nodes, self.appwrappers)
 
+    @property
+    def all(self) -> Sequence[Watched]:
+        """Return the informers that run now."""
+        return (*self.used, *self.components.all, *self.kueue.all)
+
     def kinds(self) -> set[GroupVersionKind]:
         """Return the Kinds of all existing components."""
         return {kind for _, each in self.appwrappers.items() for kind in each.kinds}
 
     def drop_handlers(self) -> None:
         """Forget who follows the caches."""
-        for each in (self.appwrappers, self.pods, self.nodes, self.components):
+        for each in (self.appwrappers, self.pods, self.nodes, self.components, self.kueue):
             each.drop_handlers()
 
     def problems(self) -> str:

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -89,7 +88,9 @@ class Controller:
         self._pods = self._caches.pods
         kueue = kueue_settings.namespaces(config.appwrapper.exemptions.quota_managers)
         wakes = (self._wake, self._queue.add_after)
-        self._queue_watch = QueueWatch(client, sources, self._appwrappers, *wakes, kueue)
+        self._queue_watch = QueueWatch(
+            self._caches.kueue, client, clock, self._appwrappers, *wakes, kueue
+        )
         self._watches = ComponentWatches(
             self._caches.components, self._pods, clock, self._wake, self._memory
         )
@@ -214,14 +215,18 @@ class Controller:
                 ready=self._pods.wait_synced,
             ),
             *self._fleet.parts(self._config_file),
-            Runnable("queues", "shows why AppWrappers wait in them", self._queue_watch.run),
+            *self._filling("queues", "shows why AppWrappers wait in them", self._caches.kueue.run),
             Runnable(
                 "appwrappers",
                 "fills the queue",
                 self._reading(self._appwrappers),
                 ready=self._appwrappers.wait_synced,
             ),
-            *self._component_parts(),
+            *self._filling(
+                "components",
+                "watches the objects that the workers use",
+                self._caches.components.run,
+            ),
             Runnable(
                 "workers",
                 "last: they use the data of all other parts",
@@ -230,11 +235,11 @@ class Controller:
             ),
         ]
 
-    def _component_parts(self) -> list[Runnable]:
-        if not self._fills_caches:
-            return []
-        run = self._caches.components.run
-        return [Runnable("components", "watches the objects that the workers use", run)]
+    def _filling(
+        self, name: str, reason: str, run: Callable[[], Awaitable[None]]
+    ) -> list[Runnable]:
+        """Return the part that fills caches; none if another part of the process fills them."""
+        return [Runnable(name, reason, run)] if self._fills_caches else []
 
     def _reading(self, cache: Informer[T]) -> Callable[[], Awaitable[None]]:
         """Return the part that reads a cache, or that follows it if another part fills it."""
@@ -274,8 +279,7 @@ class Controller:
     @property
     def watched(self) -> Sequence[Watched]:
         """The informers that run during this term alone."""
-        parts = (self._queue_watch.informers, self._fleet.informers)
-        return [*chain.from_iterable(parts)]
+        return self._fleet.informers
 
     def measured(self) -> bytes:
         """Return the metrics of what this process decides."""

@@ -97,11 +97,8 @@ class Replica:
                 )
                 for each in self._caches.used
             ),
-            Runnable(
-                "components",
-                "a term that ends leaves the next one full caches",
-                self._caches.components.run,
-            ),
+            Runnable("queues", "a standby knows them, too", self._caches.kueue.run),
+            Runnable("components", "a standby knows them, too", self._caches.components.run),
             *self._standby_parts(),
             Runnable(
                 "decisions",
@@ -154,8 +151,7 @@ class Replica:
 
     def _watched(self) -> Sequence[Watched]:
         leader = self._controller
-        caches = (*self._caches.used, *self._caches.components.all)
-        return [*caches, *(() if leader is None else leader.watched)]
+        return [*self._caches.all, *(() if leader is None else leader.watched)]
 
     def _healthy(self) -> Answer:
         return Answer(text="ok\n")

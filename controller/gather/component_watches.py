@@ -1,4 +1,4 @@
-"""What one term of leadership does with the caches of components: it is woken, and it remembers."""
+"""One term's use of the caches of components: AppWrappers are woken, deleted objects remembered."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -71,11 +71,14 @@ def taken_over(*late: Any) -> tuple[World, float]:
     return world, began[1]
 
 
-def test_a_standby_lists_no_component_when_it_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_standby_lists_nothing_that_it_knows_when_it_takes_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lists = Lists(monkeypatch)
     _, led = taken_over(pytorch("x"))
-    [jobs] = lists.of("jobs")
-    assert 1.0 < jobs < FREEZE.at
+    for known in ("appwrappers", "jobs", "workloads", "localqueues", "clusterqueues"):
+        [listed] = lists.of(known)
+        assert listed < FREEZE.at
     # Nothing of this Kind existed before.
     [operated] = lists.of("pytorchjobs")
     assert operated > led

@@ -240,7 +240,8 @@ class World:
     def _check_standby(self, name: str) -> None:
         """Check that nothing of an earlier term is left: no handler, no deadline."""
         caches = self.replicas[name]._caches
-        if caches.components._follower or any(each._handlers for each in caches.used):
+        follows = caches.components._follower or caches.kueue._follower
+        if follows or any(each._handlers for each in (*caches.used, *caches.kueue.all)):
             self.invariants.violate("memory", f"an earlier term of {name} still follows")
         if any(each.get_name() == ALARM for each in self.cluster.loop.tasks_of[name].values()):
             self.invariants.violate("memory", f"an earlier term of {name} has a deadline")

@@ -50,6 +50,7 @@ OUTAGES = 5
 OUTAGE_SECONDS = 10.0
 BETWEEN_SECONDS = 3.0
 UNEXPECTED = "appwrapper_unexpected_components_total"
+AGE = "appwrapper_watch_age_seconds"
 STRAYS = (
     "attempt 1 made component 0 2 times",
     "ResourcesDeployed is not True in Suspended, while pods exist",
@@ -251,6 +252,30 @@ async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
             assert leader.words.complaints() == []
             leader.start()
             await leader.becomes("/readyz")
+
+
+async def test_a_standby_watches_components_and_queues_before_it_leads(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    async with (
+        leader_and_standby(cluster, tmp_path, cluster.access.server) as (leader, standby),
+        lives_of(cluster) as lives,
+    ):
+        body = appwrapper("warm", job("warm", 1, hang="running"), annotations=LONG)
+        running = await until_it_runs(life := await lives.begin(body))
+
+        async def watched() -> list[bool]:
+            page = standby.words.metrics()
+            names = ("jobs.batch", "workloads.kueue.x-k8s.io")
+            return [f'{AGE}{{resource="{name}"}}' in page for name in names]
+
+        await comes_to(watched, [True, True])
+        assert LEADS not in standby.said
+        leader.child.signal(signal.SIGTERM)
+        await standby.says(LEADS)
+        await lives.set_active(life, False)
+        await life.until_phase("Suspended", after=version_of(running))
+        assert standby.words.complaints() == []
 
 
 async def test_while_the_go_operators_lease_is_renewed_no_replica_leads(

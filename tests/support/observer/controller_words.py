@@ -99,7 +99,7 @@ class ControllerWords:
         Raises OSError without an answer, OnStandby if it does not lead, and KeyError for an unknown
         metric.
         """
-        families = [*text_string_to_metric_families(self._metrics())]
+        families = [*text_string_to_metric_families(self.metrics())]
         if any(each.name == _LEADS and not each.samples[0].value for each in families):
             raise OnStandby
         for family in families:
@@ -110,7 +110,8 @@ class ControllerWords:
             raise KeyError(name)
         return 0.0
 
-    def _metrics(self) -> str:
+    def metrics(self) -> str:
+        """Return the page of /metrics. Raises OSError without an answer."""
         section = yaml.safe_load(self._configuration.read_text())["controllerManager"]
         address = section["metrics"]["bindAddress"]
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=_SECONDS) as answer:

@@ -91,7 +91,7 @@ VARIABLES = {
     ("controller.gather.component_reads", "resource"): WRAPPED,
     ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
     ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
-    ("controller.gather.queue_watch", "resource"): {
+    ("controller.gather.kueue_caches", "resource"): {
         KUEUES_WORKLOADS,
         LOCAL_QUEUES,
         CLUSTER_QUEUES,
