@@ -80,9 +80,10 @@ class Caches:
         """Return the informers that run now."""
         return (*self.used, *self.components.all, *self.kueue.all)
 
-    def kinds(self) -> set[GroupVersionKind]:
-        """Return the Kinds of all existing components."""
-        return {kind for _, each in self.appwrappers.items() for kind in each.kinds}
+    def kinds(self) -> Sequence[GroupVersionKind]:
+        """Return the Kinds of all existing components, each once."""
+        found = (kind for _, each in self.appwrappers.items() for kind in each.kinds)
+        return list(dict.fromkeys(found))
 
     def drop_handlers(self) -> None:
         """Forget who follows the caches."""

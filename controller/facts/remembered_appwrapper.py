@@ -97,8 +97,12 @@ def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
 
 
 def _kinds(appwrapper: AppWrapper) -> tuple[GroupVersionKind, ...]:
-    """Return none of an AppWrapper that waits or has ended: users can name any Kind."""
-    if not is_true(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED):
+    """Return none of an AppWrapper that waits or has ended: users can name any Kind.
+
+    None either of one that runs in another cluster.
+    """
+    deployed = is_true(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED)
+    if not (appwrapper.is_ours and deployed):
         return ()
     recorded = [each for each in appwrapper.component_statuses if each.get("name")]
     return _shared(tuple(dict.fromkeys(map(kind_of, recorded))))

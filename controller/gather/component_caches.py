@@ -34,6 +34,8 @@ _LOOK: Final = 30.0
 # Seconds between two looks for new Kinds in AppWrappers. A Kind that is not served, or that
 # discovery cannot find now, is looked for again then.
 LOOK_FOR_KINDS: Final = 10.0
+# Seconds to find one Kind: an extension API server that hangs does not delay the others for long.
+_ONE_KIND: Final = 5.0
 
 BY_OWNER: Final = "owner"
 
@@ -99,8 +101,10 @@ class ComponentCaches:
         while True:
             for each in kinds():
                 # A later look tries again. The standby is ready without it.
-                with suppress(UnknownKind, KubeError):
-                    self.use(await self._discovery.in_any_version(each))
+                with suppress(UnknownKind, KubeError, TimeoutError):
+                    async with self._clock.timeout(_ONE_KIND):
+                        found = await self._discovery.in_any_version(each)
+                    self.use(found)
             await self._clock.sleep(LOOK_FOR_KINDS)
 
     def follow(self, follower: Follower) -> None:

@@ -174,8 +174,9 @@ class ComponentLocator:
         known = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if known and not counts_for(known, appwrapper, index):
             known = None
-        replaced = known is not None and self._is_replaced(appwrapper, index, known)
-        if known and not replaced and not self._watches.is_refused(resource):
+        doubted = known is not None and self._may_be_of_the_past(appwrapper, index, known)
+        replaced = known is not None and not doubted and self._is_replaced(appwrapper, index, known)
+        if known and not (doubted or replaced or self._watches.is_refused(resource)):
             return self._found(appwrapper, index, resource, known)
         if known is None and not self._was_created(appwrapper, index, recorded):
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
@@ -186,7 +187,7 @@ class ComponentLocator:
             facts = await self._read(resource, appwrapper, name)
         except _Unreadable as problem:
             located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
-            if known and not replaced:  # its last known state is enough to delete it
+            if known and not (doubted or replaced):  # its last known state is enough to delete it
                 located = self._found(appwrapper, index, resource, known)
             return _unreadable(located, problem)
         if facts and counts_for(facts, appwrapper, index):
@@ -220,6 +221,18 @@ class ComponentLocator:
         runs = appwrapper.status.get("phase") == Phase.RUNNING
         place = appwrapper.uid, appwrapper.attempt, index
         return runs and self._creations.is_replaced(*place, facts.uid)
+
+    def _may_be_of_the_past(
+        self, appwrapper: AppWrapper, index: int, facts: ComponentFacts
+    ) -> bool:
+        """True if another attempt may have made this object, and no read confirmed it since.
+
+        The cache is older than this term, and may lag behind what the last leader did.
+        """
+        runs = appwrapper.status.get("phase") == Phase.RUNNING
+        other = appwrapper.attempt > 1 and facts.attempt != str(appwrapper.attempt)
+        place = appwrapper.uid, appwrapper.attempt, index
+        return runs and other and not self._creations.is_known(*place)
 
     async def _locate_live(
         self, appwrapper: AppWrapper, index: int, component: Component

@@ -154,6 +154,11 @@ class Creations:
         """Return the UID of the object created or adopted as that component in that attempt."""
         return self._known(uid, attempt).created.get(index)
 
+    def is_known(self, uid: str, attempt: int, index: int) -> bool:
+        """True if this process created, adopted or saw the component's object of that attempt."""
+        known = self._known(uid, attempt)
+        return index in known.created or index in known.seen
+
     def is_replaced(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
         """True if another client replaced the running component by this object.
 

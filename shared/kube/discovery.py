@@ -11,12 +11,12 @@ is no longer served are found in another.
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
-from shared.kube.client import KubeClient, NotFound
+from shared.kube.client import KubeClient, NotFound, Unreachable
 from shared.process.clock import Clock
 
 # How many seconds the answer "the served version lacks this Kind" counts, by default.
@@ -137,8 +137,9 @@ class Discovery:
             found = await self._client.get_path(f"/apis/{group}")
         except NotFound:
             return ()
-        preferred = found["preferredVersion"]["version"]
-        return sorted((each["version"] for each in found["versions"]), key=preferred.__ne__)
+        with _understood(f"/apis/{group}"):
+            preferred = found["preferredVersion"]["version"]
+            return sorted((each["version"] for each in found["versions"]), key=preferred.__ne__)
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         key = (gvk.group, gvk.version)
@@ -152,13 +153,24 @@ class Discovery:
             if self._is_news(key, number):
                 self.forget(gvk)
             raise UnknownKind(gvk, "; is its CRD installed?") from error
+        with _understood(f"{prefix}/{gvk.version}"):
+            kinds = _by_kind(gvk, answer)
         if self._is_news(key, number):
-            self._answers[key] = _Answer(_by_kind(gvk, answer), self._clock.monotonic(), number)
+            self._answers[key] = _Answer(kinds, self._clock.monotonic(), number)
 
     def _is_news(self, key: tuple[str, str], number: int) -> bool:
         """True if no later request has been answered yet."""
         known = self._answers.get(key)
         return known is None or known.number < number
+
+
+@contextmanager
+def _understood(path: str) -> Iterator[None]:
+    """Raise Unreachable if an answer lacks a field: extension API servers may send anything."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Unreachable(f"the answer about {path} is no API discovery: {error!r}") from error
 
 
 def _by_kind(gvk: GroupVersionKind, answer: JsonObject) -> dict[str, Resource]:

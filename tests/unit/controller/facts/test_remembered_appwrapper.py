@@ -145,6 +145,17 @@ def test_kinds_are_those_of_components_that_exist(deployed: str) -> None:
     assert first.kinds is second.kinds
 
 
+def test_kinds_of_an_appwrapper_that_runs_in_another_cluster_are_none() -> None:
+    status = {
+        "componentStatus": [{"name": "a", "apiVersion": "batch/v1", "kind": "Job"}],
+        "conditions": [{"type": "ResourcesDeployed", "status": "True"}],
+    }
+    item = whole(status=status)
+    assert project_appwrapper(item).kinds
+    item["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    assert project_appwrapper(item).kinds == ()
+
+
 def test_one_without_anything() -> None:
     outline = project_appwrapper({"metadata": METADATA}).read()
     assert outline.raw["spec"] == {"components": []}

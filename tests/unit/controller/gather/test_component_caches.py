@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from controller.gather.component_caches import LOOK_FOR_KINDS, UNUSED
 from shared.api.objects import PODS, SECRETS, GroupVersionKind
 from shared.kube.client import Forbidden, Gone, NotFound
@@ -75,6 +77,25 @@ async def test_a_kind_that_discovery_cannot_find_is_looked_for_again_and_delays_
         assert bench.informers() == ["informer of v1 services"]
         await bench.clock.advance(LOOK_FOR_KINDS)
         assert bench.informers() == [JOBS_INFORMER, "informer of v1 services"]
+
+
+async def test_a_kind_whose_discovery_hangs_delays_the_others_by_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = WatchingBench([listed(5)])
+    away = GroupVersionKind("example.org", "v1", "Widget")
+
+    async def answer(path: str) -> Any:
+        if away.group in path:
+            await asyncio.Event().wait()
+        return BATCH
+
+    monkeypatch.setattr(bench.kube, "get_path", answer, raising=False)
+    async with standby(bench, [away, JOBS.gvk]):
+        await bench.clock.advance(4.9)
+        assert bench.informers() == []
+        await bench.clock.advance(0.2)
+        assert bench.informers() == [JOBS_INFORMER]
 
 
 async def test_a_kind_is_watched_while_an_appwrapper_has_it_and_some_time_longer() -> None:

@@ -84,8 +84,59 @@ async def test_one_that_goes_while_it_runs_is_missing() -> None:
 
 async def test_pods_are_strays_though_a_kept_component_is_left() -> None:
     item = kept("Running", "ComponentCreatedSuccessfully")
-    observation = await Gathering(item, known=facts(attempt="1"), pods=RUNNING_PODS).observe()
-    assert observation.snapshot.stray_pods
+    bench = Gathering(item, known=facts(attempt="1"), get=[job(attempt="1")], pods=RUNNING_PODS)
+    assert (await bench.observe()).snapshot.stray_pods
+
+
+RUNS = ("Running", "ComponentCreatedSuccessfully")
+
+
+def second() -> JsonObject:
+    item = job(attempt="2")
+    item["metadata"]["uid"] = "j2"
+    return item
+
+
+async def test_a_kept_one_that_the_last_leader_replaced_is_read_if_the_cache_lags() -> None:
+    bench = Gathering(kept(*RUNS), known=facts(attempt="1"), get=[second(), ENDING])
+    assert await presence(bench) is Presence.PRESENT
+    bench.watches.set(project_component("batch/Job", second()))  # the watch catches up
+    assert await presence(bench) is Presence.PRESENT
+
+
+async def test_a_kept_one_is_read_once_in_a_term() -> None:
+    bench = Gathering(kept(*RUNS), known=facts(attempt="1"), get=[job(attempt="1")])
+    assert await presence(bench) is Presence.PRESENT
+    assert await presence(bench) is Presence.PRESENT
+
+
+async def test_a_kept_one_that_goes_in_a_cache_that_lags_is_read() -> None:
+    bench = Gathering(kept(*RUNS), known=going("1"), get=[second(), ENDING])
+    assert await presence(bench) is Presence.PRESENT
+
+
+async def test_a_doubtful_one_that_cannot_be_read_is_unknown_and_read_again() -> None:
+    bench = Gathering(
+        kept(*RUNS), known=facts(attempt="1"), get=[ApiError(500, "", "away"), second(), ENDING]
+    )
+    assert await presence(bench) is Presence.UNKNOWN
+    assert await presence(bench) is Presence.PRESENT
+    bench.watches.set(project_component("batch/Job", second()))
+    assert await presence(bench) is Presence.PRESENT
+
+
+async def test_an_end_of_the_go_operators_earlier_object_does_not_count_for_this_attempt() -> None:
+    item = job(attempt="")
+    item["status"] = {"conditions": [{"type": "Failed", "status": "True", "message": "x"}]}
+    known = project_component("batch/Job", item)
+    bench = Gathering(
+        appwrapper("Running", attempt=2),
+        known=known,
+        get=[second(), ENDING, ENDING],
+        lists=[[listed(9)]],
+    )
+    (found,) = (await bench.observe()).snapshot.components
+    assert (found.uid, found.terminal) == ("j2", None)
 
 
 async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:

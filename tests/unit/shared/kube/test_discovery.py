@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from shared.api.objects import GroupVersionKind, Resource
-from shared.kube.client import ApiError, NotFound
+from shared.kube.client import ApiError, NotFound, Unreachable
 from shared.kube.discovery import Discovery, UnknownKind
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube
@@ -344,3 +344,20 @@ async def test_an_answer_that_was_overtaken_changes_nothing() -> None:
         await asked[1]
     assert (await discovery.resource_for(CRON_JOB)).plural == "cronjobs"
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("answers", "path", "missing"),
+    [
+        ([{"resources": [{"name": "widgets", "kind": "Widget"}]}], "/v1", "'namespaced'"),
+        ([MISSING, {"versions": []}], "", "'preferredVersion'"),
+    ],
+)
+async def test_an_answer_that_is_no_discovery_is_an_error_of_the_api(
+    answers: list[object], path: str, missing: str
+) -> None:
+    discovery = Discovery(kube(*answers), FakeClock())
+    with pytest.raises(Unreachable) as error:
+        await discovery.in_any_version(GroupVersionKind("example.org", "v1", "Widget"))
+    text = f"the answer about /apis/example.org{path} is no API discovery: KeyError({missing})"
+    assert str(error.value) == text
