@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import Command, ExitCode
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
@@ -89,13 +89,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
-    from cli.manifests.reading import read
+    from cli.manifests.reading import read_all
     from cli.packing.writing import refuse_inputs, write_whole
 
     asked = _asked(arguments)
-    found = read(arguments.files, terminal.stdin)
-    if found.unreadable:
-        raise CommandError("\nerror: ".join(map(str, found.unreadable)))
+    found = read_all(arguments.files, terminal.stdin)
     out = Path(arguments.out) if arguments.out not in (None, "", "-") else None
     if out is not None:
         refuse_inputs(out, found.files)

@@ -1,7 +1,7 @@
 """Run `appwrapper explain`: from its arguments to its output."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cli.cluster.connection import connected
 from cli.command import CommandError, ExitCode
@@ -10,10 +10,11 @@ from cli.explaining.gather import AppWrapperReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render, render_line
 from cli.explaining.watching import follow
+from cli.manifests.reading import read_all
 from cli.reports import as_json, to_text
 from cli.terminal import CommandTerminal
 from shared.api.names import KIND
-from shared.api.objects import JsonObject
+from shared.api.objects import metadata
 
 
 async def explain_some(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
@@ -25,7 +26,8 @@ async def explain_some(arguments: argparse.Namespace, terminal: CommandTerminal)
             with terminal.progress(f"Reading {name}"):
                 gatherer = AppWrapperReader(cluster, namespace or cluster.namespace)
                 raw = await gatherer.appwrapper(name)
-                reports.append(explain(await gatherer.seen(raw, await gatherer.world([raw]))))
+                (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+                reports.append(explain(seen))
     _print(reports, arguments.output, terminal)
     return ExitCode.FINE
 
@@ -37,7 +39,7 @@ async def explain_all(arguments: argparse.Namespace, terminal: CommandTerminal) 
         with terminal.progress(f"Reading namespace {cluster.namespace}"):
             found = await gatherer.all()
             world = await gatherer.world(found)
-            reports = [explain(each) for each in await gatherer.all_seen(found, world)]
+            reports = [explain(each) for each in await gatherer.seen(found, world)]
     if arguments.output != "text":
         terminal.write(to_text(as_json(reports), arguments.output))
     elif reports:
@@ -57,37 +59,15 @@ def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[t
     """Return namespace (may be "") and name of each AppWrapper. Raises CommandError."""
     if arguments.filename is None:
         return [("", name) for name in arguments.names]
-    if arguments.filename == "-":
-        text = terminal.stdin.read()
-    else:
-        with open(arguments.filename, encoding="utf-8") as file:
-            text = file.read()
-    found = [*_appwrappers(text, arguments.filename)]
+    manifests = read_all([arguments.filename], terminal.stdin).manifests
+    named = [metadata(each.value) for each in manifests if each.kind == KIND]
+    found = [each for each in named if each.get("name")]
     if not found:
         raise CommandError(f"{arguments.filename}: there is no AppWrapper with a name in it")
-    return [(arguments.namespace or namespace, name) for namespace, name in found]
-
-
-def _appwrappers(text: str, source: str) -> Iterable[tuple[str, str]]:
-    import yaml
-
-    try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise CommandError(f"{source}: this is not YAML: {error}") from error
-    for document in documents:
-        for item in _items(document):
-            metadata = item.get("metadata")
-            if item.get("kind") == KIND and isinstance(metadata, dict) and metadata.get("name"):
-                yield str(metadata.get("namespace") or ""), str(metadata["name"])
-
-
-def _items(document: object) -> list[JsonObject]:
-    """Return the document, or the items if it is a List."""
-    if not isinstance(document, dict):
-        return []
-    items = document.get("items") if document.get("kind") == "List" else [document]
-    return [each for each in items or () if isinstance(each, dict)]
+    return [
+        (arguments.namespace or str(each.get("namespace") or ""), str(each["name"]))
+        for each in found
+    ]
 
 
 def _print(reports: Sequence[ExplainReport], output: str, terminal: CommandTerminal) -> None:

@@ -69,7 +69,8 @@ async def _follow(
 ) -> ExitCode:
     name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
     while True:
-        report = explain(await gatherer.seen(raw, await gatherer.world([raw])))
+        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        report = explain(seen)
         show(report)
         if (code := _ENDS.get(report.phase)) is not None:
             return code

@@ -60,6 +60,14 @@ def read(arguments: Sequence[str], stdin: TextIO) -> ReadManifests:
     return ReadManifests(tuple(manifests), tuple(unreadable), tuple(files))
 
 
+def read_all(arguments: Sequence[str], stdin: TextIO) -> ReadManifests:
+    """Like `read`, but an unreadable source raises CommandError too."""
+    found = read(arguments, stdin)
+    if found.unreadable:
+        raise CommandError("\nerror: ".join(map(str, found.unreadable)))
+    return found
+
+
 def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
     seen: set[Path] = set()
     for argument in arguments:
