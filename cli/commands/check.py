@@ -125,9 +125,7 @@ async def _install(cluster: "Cluster") -> _Answer:
 
 def _print(answer: _Answer, output: str, terminal: CommandTerminal) -> None:
     if output in ("json", "yaml"):
-        from cli.reports import as_json, to_text
-
-        terminal.write(to_text(as_json(answer.report), output))
+        terminal.write_data(answer.report, output)
         return
     terminal.write(harmless(answer.text))
     lines = [*_lines(answer.findings), *((f"UNKNOWN: {each}", "red") for each in answer.unread)]

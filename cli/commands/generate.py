@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.generation import generator
     from cli.generation.parsed_values import UnreadableValues
     from cli.generation.set_values import UnreadableAssignment
-    from cli.manifests.writing import as_text
+    from cli.reports import to_text
 
     files = [_read(name, terminal) for name in arguments.files]
     try:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         raise CommandError(_listed(error.problems), ExitCode.WANTING) from error
     for warning in made.warnings:
         terminal.warn(warning)
-    terminal.write(as_text(made.appwrapper, arguments.output))
+    terminal.write(to_text(made.appwrapper, arguments.output))
     return ExitCode.FINE
 
 

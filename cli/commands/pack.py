@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command import Command, ExitCode
+from cli.reports import to_text
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
@@ -148,8 +149,6 @@ def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> boo
 
 def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
     if output == "json":
-        from cli.reports import to_text
-
         return to_text(packed.as_json(), "json")
     from cli.packing.rendering import render
 

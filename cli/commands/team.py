@@ -136,14 +136,13 @@ async def _create(
 
 def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     if arguments.output == "yaml":
-        import yaml
+        from cli.manifests.writing import as_yaml
 
-        manifests = [each.manifest for each in plan.objects]
-        terminal.write(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True))
+        terminal.write("---\n".join(as_yaml(each.manifest) for each in plan.objects))
         for warning in plan.warnings:
             terminal.warn(warning)
     elif arguments.output == "json":
-        _print_data(plan, arguments, terminal)
+        terminal.write_data(plan, arguments.output)
     else:
         from cli.teams.text import print_plan
 
@@ -161,7 +160,7 @@ async def _list(
     if arguments.output in ("text", "wide"):
         print_teams(found, terminal.console(), wide=arguments.output == "wide")
     else:
-        _print_data(found, arguments, terminal)
+        terminal.write_data(found, arguments.output)
     return ExitCode.FINE
 
 
@@ -176,7 +175,7 @@ async def _show(
     if arguments.output == "text":
         print_team(found, terminal.console())
     else:
-        _print_data(found, arguments, terminal)
+        terminal.write_data(found, arguments.output)
     return exit_code(found)
 
 
@@ -201,7 +200,7 @@ async def _delete(
     )
     found = await delete_team(cluster, request, confirm)
     if arguments.output != "text":
-        _print_data(found, arguments, terminal)
+        terminal.write_data(found, arguments.output)
     elif found.blockers or found.dry_run:
         print_removal(found, terminal.console())
     else:
@@ -226,12 +225,6 @@ def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     terminal.stderr.flush()
     if terminal.stdin.readline().strip() != arguments.name:
         raise CommandError(f"team {arguments.name} was not deleted", ExitCode.WANTING)
-
-
-def _print_data(report: object, arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
-    from cli.reports import as_json, to_text
-
-    terminal.write(to_text(as_json(report), arguments.output))
 
 
 def _subcommand(

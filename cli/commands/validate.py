@@ -72,9 +72,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     if arguments.output == "text":
         terminal.write(harmless(report.as_text()))
     else:
-        from cli.reports import as_json, to_text
-
-        terminal.write(to_text(as_json(report), arguments.output))
+        terminal.write_data(report, arguments.output)
     return report.exit_code
 
 

@@ -11,7 +11,6 @@ from cli.explaining.report import ExplainReport
 from cli.explaining.text import render, render_line
 from cli.explaining.watching import follow
 from cli.manifests.reading import read_all
-from cli.reports import as_json, to_text
 from cli.terminal import CommandTerminal
 from shared.api.names import KIND
 from shared.api.objects import metadata
@@ -41,7 +40,7 @@ async def explain_all(arguments: argparse.Namespace, terminal: CommandTerminal) 
             world = await gatherer.world(found)
             reports = [explain(each) for each in await gatherer.seen(found, world)]
     if arguments.output != "text":
-        terminal.write(to_text(as_json(reports), arguments.output))
+        terminal.write_data(reports, arguments.output)
     elif reports:
         terminal.console().print(render_line(reports))
     else:
@@ -72,8 +71,7 @@ def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[t
 
 def _print(reports: Sequence[ExplainReport], output: str, terminal: CommandTerminal) -> None:
     if output != "text":
-        found = as_json(reports[0] if len(reports) == 1 else list(reports))
-        terminal.write(to_text(found, output))
+        terminal.write_data(reports[0] if len(reports) == 1 else reports, output)
         return
     console = terminal.console()
     for index, each in enumerate(reports):

@@ -15,7 +15,6 @@ from cli.explaining.compose import explain
 from cli.explaining.gather import AppWrapperReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render
-from cli.reports import as_json, to_text
 from cli.terminal import CommandTerminal, harmless
 from controller.phases.phase import Phase
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -60,7 +59,7 @@ class _Printer:
             at = clock(report.seen_at, report.seen_at)
             self._terminal.write(f"{at}  {harmless(report.answer)}\n")
         else:
-            self._terminal.write(to_text(as_json(report), self._output))
+            self._terminal.write_data(report, self._output)
         self._terminal.stdout.flush()
 
 
