@@ -25,13 +25,33 @@ def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) 
     else:
         parser.set_defaults(namespace=None)
     group.add_argument("--as", dest="as_user", metavar="USER", help="act as this user")
-    group.add_argument(
+    add_several(
+        group,
         "--as-group",
         dest="as_groups",
         metavar="GROUP",
+        about="act as a member of this group, with --as",
+    )
+
+
+def add_several(
+    parser: argparse._ActionsContainer, *options: str, dest: str, metavar: str, about: str
+) -> None:
+    """Add an option that may be given several times; `arguments` holds the list."""
+    parser.add_argument(
+        *options,
+        dest=dest,
+        metavar=metavar,
         action="append",
         default=[],
-        help="act as a member of this group; may be given several times, with --as",
+        help=f"{about}; may be given several times",
+    )
+
+
+def add_manifest_output(parser: argparse.ArgumentParser) -> None:
+    """Add -o for a command that prints a manifest."""
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
     )
 
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from cli.command import Command, CommandError, ExitCode
+from cli.options import add_manifest_output, add_several
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
@@ -21,36 +22,18 @@ STDIN = "standard input"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options for the values and the output."""
-    parser.add_argument(
+    add_several(
+        parser,
         "-f",
         "--values",
         dest="files",
         metavar="FILE",
-        action="append",
-        default=[],
-        help="a values file, - for standard input; may be given several times",
+        about="a values file, - for standard input",
     )
-    parser.add_argument(
-        "--set",
-        dest="assignments",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=lambda text: ("--set", text),
-        help="set a value, in Helm's syntax; may be given several times",
-    )
-    parser.add_argument(
-        "--set-string",
-        dest="texts",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=lambda text: ("--set-string", text),
-        help="the same; the value is always a text",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
-    )
+    about = {"--set": "set a value, in Helm's syntax", "--set-string": "the same, always as a text"}
+    for option, text in about.items():
+        add_several(parser, option, dest=option, metavar="KEY=VALUE", about=text)
+    add_manifest_output(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--example", action="store_true", help="print a values file with every key, and exit"
@@ -74,8 +57,10 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.reports import to_text
 
     files = [_read(name, terminal) for name in arguments.files]
+    given = vars(arguments)
+    assignments = [(each, text) for each in ("--set", "--set-string") for text in given[each]]
     try:
-        made = generator.generate(files, [*arguments.assignments, *arguments.texts])
+        made = generator.generate(files, assignments)
     except (UnreadableValues, UnreadableAssignment) as error:
         raise CommandError(str(error)) from error
     except generator.RefusedValues as error:

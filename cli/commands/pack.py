@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command import Command, ExitCode
-from cli.reports import to_text
+from cli.options import add_manifest_output, add_several
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
@@ -49,23 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the LocalQueue; default: what the objects name, else the cluster's default",
     )
-    for option, of in (("--label", "labels"), ("--annotation", "annotations")):
-        parser.add_argument(
-            option,
-            dest=of,
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            help=f"one of the AppWrapper's {of}; may be given several times",
-        )
-    parser.add_argument(
+    for of in ("labels", "annotations"):
+        option, about = f"--{of.removesuffix('s')}", f"one of the AppWrapper's {of}"
+        add_several(parser, option, dest=of, metavar="KEY=VALUE", about=about)
+    add_several(
+        parser,
         "--podset",
         dest="pod_sets",
         metavar="[KIND/NAME:]PATH=REPLICAS",
-        action="append",
-        default=[],
-        help="pods of a Kind that the operator does not know, such as template.spec.template=4;"
-        " KIND/NAME:none if it makes no pods; may be given several times",
+        about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
+        " KIND/NAME:none if it makes no pods",
     )
     parser.add_argument(
         "--config",
@@ -80,9 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file to write, atomically; default: -, standard output",
     )
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
-    )
+    add_manifest_output(parser)
     group = parser.add_argument_group("fault tolerance")
     for each in fault_tolerance_options():
         group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
@@ -149,6 +140,8 @@ def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> boo
 
 def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
     if output == "json":
+        from cli.reports import to_text
+
         return to_text(packed.as_json(), "json")
     from cli.packing.rendering import render
 

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cli.command import Command, CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.options import add_connection, add_output, add_several
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
@@ -258,48 +258,20 @@ def _subcommand(
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the team, which becomes its namespace")
-    parser.add_argument(
-        "--quota",
-        dest="quotas",
-        metavar="RESOURCE=AMOUNT",
-        action="append",
-        default=[],
-        help="what the team is guaranteed; may be given several times",
-    )
-    parser.add_argument(
-        "--user",
-        dest="users",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a user of the team; may be given several times",
-    )
-    parser.add_argument(
-        "--group",
-        dest="groups",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a group of users (default, where no --user is given: NAME-edit-group)",
-    )
-    parser.add_argument(
-        "--role",
-        default="mlbatch-edit",
-        metavar="NAME",
-        help="the users' ClusterRole in the namespace (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--flavor",
-        default="default-flavor",
-        metavar="NAME",
-        help="the ResourceFlavor of the quotas (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cohort",
-        default="default-cohort",
-        metavar="NAME",
-        help="the teams that lend each other what they do not use (default: %(default)s)",
-    )
+    group = "a group of users (default, where no --user is given: NAME-edit-group)"
+    for option, dest, metavar, about in (
+        ("--quota", "quotas", "RESOURCE=AMOUNT", "what the team is guaranteed"),
+        ("--user", "users", "NAME", "a user of the team"),
+        ("--group", "groups", "NAME", group),
+    ):
+        add_several(parser, option, dest=dest, metavar=metavar, about=about)
+    for option, default, about in (
+        ("--role", "mlbatch-edit", "the users' ClusterRole in the namespace"),
+        ("--flavor", "default-flavor", "the ResourceFlavor of the quotas"),
+        ("--cohort", "default-cohort", "the teams that lend each other what they do not use"),
+    ):
+        text = f"{about} (default: %(default)s)"
+        parser.add_argument(option, default=default, metavar="NAME", help=text)
     parser.add_argument(
         "--pod-security",
         choices=("baseline", "baseline-ipc-lock", "restricted", "privileged"),
@@ -307,23 +279,14 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
         " choice). baseline-ipc-lock allows the capability IPC_LOCK too; an existing namespace"
         " keeps its level",
     )
-    _add_switches(parser)
+    for option, about in (
+        ("--change-quota", "set the quotas of a team that exists"),
+        ("--adopt", "make a namespace that exists a team's"),
+        ("--over-capacity", "allow quotas that together exceed what the nodes have"),
+        ("--dry-run", "only show what would change"),
+    ):
+        parser.add_argument(option, action="store_true", help=about)
     add_output(parser)
-
-
-def _add_switches(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--change-quota", action="store_true", help="set the quotas of a team that exists"
-    )
-    parser.add_argument(
-        "--adopt", action="store_true", help="make a namespace that exists a team's"
-    )
-    parser.add_argument(
-        "--over-capacity",
-        action="store_true",
-        help="allow quotas that together exceed what the nodes have",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
 
 
 COMMAND = Command(DESCRIPTION, add_arguments, run)
