@@ -1,6 +1,6 @@
-"""Read the shipped pod schema and fault-tolerance options.
+"""Read the shipped configurations of the overlays, pod schema and fault-tolerance options.
 
-`make generate` writes the options, `python -m scripts.pod_schema` the schema.
+`make generate` writes the configurations and options, `python -m scripts.pod_schema` the schema.
 """
 
 import json
@@ -16,6 +16,11 @@ FOLDER: Final = Path(__file__).resolve().parent
 # The names of the overlays in deploy/manifests.
 OVERLAYS: Final = ("default", "mlbatch")
 OPTIONS: Final = "fault_tolerance_options.json"
+
+
+def overlay_file(name: str) -> Path | None:
+    """Return the copy of the overlay's configuration; None if no overlay has this name."""
+    return FOLDER / f"{name}.yaml" if name in OVERLAYS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
-from cli.shipped.configurations import shipped_configuration
-from cli.shipped.data import OVERLAYS, pod_schema
+from cli.shipped.data import OVERLAYS, overlay_file, pod_schema
 from cli.validation.report import (
     ManifestFinding,
     ValidatedObject,
@@ -52,12 +51,10 @@ CLUSTER_SCOPED: Final = {
 @cache
 def configuration(config: str) -> "AppWrapperConfig":
     """Return the configuration of an overlay or a file. Raises CommandError."""
-    if config in OVERLAYS:
-        return shipped_configuration(config)
     from shared.config.loading import ConfigError, load_config
 
     try:
-        return load_config(config).config.appwrapper
+        return load_config(overlay_file(config) or config).config.appwrapper
     except ConfigError as error:
         raise CommandError(str(error)) from error
 
