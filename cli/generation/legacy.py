@@ -8,7 +8,8 @@ by MCAD's names. They are ignored because the periods of the two controllers dif
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.generation.parsed_values import Number, Origin, Path, ValueNode, dotted
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, dotted
+from shared.api.objects import JsonValue
 
 # MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
@@ -38,38 +39,36 @@ _COSCHEDULER: Final = "bypassCoscheduler"
 KEYS: Final = (_COSCHEDULER, *_GROUPS, *_SUCCESSORS, *_GONE)
 
 
-def without_legacy_keys(root: ValueNode) -> tuple[ValueNode, list[tuple[Origin, str]]]:
+def without_legacy_keys(root: ParsedValues) -> tuple[ParsedValues, list[tuple[Origin, str]]]:
     """Return the values without keys of older generators, and a warning for each."""
-    assert isinstance(root.value, dict)
-    kept, warnings = {}, list[tuple[Origin, str]]()
-    for key, node in root.value.items():
-        if key in KEYS:
-            for path, leaf in _leaves(node, (key,)):
-                text = f"{dotted(path)}: ignored: {_advice(path, leaf)}"
-                warnings.append((leaf.origin, text))
-        else:
-            kept[key] = node
-    return ValueNode(kept, root.origin), warnings
+    warnings = [
+        (root.origin(path), f"{dotted(path)}: ignored: {_advice(path, value)}")
+        for key in root.value
+        if key in KEYS
+        for path, value in _leaves(root.value[key], (key,))
+    ]
+    kept = {key: value for key, value in root.value.items() if key not in KEYS}
+    return ParsedValues(kept, root.origins), warnings
 
 
-def _leaves(node: ValueNode, path: Path) -> Iterator[tuple[Path, ValueNode]]:
+def _leaves(value: JsonValue, path: Path) -> Iterator[tuple[Path, JsonValue]]:
     """Yield the settings in MCAD's mappings. Any other mapping counts as one value."""
-    if path[-1] in _GROUPS and isinstance(node.value, dict) and node.value:
-        for key, each in node.value.items():
+    if path[-1] in _GROUPS and isinstance(value, dict) and value:
+        for key, each in value.items():
             yield from _leaves(each, (*path, key))
     else:
-        yield path, node
+        yield path, value
 
 
-def _advice(path: Path, node: ValueNode) -> str:
+def _advice(path: Path, written: JsonValue) -> str:
     key = str(path[-1])
     if key == _COSCHEDULER:
-        if node.value is True:
+        if written is True:
             return "a key of older charts; write schedulerName: default-scheduler"
         return "a key of older charts, which is no longer needed: remove it"
     if key in _SUCCESSORS:
         successor, unit = _SUCCESSORS[key]
-        value = f"{node.value}{unit}" if isinstance(node.value, Number) else "VALUE"
+        value = f"{written}{unit}" if isinstance(written, Number) else "VALUE"
         return f"a setting of MCAD; its successor is {successor}: write {successor}: {value}"
     reason = _GONE.get(key, "no controller reads it")
     return f"a setting of MCAD, without successor: {reason}"
