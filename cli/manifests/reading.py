@@ -124,10 +124,3 @@ def _decoded(content: bytes) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise ManifestError(f"this is not UTF-8 text: {error.reason}") from error
-
-
-def is_among(path: Path, files: Iterable[os.stat_result]) -> bool:
-    """True if the path is one of the files, also under another name."""
-    if not path.exists():
-        return False
-    return any(os.path.samestat(path.stat(), each) for each in files)
