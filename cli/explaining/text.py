@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
@@ -23,8 +23,9 @@ from cli.explaining.report import (
     Situation,
     SuspectNodes,
 )
+from cli.tables import new_table
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
-from shared.api.amounts import amount_text, resources_text
+from shared.api.amounts import added_up, amount_text, resources_text
 from shared.waits.words import ordinal
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ _MOST_HOLDERS: Final = 5
 _MOST_PODS: Final = 12
 _MOST_LINES: Final = 12  # of an error
 _INDENT: Final = (0, 0, 0, 2)
+_table: Final = partial(new_table, whole=("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"))
 
 
 def render(report: ExplainReport) -> "RenderableType":
@@ -181,21 +183,14 @@ def _holders(holders: Sequence[QuotaHolder], now: datetime) -> Table:
         table.add_row(
             f"{each.priority}",
             f"{each.kind} {each.namespace}/{each.name}",
-            _holding(each.amounts),
+            resources_text(each.amounts),
             clock(each.since, now) if each.since else "",
         )
     rest = holders[_MOST_HOLDERS:]
     if rest:
-        total: dict[str, Decimal] = {}
-        for each in rest:
-            for name, amount in each.amounts.items():
-                total[name] = total.get(name, Decimal(0)) + amount
-        table.add_row("", f"and {len(rest)} more", _holding(total), "")
+        total = added_up(each.amounts for each in rest)
+        table.add_row("", f"and {len(rest)} more", resources_text(total), "")
     return table
-
-
-def _holding(amounts: dict[str, Decimal]) -> str:
-    return resources_text(amounts)
 
 
 def _pods_title(pods: PodsReport) -> str:
@@ -317,18 +312,4 @@ def _grid() -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    return table
-
-
-def _table(*headings: str) -> Table:
-    """Return an empty table. A heading that begins with > marks a column of numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        number = heading.startswith(">")
-        table.add_column(
-            heading.removeprefix(">"),
-            justify="right" if number else "left",
-            no_wrap=number or heading in ("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"),
-            overflow="fold",
-        )
     return table

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
+from cli.tables import new_table
 from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
 from shared.api.amounts import amount_text
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from cli.teams.removal import Removal
     from cli.teams.team_report import QuotaUse, TeamReport
 
+_table: Final = partial(new_table, gap=3, header_style="bold")
 _UNKNOWN: Final = "?"  # it could not be read
 _DONE: Final = {Action.CREATE: "created", Action.CHANGE: "changed", Action.KEEP: "unchanged"}
 _PLANNED: Final = {Action.CREATE: "create", Action.CHANGE: "change", Action.KEEP: "unchanged"}
@@ -74,14 +77,14 @@ def print_team(found: "TeamReport", console: "Console") -> None:
     _print_notes(notes, console)
 
 
-def print_removal(found: "Removal", console: "Console", *, done: bool = False) -> None:
-    """Print the objects to delete, or the deleted objects."""
+def print_removal(found: "Removal", console: "Console") -> None:
+    """Print the objects to delete, or the workloads that keep them."""
     if found.blockers:
         console.print(f"Team {found.team} has workloads that run or wait:")
         for each in found.blockers:
             console.print(f"  {each}")
         return
-    console.print(f"{'Deleted' if done else 'To be deleted'}, in this order:")
+    console.print("To be deleted, in this order:")
     for target in found.targets:
         console.print(f"  {target.kind} {target.name}")
         if target.kind == "Namespace":
@@ -261,13 +264,3 @@ def _print_notes(warnings: Sequence[str], console: "Console") -> None:
         console.print()
     for each in warnings:
         console.print(Text(f"WARNING: {each}.", style="yellow"))
-
-
-def _table(*columns: str) -> Table:
-    """Return a table in kubectl's style. ">" aligns a column to the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for each in columns:
-        table.add_column(
-            each.removeprefix(">"), justify="right" if each[0] == ">" else "left", overflow="fold"
-        )
-    return table
