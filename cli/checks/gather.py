@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 
-from cli.checks.nodes import Latches, NodeState, node_of
+from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_facts
-from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
+from cli.checks.workloads import holding_pods, workload_facts
+from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
 from controller.facts.latched_nodes import BadLatches, decode_latches
@@ -34,19 +34,24 @@ _BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Fail
 
 async def _listed(
     reader: Reader,
-    what: str,
     resource: Resource,
     project: Callable[[list[JsonObject]], Iterable[T]],
     namespace: str | None = None,
     field_selector: str = "",
 ) -> tuple[T, ...] | None:
     """Return the projections; None, noted, if the list could not be read."""
+    plural = f"{resource.kind}{'es' if resource.kind.endswith('s') else 's'}"
+    what = f"{plural} of namespace {namespace}" if namespace else plural
     found = await reader.projected(
         resource, project, namespace, what=what, field_selector=field_selector
     )
     if found is None:
         reader.unread.append(Unread(what, _NOT_SERVED))
     return found if isinstance(found, tuple) else None
+
+
+def _each(read: Callable[[JsonObject], T]) -> Callable[[list[JsonObject]], Iterable[T]]:
+    return lambda page: map(read, page)
 
 
 async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Observed:
@@ -57,14 +62,17 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         what = "the operator's configuration (defaults are assumed)"
         reader.unread.append(Unread(what, found.mistakes or found.problem))
     config = found.behaviour
-    local_queues = await _local_queues(reader, None)
+    local_queues = await _listed(reader, LOCAL_QUEUES, _each(local_queue_of))
+    latches, taints = await _latches(reader, found.config, now), config.autopilot.resource_taints
     return Observed(
         config=config,
-        nodes=await _nodes(reader, config, await _latches(reader, found.config, now)),
-        cluster_queues=await _cluster_queues(reader),
+        nodes=await _listed(reader, NODES, _each(lambda item: node_of(item, taints, latches))),
+        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
         local_queues=local_queues,
-        workloads=await _workloads(reader, None),
-        pods=await _pods(reader, gpu),
+        workloads=await _listed(reader, WORKLOADS, _each(workload_facts)),
+        pods=await _listed(
+            reader, PODS, lambda page: holding_pods(page, gpu), field_selector=_BOUND_PODS
+        ),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         gpu=gpu,
@@ -72,28 +80,9 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
     )
 
 
-async def _cluster_queues(reader: Reader) -> tuple[ClusterQueue, ...] | None:
-    return await _listed(
-        reader, "ClusterQueues", CLUSTER_QUEUES, lambda page: map(cluster_queue_of, page)
-    )
-
-
-async def _local_queues(reader: Reader, namespace: str | None) -> tuple[LocalQueue, ...] | None:
-    what = f"LocalQueues of namespace {namespace}" if namespace else "LocalQueues"
-    return await _listed(
-        reader, what, LOCAL_QUEUES, lambda page: map(local_queue_of, page), namespace
-    )
-
-
-async def _workloads(reader: Reader, namespace: str | None) -> tuple[WorkloadFacts, ...] | None:
-    return await _listed(
-        reader, "Workloads", WORKLOADS, lambda page: map(workload_facts, page), namespace
-    )
-
-
 async def _default_priority(reader: Reader) -> int | None:
     """Return the priority of pods that name no PriorityClass: 0 if no class is the default."""
-    found = await _listed(reader, "PriorityClasses", _PRIORITY_CLASSES, as_they_are)
+    found = await _listed(reader, _PRIORITY_CLASSES, as_they_are)
     if found is None:
         return None
     return next((each["value"] for each in found if each.get("globalDefault")), 0)
@@ -114,23 +103,8 @@ async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latc
     return Latches(recorded, period, now)
 
 
-async def _nodes(
-    reader: Reader, config: AppWrapperConfig, latches: Latches | None
-) -> tuple[NodeState, ...] | None:
-    taints = config.autopilot.resource_taints
-    return await _listed(
-        reader, "Nodes", NODES, lambda page: (node_of(each, taints, latches) for each in page)
-    )
-
-
-async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
-    return await _listed(
-        reader, "Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS
-    )
-
-
 async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:
-    found = await _listed(reader, "ResourceFlavors", RESOURCE_FLAVORS, as_they_are)
+    found = await _listed(reader, RESOURCE_FLAVORS, as_they_are)
     return {
         each["metadata"]["name"]: (each.get("spec") or {}).get("tolerations") or []
         for each in found or ()
@@ -147,9 +121,9 @@ async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> O
     return Observed(
         config=AppWrapperConfig(),
         nodes=None,
-        cluster_queues=await _cluster_queues(reader),
-        local_queues=await _local_queues(reader, namespace),
-        workloads=await _workloads(reader, namespace),
+        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
+        local_queues=await _listed(reader, LOCAL_QUEUES, _each(local_queue_of), namespace),
+        workloads=await _listed(reader, WORKLOADS, _each(workload_facts), namespace),
         pods=None,
         default_priority=await _default_priority(reader),
         tolerations={},

@@ -1,7 +1,6 @@
 """Compose the report from the objects that were read. Pure."""
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Final
 
 from cli.cluster.unread import Unread
@@ -24,9 +23,10 @@ from cli.explaining.report import (
 from cli.explaining.root_cause import root_cause
 from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
+from shared.api.amounts import ZERO
 from shared.api.objects import JsonObject
 from shared.waits.pods import pod_trouble
-from shared.waits.quota import Demand
+from shared.waits.quota import Demand, FlavorQuota
 from shared.waits.workload import priority_of
 
 _MOST_HOLDERS: Final = 20
@@ -116,20 +116,14 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     )
 
 
+# Of a resource that the ClusterQueue does not cover.
+_NOT_COVERED: Final = FlavorQuota(
+    flavor="", resource="", nominal=ZERO, used=ZERO, free=ZERO, most=ZERO
+)
+
+
 def _amounts(demand: Demand, short: set[str]) -> Iterable[QuotaAmount]:
-    zero = Decimal(0)
-    if not demand.flavors:
-        yield QuotaAmount(
-            resource=demand.resource,
-            flavor="",
-            asked=demand.asked,
-            nominal=zero,
-            used=zero,
-            free=zero,
-            most=zero,
-            is_short=demand.resource in short,
-        )
-    for each in demand.flavors:
+    for each in demand.flavors or (_NOT_COVERED,):
         yield QuotaAmount(
             resource=demand.resource,
             flavor=each.flavor,
