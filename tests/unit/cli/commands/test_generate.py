@@ -65,8 +65,8 @@ def test_warnings_go_to_standard_error(values: str) -> None:
     assert code == ExitCode.FINE
     assert out == ran("-f", values)[1]
     assert err == (
-        "warning: --set: bypassCoscheduler: ignored: a key of older charts; write schedulerName:"
-        " default-scheduler\n"
+        "warning: --set: bypassCoscheduler: ignored: a key of an older generator; write"
+        " schedulerName: default-scheduler\n"
     )
 
 
