@@ -85,24 +85,12 @@ def wide(report: ClusterReport) -> str:
         "RESOURCE", "TOTAL", "UNSCHEDULABLE", "SCHEDULABLE", "NOMINAL QUOTA", "SLACK QUOTA", "USED",
         "BORROWED",
     )  # fmt: skip
-    amounts = [
-        (
-            each.resource,
-            *(
-                _number(each.resource, value)
-                for value in (
-                    each.total,
-                    each.unschedulable,
-                    each.schedulable,
-                    each.nominal_quota,
-                    each.slack_quota,
-                    each.usage,
-                    each.borrowed,
-                )
-            ),
-        )
-        for each in report.resources
-    ]
+    amounts = []
+    for each in report.resources:
+        of_nodes = (each.total, each.unschedulable, each.schedulable)
+        of_queues = (each.nominal_quota, each.slack_quota, each.usage, each.borrowed)
+        numbers = [_number(each.resource, value) for value in (*of_nodes, *of_queues)]
+        amounts.append((each.resource, *numbers))
     parts = [columns([header, *amounts]), _flavors(report)]
     if report.node_shapes:
         parts.append(_shapes(report))

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 
 from cli.command import Command, CommandError, ExitCode
 from cli.options import add_manifest_output, add_several
@@ -17,7 +16,6 @@ pytorchjob-generator. Nothing is sent to a cluster:
 Several files are merged as Helm does: later ones win, and mappings are merged key by key.
 --set wins over files: --set numPods=4,volumes[0].claimName=data
 """
-STDIN = "standard input"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +52,10 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.generation import generator
     from cli.generation.parsed_values import UnreadableValues
     from cli.generation.set_values import UnreadableAssignment
+    from cli.manifests.reading import read_text
     from cli.reports import to_text
 
-    files = [_read(name, terminal) for name in arguments.files]
+    files = [read_text(name, terminal.stdin) for name in arguments.files]
     given = vars(arguments)
     assignments = [(each, text) for each in ("--set", "--set-string") for text in given[each]]
     try:
@@ -69,17 +68,6 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         terminal.warn(warning)
     terminal.write(to_text(made.appwrapper, arguments.output))
     return ExitCode.FINE
-
-
-def _read(name: str, terminal: CommandTerminal) -> tuple[str, str]:
-    """Read a values file; return its shown name and its text. Raises CommandError, OSError."""
-    shown = STDIN if name == "-" else name
-    try:
-        if name == "-":
-            return shown, terminal.stdin.read()
-        return name, Path(name).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{shown}: is not UTF-8 text") from error
 
 
 def _listed(problems: tuple[str, ...]) -> str:
