@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -33,7 +33,7 @@ def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
     yield kubernetes(seen)
     yield configuration(seen)
     yield definition(seen)
-    yield from webhook_configurations(seen)
+    yield from registrations(seen)
     yield order(seen)
     yield authorities(seen, now)
     yield serving_certificate(seen, now)
@@ -86,52 +86,77 @@ def definition(seen: Installed) -> Item:
     return ok(title, "as shipped")
 
 
-def webhook_configurations(seen: Installed) -> Iterator[Item]:
-    """Compare both with the ones that the cluster's operator configuration generates."""
-    config = seen.configuration.config
-    lists = ((seen.mutating, "mutating"), (seen.validating, "validating"))
-    for wanted, (stored, name) in zip(registration(config), lists, strict=True):
-        title = f"{name} webhooks"
+def registrations(seen: Installed) -> Iterator[Item]:
+    """Compare the webhooks with the ones that the cluster's operator configuration generates."""
+    wanted = registration(seen.configuration.config)
+    lists = (("mutating", seen.mutating), ("validating", seen.validating))
+    for (name, stored), generated in zip(lists, wanted, strict=True):
+        title, own = f"{name} webhooks", generated["metadata"]["name"]
         if stored is None:
             yield unknown(title, seen.refused.get(name, ""))
             continue
-        yield _webhooks(title, wanted, stored)
+        found = _named(stored, own) or {}
+        differing = _differing(_webhooks_of(generated), _webhooks_of(found), own)
+        yield warning(title, differing, _WRITE) if differing else ok(title, f"{own}, as configured")
 
 
-def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> Item:
-    name = wanted["metadata"]["name"]
-    found = _named(stored, name)
-    if found is None:
-        return warning(title, f"there is no {wanted['kind']} {name}", _INSTALL)
-    by_name = {each["name"]: each for each in found.get("webhooks") or ()}
-    advice = (
-        "Write it from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/admins/webhook.md)"
+def _webhooks_of(item: JsonObject) -> dict[str, JsonObject]:
+    """Return the webhooks by name, without the address: it may be a URL, or have another port."""
+    return {
+        each["name"]: {key: value for key, value in each.items() if key != "clientConfig"}
+        for each in item.get("webhooks") or ()
+    }
+
+
+def admission_policies(seen: Installed) -> Item:
+    """Compare policies and bindings with the ones that the cluster's configuration generates."""
+    title = "admission policies"
+    if item := refused(title, seen.refused, "policies", "bindings"):
+        return item
+    wanted = {
+        f"{each['kind']} {each['metadata']['name']}": each["spec"]
+        for each in policies(seen.configuration.config)
+    }
+    kinds = (
+        ("ValidatingAdmissionPolicy", seen.policies),
+        ("ValidatingAdmissionPolicyBinding", seen.bindings),
     )
-    for each in wanted["webhooks"]:
-        if each["name"] not in by_name:
-            return warning(title, f"{name} has no webhook {each['name']}", advice)
-        if differing := _differing(by_name[each["name"]], each):
-            where = ", ".join(differing)
-            return warning(
-                title,
-                f"{where} of {each['name']} in {name} do not match the configuration",
-                advice,
-            )
-    strange = by_name.keys() - {each["name"] for each in wanted["webhooks"]}
-    if strange:
-        there = ", ".join(sorted(strange))
-        return warning(title, f"{name} has webhooks that are not configured: {there}", advice)
-    return ok(title, f"{name}, as configured")
+    stored = {
+        f"{kind} {each['metadata']['name']}": each.get("spec") or {}
+        for kind, found in kinds
+        for each in found or ()
+    }
+    ours = {name: spec for name, spec in stored.items() if name in wanted}
+    if differing := _differing(wanted, ours):
+        return warning(title, differing, _WRITE)
+    return ok(title, f"{len(wanted)} policies and bindings, as configured")
 
 
-def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
-    """Name the fields that differ, except the address: it may be a URL, or have another port."""
-    return [
-        field
-        for field, value in wanted.items()
-        if field != "clientConfig" and not contains(stored.get(field), value)
-    ]
+_WRITE: Final = (
+    "Write them from the configuration: python -m webhook --config FILE --print-registration"
+    " (docs/admins/webhook.md, docs/admins/policy.md)"
+)
+
+
+def _differing(
+    wanted: Mapping[str, JsonObject], stored: Mapping[str, JsonObject], where: str = ""
+) -> str:
+    """Name the parts that are missing, that have other fields, and that are not wanted."""
+    fields = {
+        name: [key for key, value in part.items() if not contains(stored[name].get(key), value)]
+        for name, part in wanted.items()
+        if name in stored
+    }
+    problems = (
+        ("missing", [name for name in wanted if name not in stored]),
+        (
+            "these do not match the configuration",
+            [f"{', '.join(keys)} of {name}" for name, keys in fields.items() if keys],
+        ),
+        ("these are not configured", [name for name in stored if name not in wanted]),
+    )
+    place = f" in {where}" if where else ""
+    return "; ".join(f"{what}: {', '.join(names)}{place}" for what, names in problems if names)
 
 
 def order(seen: Installed) -> Item:
@@ -222,39 +247,6 @@ def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice:
     if end - now < _SOON:
         return warning(title, f"{where} expires on {format_time(end)}", advice)
     return ok(title, f"{where} is valid until {format_time(end)}")
-
-
-def admission_policies(seen: Installed) -> Item:
-    """Compare policies and bindings with the ones that the cluster's configuration generates."""
-    title = "admission policies"
-    if item := refused(title, seen.refused, "policies", "bindings"):
-        return item
-    wanted = policies(seen.configuration.config)
-    stored = {
-        (kind, each["metadata"]["name"]): each
-        for kind, found in (
-            ("ValidatingAdmissionPolicy", seen.policies),
-            ("ValidatingAdmissionPolicyBinding", seen.bindings),
-        )
-        for each in found or ()
-    }
-    missing, differing = [], []
-    for each in wanted:
-        key = (each["kind"], each["metadata"]["name"])
-        if key not in stored:
-            missing.append(" ".join(key))
-        elif not contains(stored[key].get("spec"), each["spec"]):
-            differing.append(" ".join(key))
-    advice = (
-        "Write them from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/admins/policy.md)"
-    )
-    if missing:
-        return warning(title, f"missing: {', '.join(missing)}", advice)
-    if differing:
-        found = f"these do not match the configuration: {', '.join(differing)}"
-        return warning(title, found, advice)
-    return ok(title, f"{len(wanted)} policies and bindings, as configured")
 
 
 def webhook(seen: Installed) -> Item:

@@ -83,8 +83,23 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "mutating webhooks",
-                f"failurePolicy of mappwrapper.kb.io in {MUTATING_NAME} do not match the"
-                " configuration",
+                "these do not match the configuration: failurePolicy of mappwrapper.kb.io in"
+                f" {MUTATING_NAME}",
+            )
+        ],
+    ),
+    "a webhook too many, and one too few": (
+        {
+            "mutating": (
+                changed(MUTATING, lambda each: each["webhooks"][0].update(name="other")),
+                KUEUES_WEBHOOKS,
+            )
+        },
+        [
+            (
+                "mutating webhooks",
+                f"missing: mappwrapper.kb.io in {MUTATING_NAME}; these are not configured: other in"
+                f" {MUTATING_NAME}",
             )
         ],
     ),
