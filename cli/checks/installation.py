@@ -44,11 +44,10 @@ def installation_report(seen: Installed, now: datetime) -> InstallationReport:
 
 
 def installation_text(report: InstallationReport) -> str:
-    """Format one line an item. `appwrapper check` prints the findings with their advice below."""
-    rows = [(each.title, each.verdict.value, _short(each)) for each in report.items]
+    """Format one line an item. `appwrapper check` prints the other texts with advice below."""
+    found = {ItemResult.WARNING: "see below", ItemResult.UNKNOWN: "see below"}
+    rows = [
+        (each.title, each.verdict.value, found.get(each.verdict, each.found))
+        for each in report.items
+    ]
     return columns([("WHAT", "IS", "FOUND"), *rows], left=3)
-
-
-def _short(item: Item) -> str:
-    """Refer to the findings below the table, which have the whole text."""
-    return item.found if item.verdict is ItemResult.OK else "see below"

@@ -28,7 +28,11 @@ def pod_security(seen: Installed) -> Item:
         item = refused(_TITLE, seen.refused, "policies", "bindings")
         if item is not None:
             return item
-    wrong = list(_findings(teams, has_policy=_has_policy(seen)))
+    has_policy = all(
+        any(item["metadata"]["name"] == POLICY for item in items or ())
+        for items in (seen.policies, seen.bindings)
+    )
+    wrong = list(_findings(teams, has_policy=has_policy))
     if wrong:
         return warning(
             _TITLE, f"privileged pods are possible in team namespaces: {', '.join(wrong)}", _ADVICE
@@ -48,8 +52,3 @@ def _findings(teams: list[JsonObject], *, has_policy: bool) -> Iterator[str]:
                 f"{name} ({level}, but there is no policy {POLICY} with a binding: kubectl apply -f"
                 " deploy/team/pod-security.yaml)"
             )
-
-
-def _has_policy(seen: Installed) -> bool:
-    found = (seen.policies, seen.bindings)
-    return all(any(item["metadata"]["name"] == POLICY for item in items or ()) for items in found)

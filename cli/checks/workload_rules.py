@@ -73,7 +73,7 @@ def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFin
         yield _warning(
             workload,
             f"Kueue admitted it, and its pods have not been ready for {span(around.now - since)}",
-            f"See why: appwrapper explain -n {workload.namespace} {_name(workload)}",
+            f"See why: appwrapper explain -n {workload.namespace} {workload.submitted}",
         )
 
 
@@ -180,10 +180,6 @@ RULES: Final[tuple[WorkloadRule, ...]] = (
 
 def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> CheckFinding:
     return CheckFinding(about=workload.about, message=message, advice=advice)
-
-
-def _name(workload: WorkloadFacts) -> str:
-    return workload.owner.partition(" ")[2] or workload.name
 
 
 def _fits(pod_set: PodSetFacts, shape: NodeShape) -> bool:

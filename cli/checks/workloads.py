@@ -61,6 +61,11 @@ class WorkloadFacts:
         return f"workload {self.namespace}/{self.owner or self.name}"
 
     @property
+    def submitted(self) -> str:
+        """The name of the object that the user submitted."""
+        return self.owner.partition(" ")[2] or self.name
+
+    @property
     def amounts(self) -> dict[str, Decimal]:
         """The requests of all pods together."""
         return added_up(

@@ -45,6 +45,8 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
     """Compose the report about one AppWrapper."""
     case = Case(seen)
     moment, found = case.moment, answer(case)
+    appwrapper = moment.appwrapper
+    is_queued = appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
     return ExplainReport(
         namespace=case.namespace,
         name=case.name,
@@ -58,7 +60,7 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
         retry_limit=moment.config.retry_limit,
         details=tuple(dict.fromkeys(found.details)),
         next=found.next,
-        queue=_queue(case, found.situation) if _is_queued(case) else None,
+        queue=_queue(case, found.situation) if is_queued else None,
         pods=_pods(case),
         root_cause=root_cause(case),
         attempts=attempts(case),
@@ -69,11 +71,6 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
         commands=found.commands,
         not_readable=tuple(f"{each.what} ({each.why})" for each in seen.unread),
     )
-
-
-def _is_queued(case: Case) -> bool:
-    appwrapper = case.moment.appwrapper
-    return appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
 
 
 def _queue(case: Case, situation: Situation) -> QueueReport:

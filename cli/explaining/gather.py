@@ -153,7 +153,8 @@ class AppWrapperReader:
     async def _with_reasons(self, seen: AppWrapperObjects) -> AppWrapperObjects:
         """Read nodes for unscheduled pods, and components' events if pods are missing."""
         pods = objects(seen.pods)
-        if any(_is_unscheduled(each) for each in pods) and not seen.world.nodes:
+        is_unscheduled = any(not (each.get("spec") or {}).get("nodeName") for each in pods)
+        if is_unscheduled and not seen.world.nodes:
             nodes = await self._many(NODES, None)
             seen = replace(seen, world=replace(seen.world, nodes=nodes))
         running = AppWrapper(seen.appwrapper).status.get("phase") == Phase.RUNNING
@@ -254,10 +255,6 @@ def _may_wait(appwrapper: AppWrapper) -> bool:
 
 def _chosen(found: Many, belongs: Callable[[JsonObject], bool]) -> Many:
     return found if isinstance(found, Unread) else tuple(filter(belongs, found))
-
-
-def _is_unscheduled(pod: JsonObject) -> bool:
-    return not (pod.get("spec") or {}).get("nodeName")
 
 
 def _expected(recorded: JsonObject) -> int:

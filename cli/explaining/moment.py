@@ -94,7 +94,9 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     current = {pod.uid for pod in pods if membership.is_current(pod)}
     context = GatherContext(appwrapper, snapshot, config, seen.now)
     observed = observe(context, located, pods).snapshot
-    unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
+    unread = isinstance(seen.pods, Unread) or any(
+        isinstance(each, Unread) for each in seen.components
+    )
     found = Moment(
         now=seen.now,
         appwrapper=appwrapper,
@@ -106,10 +108,6 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
         sees_all=not unread,
     )
     return replace(found, steps=_steps(found))
-
-
-def _all(seen: AppWrapperObjects) -> tuple[One, ...]:
-    return seen.components
 
 
 def _steps(moment: Moment) -> tuple[Step, ...]:

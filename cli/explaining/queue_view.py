@@ -106,7 +106,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     found: tuple[Demand, ...] = ()
     if isinstance(cluster_queue, dict):
         found = demands(asks, flavor_quotas(cluster_queue, cohort))
-    sees_all = not isinstance(world.all_workloads, Unread)
+    sees_all, nodes = not isinstance(world.all_workloads, Unread), objects(world.nodes)
     workloads = objects(world.all_workloads if sees_all else world.own_workloads)
     queues = [each["metadata"]["name"] for each in cohort.members] or [name]
     return QueueView(
@@ -121,7 +121,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
         holders_are_all=sees_all,
         position=_position(seen.pending, workload),
         pending=_pending(cluster_queue),
-        too_large_for_nodes=_too_large(world.nodes, asks),
+        too_large_for_nodes=largest_by_node(nodes, asks) if nodes else "",
         trouble=_trouble(appwrapper, local_queue, cluster_queue),
     )
 
@@ -137,12 +137,6 @@ def _trouble(appwrapper: AppWrapper, local: One, cluster: One) -> QueueTrouble |
     else:
         feeds = queueing.cluster_queue(cluster) if cluster else None
     return queueing.queue_trouble(appwrapper.namespace, appwrapper.queue_name, found, feeds)
-
-
-def _too_large(nodes: Many, asks: tuple[PodSetAsk, ...]) -> str:
-    """Name the pods that fit no node, "" if no node could be read."""
-    known = objects(nodes)
-    return largest_by_node(known, asks) if known else ""
 
 
 def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:

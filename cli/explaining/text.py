@@ -55,7 +55,9 @@ _table: Final = partial(new_table, whole=("FLAVOR", "NODE", "SINCE", "STATUS", "
 
 def render(report: ExplainReport) -> "RenderableType":
     """Render one report as one screen."""
-    parts: list[RenderableType] = [_answer(report), *_details(report)]
+    style = f"bold {_style(report.situation)}"
+    parts: list[RenderableType] = [Text(report.answer, style=style)]
+    parts += [Padding(Text(each), _INDENT, expand=False) for each in report.details]
     for title, body in _sections(report):
         parts += [
             Text(),
@@ -81,19 +83,10 @@ def _shortened(report: ExplainReport) -> str:
     return rest[0].upper() + rest[1:]
 
 
-def _answer(report: ExplainReport) -> Text:
-    return Text(report.answer, style=f"bold {_style(report.situation)}".strip())
-
-
 def _style(situation: Situation) -> str:
     if situation in _FINE:
         return "green"
     return "red" if situation in _BAD else "yellow"
-
-
-def _details(report: ExplainReport) -> "Iterator[RenderableType]":
-    for each in report.details:
-        yield Padding(Text(each), _INDENT, expand=False)
 
 
 def _sections(report: ExplainReport) -> "Iterator[tuple[str, list[RenderableType]]]":

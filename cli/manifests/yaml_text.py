@@ -22,7 +22,7 @@ from shared.api.objects import JsonValue
 _DEEPEST: Final = 200
 # Values, with all aliases expanded: a few lines of YAML can expand to billions of values.
 _MOST_VALUES: Final = 1_000_000
-_MERGE: Final = "<<"
+_MERGE: Final = ("<<", True)  # without quotes
 _ITEMS: Final = "items"
 
 
@@ -202,7 +202,7 @@ class YamlReader:
                 if all(isinstance(step, int) or step == _ITEMS for step in way):
                     self.spans[way] = self._span(start, event)
                 break
-            if _is_merge(event):
+            if isinstance(event, events.ScalarEvent) and (event.value, event.implicit[0]) == _MERGE:
                 self._merge(way, event, found, written)
                 continue
             key = self.key(event)
@@ -222,7 +222,7 @@ class YamlReader:
         Merged keys have the place of the merge.
         """
         place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
-        merged = self._value((*way, _MERGE), next(self.events))
+        merged = self._value((*way, "<<"), next(self.events))
         for each in reversed(merged) if isinstance(merged, list) else [merged]:
             if not isinstance(each, dict):
                 raise ManifestError("<< merges mappings only", place)
@@ -280,7 +280,3 @@ class YamlReader:
             raise NotYaml(text, _marked(event.start_mark)) from error
         except ScalarError as error:
             raise ManifestError(str(error), _marked(event.start_mark)) from error
-
-
-def _is_merge(event: Any) -> bool:
-    return isinstance(event, events.ScalarEvent) and event.value == _MERGE and event.implicit[0]

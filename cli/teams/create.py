@@ -89,13 +89,15 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     await _check_policy(reader, settings, live)
     objects = object_plans(settings, request.asked, live)
     capacity = await _capacity(reader, objects, queues, flavors, config)
+    # Quotas that were too high before are only a warning.
+    raised = [each for each in capacity if each.is_raised]
     plan = TeamPlan(
         team=team,
         dry_run=request.dry_run,
         objects=objects,
         capacity=capacity,
         warnings=(),
-        refused=tuple(_refused(request, capacity)),
+        refused=() if request.over_capacity else tuple(over_capacity(raised)),
     )
     warnings = [*await _warnings(reader, settings, plan, queues, live)]
     lacking = await missing_rights(cluster, _rights(objects))
@@ -188,12 +190,6 @@ async def _capacity(
         summed(planned, behaviour.slack_queue.name),
         capacities(keys, flavors, nodes, taints) if isinstance(nodes, tuple) else None,
     )
-
-
-def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterator[str]:
-    """Refuse quotas above the capacity if this command raises them, not if they were too high."""
-    if not request.over_capacity:
-        yield from over_capacity([each for each in capacity if each.is_raised])
 
 
 async def _warnings(

@@ -109,6 +109,9 @@ def team_report(seen: TeamObjects) -> TeamReport:
     """Build the report about one team."""
     queue = seen.queue
     bindings = seen.bindings if isinstance(seen.bindings, tuple) else None
+    phases = None
+    if isinstance(seen.appwrappers, tuple):
+        phases = [(each.get("status") or {}).get("phase") or "New" for each in seen.appwrappers]
     return TeamReport(
         team=seen.team,
         labelled=_is_labelled(seen) if isinstance(seen.namespace, dict) else None,
@@ -123,7 +126,7 @@ def team_report(seen: TeamObjects) -> TeamReport:
             for each in seen.own_queues
         ),
         users=None if bindings is None else tuple(_members(bindings)),
-        app_wrappers=_phases(seen.appwrappers) if isinstance(seen.appwrappers, tuple) else None,
+        app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
         warnings=tuple(_warnings(seen)),
     )
 
@@ -163,11 +166,6 @@ def _quota_uses(queue: ClusterQueue | None) -> Iterator[QuotaUse]:
             each.borrowing_limit,
             each.lending_limit,
         )
-
-
-def _phases(appwrappers: Iterable[JsonObject]) -> dict[str, int]:
-    counted = Counter((each.get("status") or {}).get("phase") or "New" for each in appwrappers)
-    return dict(sorted(counted.items()))
 
 
 def _is_labelled(seen: TeamObjects) -> bool:

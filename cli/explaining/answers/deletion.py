@@ -32,7 +32,8 @@ def deleting(case: Case) -> SituationAnswer | None:
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
     reported = case.moment.reported(CONDITION_DELETING_RESOURCES)
-    in_the_way = _in_the_way(case)
+    components, pods = _left(case)
+    in_the_way = blockers(components, pods, {}, len(pods))
     doing, then = _doing(case)
     if reported.reason == Reason.DELETION_BLOCKED or _held(case):
         blocked_by = "; ".join(in_the_way)
@@ -152,11 +153,6 @@ def _without_cleanup(case: Case, blocked_by: str) -> tuple[CommandHint, ...]:
         for each in components
         if _REDIS_CLEANUP in each.finalizers
     )
-
-
-def _in_the_way(case: Case) -> tuple[str, ...]:
-    components, pods = _left(case)
-    return blockers(components, pods, {}, len(pods))
 
 
 def _left(case: Case) -> tuple[list[LeftComponent], list[LeftPod]]:

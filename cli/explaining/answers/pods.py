@@ -44,7 +44,10 @@ def pods_wait(case: Case) -> SituationAnswer | None:
             situation=Situation.CRASHING,
             sentence=f"{case.name} runs, but {counted(len(crashing), 'pod')} crashed again and"
             f" again until just now: {names}.",
-            details=(_stability(case),),
+            details=(
+                "A pod counts as running again once its container has run for"
+                f" {span(case.moment.config.stability_period)}.",
+            ),
             next=next_steps(case),
             commands=pod_commands(case),
         )
@@ -77,11 +80,6 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
     if trouble.waits_for is PodWait.CRASHES:
         return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
     return pod_commands(case, name)
-
-
-def _stability(case: Case) -> str:
-    period = span(case.moment.config.stability_period)
-    return f"A pod counts as running again once its container has run for {period}."
 
 
 def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
