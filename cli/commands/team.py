@@ -120,7 +120,7 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
 async def _create(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.create import create_team, exit_code
+    from cli.teams.create import create_team
 
     with terminal.progress(f"Reading team {arguments.name}"):
         plan = await create_team(cluster, create_request(arguments))
@@ -131,7 +131,7 @@ async def _create(
             " there is",
             ExitCode.WANTING,
         )
-    return exit_code(plan)
+    return ExitCode.WANTING if plan.differs else ExitCode.FINE
 
 
 def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
@@ -167,7 +167,7 @@ async def _list(
 async def _show(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.inspect import exit_code, show_team
+    from cli.teams.inspect import show_team
     from cli.teams.text import print_team
 
     with terminal.progress(f"Reading team {arguments.name}"):
@@ -176,13 +176,13 @@ async def _show(
         print_team(found, terminal.console())
     else:
         terminal.write_data(found, arguments.output)
-    return exit_code(found)
+    return ExitCode.WANTING if found.warnings else ExitCode.FINE
 
 
 async def _delete(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.delete import DeleteRequest, delete_team, exit_code
+    from cli.teams.delete import DeleteRequest, delete_team
     from cli.teams.text import print_removal
 
     def confirm(found: "Removal") -> None:
@@ -211,7 +211,7 @@ async def _delete(
             f" appwrappers --all -n {found.team}`",
             ExitCode.WANTING,
         )
-    return exit_code(found)
+    return ExitCode.FINE
 
 
 def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:

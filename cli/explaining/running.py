@@ -1,9 +1,8 @@
 """Run `appwrapper explain`: from its arguments to its output."""
 
 import argparse
-from collections.abc import Sequence
 
-from cli.cluster.connection import connected
+from cli.cluster.connection import Cluster, connected
 from cli.command import CommandError, ExitCode
 from cli.explaining.compose import explain
 from cli.explaining.gather import AppWrapperReader
@@ -16,31 +15,25 @@ from shared.api.names import KIND
 from shared.api.objects import metadata
 
 
-async def explain_some(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Explain the AppWrappers that the arguments or the file name."""
-    wanted = named_in(arguments, terminal)
+async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
+    """Explain or follow the AppWrappers that the arguments or the file name, or explain all."""
+    wanted = [] if arguments.all else named_in(arguments, terminal)
     async with connected(arguments) as cluster:
-        reports = []
-        for namespace, name in wanted:
-            with terminal.progress(f"Reading {name}"):
-                gatherer = AppWrapperReader(cluster, namespace or cluster.namespace)
-                raw = await gatherer.appwrapper(name)
-                (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
-                reports.append(explain(seen))
-    _print(reports, arguments.output, terminal)
-    return ExitCode.FINE
-
-
-async def explain_all(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Print a line for each AppWrapper of the namespace, or whole reports with -o json and yaml."""
-    async with connected(arguments) as cluster:
-        gatherer = AppWrapperReader(cluster, cluster.namespace)
-        with terminal.progress(f"Reading namespace {cluster.namespace}"):
-            found = await gatherer.all()
-            world = await gatherer.world(found)
-            reports = [explain(each) for each in await gatherer.seen(found, world)]
+        if arguments.watch:
+            return await follow(cluster, arguments.names[0], arguments.output, terminal)
+        if arguments.all:
+            reports = await _all(AppWrapperReader(cluster, cluster.namespace), terminal)
+        else:
+            reports = [await _one(cluster, *each, terminal) for each in wanted]
     if arguments.output != "text":
-        terminal.write_data(reports, arguments.output)
+        is_one = len(reports) == 1 and not arguments.all
+        terminal.write_data(reports[0] if is_one else reports, arguments.output)
+    elif not arguments.all:
+        console = terminal.console()
+        for index, each in enumerate(reports):
+            if index:
+                console.print()
+            console.print(render(each))
     elif reports:
         terminal.console().print(render_line(reports))
     else:
@@ -48,10 +41,21 @@ async def explain_all(arguments: argparse.Namespace, terminal: CommandTerminal) 
     return ExitCode.FINE
 
 
-async def follow_one(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Follow one AppWrapper until it has ended."""
-    async with connected(arguments) as cluster:
-        return await follow(cluster, arguments.names[0], arguments.output, terminal)
+async def _one(
+    cluster: Cluster, namespace: str, name: str, terminal: CommandTerminal
+) -> ExplainReport:
+    with terminal.progress(f"Reading {name}"):
+        reader = AppWrapperReader(cluster, namespace or cluster.namespace)
+        raw = await reader.appwrapper(name)
+        (seen,) = await reader.seen([raw], await reader.world([raw]))
+        return explain(seen)
+
+
+async def _all(reader: AppWrapperReader, terminal: CommandTerminal) -> list[ExplainReport]:
+    with terminal.progress(f"Reading namespace {reader.namespace}"):
+        found = await reader.all()
+        world = await reader.world(found)
+        return [explain(each) for each in await reader.seen(found, world)]
 
 
 def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[tuple[str, str]]:
@@ -67,14 +71,3 @@ def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[t
         (arguments.namespace or str(each.get("namespace") or ""), str(each["name"]))
         for each in found
     ]
-
-
-def _print(reports: Sequence[ExplainReport], output: str, terminal: CommandTerminal) -> None:
-    if output != "text":
-        terminal.write_data(reports[0] if len(reports) == 1 else reports, output)
-        return
-    console = terminal.console()
-    for index, each in enumerate(reports):
-        if index:
-            console.print()
-        console.print(render(each))

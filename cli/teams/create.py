@@ -113,11 +113,6 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     return plan
 
 
-def exit_code(plan: TeamPlan) -> ExitCode:
-    """Return WANTING if the team differs from the admin's settings."""
-    return ExitCode.WANTING if plan.refused or plan.differs else ExitCode.FINE
-
-
 def _labels(config: Configuration) -> dict[str, str]:
     labels = selected_labels(config.appwrapper.team_namespace_selector)
     if not labels:

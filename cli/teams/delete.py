@@ -73,11 +73,6 @@ async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm
     return found
 
 
-def exit_code(found: Removal) -> ExitCode:
-    """Return WANTING if there are blockers."""
-    return ExitCode.WANTING if found.blockers else ExitCode.FINE
-
-
 async def _read(reader: Reader, request: DeleteRequest, config: Configuration) -> Removal:
     held = await _held(reader, request.team)
     _check(held, config)
