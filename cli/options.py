@@ -1,6 +1,7 @@
 """Options that several commands share, named as kubectl names them."""
 
 import argparse
+from collections.abc import Sequence
 
 OUTPUTS = ("text", "json", "yaml")
 
@@ -45,6 +46,19 @@ def add_several(
         action="append",
         default=[],
         help=f"{about}; may be given several times",
+    )
+
+
+def add_webhook_configuration(
+    parser: argparse.ArgumentParser, overlays: Sequence[str], more: str = ""
+) -> None:
+    """Add --config for a command that applies the webhook's rules."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=overlays[0],
+        help=f"the webhook's configuration: {', '.join(overlays)} or a config.yaml"
+        f" (default: {overlays[0]}{more})",
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command import Command, ExitCode
-from cli.options import add_manifest_output, add_several
+from cli.options import add_manifest_output, add_several, add_webhook_configuration
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
@@ -60,13 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
         " KIND/NAME:none if it makes no pods",
     )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=OVERLAYS[0],
-        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
-        f" (default: {OVERLAYS[0]})",
-    )
+    add_webhook_configuration(parser, OVERLAYS)
     parser.add_argument(
         "-O",
         "--out",

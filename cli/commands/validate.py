@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cli.command import Command, CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.options import add_connection, add_output, add_webhook_configuration
 from cli.shipped.data import OVERLAYS
 from cli.terminal import CommandTerminal, harmless
 
@@ -34,13 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="a file, a folder, or - for standard input (the default)",
     )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=OVERLAYS[0],
-        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
-        f" (default: {OVERLAYS[0]}; with --server it is the cluster's own)",
-    )
+    add_webhook_configuration(parser, OVERLAYS, "; with --server it is the cluster's own")
     parser.add_argument(
         "--no-team-namespace",
         dest="team_namespace",

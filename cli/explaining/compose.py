@@ -113,7 +113,7 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     )
 
 
-# Of a resource that the ClusterQueue does not cover.
+# A resource that the ClusterQueue does not cover has this quota.
 _NOT_COVERED: Final = FlavorQuota(
     flavor="", resource="", nominal=ZERO, used=ZERO, free=ZERO, most=ZERO
 )
