@@ -91,7 +91,6 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
     from cli.pod_security import PodSecurity
     from cli.teams.create import CreateRequest
     from cli.teams.manifests import TeamSettings, group, user
-    from cli.teams.plan import Asked
     from cli.teams.quotas import QuotaError, parsed_quotas
 
     try:
@@ -107,10 +106,11 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
         cohort=arguments.cohort,
         role=arguments.role,
         pod_security=PodSecurity(arguments.pod_security) if arguments.pod_security else None,
+        change_quota=arguments.change_quota,
+        adopt=arguments.adopt,
     )
     return CreateRequest(
         settings=settings,
-        asked=Asked(arguments.change_quota, arguments.adopt),
         config_file=arguments.config,
         over_capacity=arguments.over_capacity,
         dry_run=arguments.dry_run,

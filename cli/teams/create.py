@@ -30,7 +30,6 @@ from cli.teams.manifests import (
 )
 from cli.teams.plan import (
     Action,
-    Asked,
     Live,
     ObjectPlan,
     TeamPlan,
@@ -61,7 +60,6 @@ class CreateRequest:
     """The options. `settings` has no labels yet: they come from the operator's configuration."""
 
     settings: TeamSettings
-    asked: Asked
     config_file: str | None = None
     over_capacity: bool = False
     dry_run: bool = False
@@ -85,9 +83,9 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
     flavors = {each["metadata"]["name"]: each for each in found}
-    _check(settings, request.asked, live, flavors, config)
+    _check(settings, live, flavors, config)
     await _check_policy(reader, settings, live)
-    objects = object_plans(settings, request.asked, live)
+    objects = object_plans(settings, live)
     capacity = await _capacity(reader, objects, queues, flavors, config)
     # Quotas that were too high before are only a warning.
     raised = [each for each in capacity if each.is_raised]
@@ -125,7 +123,6 @@ def _labels(config: Configuration) -> dict[str, str]:
 
 def _check(
     settings: TeamSettings,
-    asked: Asked,
     live: Live,
     flavors: dict[str, JsonObject],
     config: Configuration,
@@ -133,7 +130,7 @@ def _check(
     """Raise CommandError if this team cannot be created."""
     reserved = config.appwrapper.exemptions.service_account_namespaces
     slack = config.appwrapper.slack_queue.name
-    for reason in refusals(settings, asked, live, reserved, slack):
+    for reason in refusals(settings, live, reserved, slack):
         raise CommandError(reason, ExitCode.WANTING)
     if settings.flavor not in flavors:
         raise CommandError(

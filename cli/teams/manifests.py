@@ -78,6 +78,7 @@ class TeamSettings:
 
     Without `subjects` an existing team keeps its users, and a new team gets the default group.
     `pod_security`: None if the admin chose no level. Then a new team gets baseline.
+    `change_quota`, `adopt`: the changes of existing objects that the admin allows.
     """
 
     name: str
@@ -88,6 +89,8 @@ class TeamSettings:
     cohort: str = DEFAULT_COHORT
     role: str = DEFAULT_ROLE
     pod_security: PodSecurity | None = None
+    change_quota: bool = False
+    adopt: bool = False
 
 
 def team_objects(settings: TeamSettings) -> tuple[JsonObject, ...]:
