@@ -70,17 +70,13 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
                 terminal.console().clear()
             _print(answer, arguments.output, terminal)
             if not arguments.watch:
-                return _exit_code(answer)
+                if answer.unread:
+                    return ExitCode.UNABLE
+                severities = {each.severity for each in answer.findings}
+                is_fine = FindingSeverity.WARNING not in severities
+                return ExitCode.FINE if is_fine else ExitCode.WANTING
             terminal.stdout.flush()
             await cluster.clock.sleep(_EVERY_SECONDS)
-
-
-def _exit_code(answer: _Answer) -> ExitCode:
-    if answer.unread:
-        return ExitCode.UNABLE
-    if any(each.severity is FindingSeverity.WARNING for each in answer.findings):
-        return ExitCode.WANTING
-    return ExitCode.FINE
 
 
 async def _answer(arguments: argparse.Namespace, cluster: "Cluster") -> _Answer:
