@@ -41,13 +41,11 @@ class WorkloadFacts:
     name: str
     owner: str
     queue: str
-    cluster_queue: str
     priority: int | None
     priority_class: str
     pod_sets: tuple[PodSetFacts, ...]
     created: str
     admitted: bool
-    reserved: bool
     finished: bool
     active: bool
     pending_reason: str = ""  # Kueue's message while it waits
@@ -91,13 +89,11 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         name=metadata["name"],
         owner=f"{owner.kind} {owner.name}" if owner else "",
         queue=spec.get("queueName") or "",
-        cluster_queue=(status.get("admission") or {}).get("clusterQueue") or "",
         priority=spec.get("priority"),
         priority_class=priority_of(item)[1],
         pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
         created=metadata.get("creationTimestamp") or "",
         admitted=admitted,
-        reserved=has_quota(item),
         finished=is_finished(item),
         active=is_active(item),
         pending_reason="" if has_quota(item) else quota.get("message") or "",

@@ -45,14 +45,13 @@ class Span:
 class ManifestDocument:
     """One document of a stream. `value`: None for a document that contains only comments.
 
-    `spans`: of the document itself and of the items of a List. `begin`, `end`: the
-    lines of the document, comments included, counted from 0.
+    `spans`: of the document itself and of the items of a List. `end`: the line after the document,
+    comments included, counted from 0.
     """
 
     value: JsonValue
     places: dict[Way, Place]
     spans: dict[Way, Span]
-    begin: int
     end: int
 
 
@@ -135,7 +134,6 @@ class YamlReader:
             raise NotYaml(f"this is not YAML: {error}") from error
 
     def _documents(self) -> Iterator[ManifestDocument]:
-        begin = 0
         for event in self.events:
             if not isinstance(event, events.DocumentStartEvent):
                 continue
@@ -143,8 +141,7 @@ class YamlReader:
             value = self._value((), next(self.events))
             ended = next(self.events)
             end = ended.start_mark.line if ended.explicit else ended.end_mark.line
-            yield ManifestDocument(value, self.places, self.spans, begin, end)
-            begin = end
+            yield ManifestDocument(value, self.places, self.spans, end)
 
     def _value(self, way: Way, event: Any) -> JsonValue:
         """Read the value that begins with this event."""
