@@ -80,10 +80,9 @@ def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
 
 
 def load(name: str) -> Command:
-    """Import the command's module and return its COMMAND."""
-    command = importlib.import_module(f"cli.commands.{name}").COMMAND
-    assert isinstance(command, Command)
-    return command
+    """Import the command's module; return its parts."""
+    module = importlib.import_module(f"cli.commands.{name}")
+    return Command(module.DESCRIPTION, module.add_arguments, module.run)
 
 
 def _run(command: Command, arguments: argparse.Namespace, terminal: CommandTerminal) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cli.checks.findings import CheckFinding, FindingSeverity
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.terminal import CommandTerminal, harmless
 
@@ -129,6 +129,3 @@ def _lines(findings: Iterable[CheckFinding]) -> Iterable[tuple[str, str]]:
         for each in findings:
             if each.severity is severity:
                 yield f"{severity.value.upper()}: {each.line}", style
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

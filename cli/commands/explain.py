@@ -2,7 +2,7 @@
 
 import argparse
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.terminal import CommandTerminal
 
@@ -45,6 +45,3 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     if arguments.watch and len(arguments.names) != 1:
         raise CommandError("--watch follows one AppWrapper: explain NAME --watch")
     return asyncio.run(running.run(arguments, terminal))
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

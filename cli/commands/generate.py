@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_manifest_output, add_several
 from cli.terminal import CommandTerminal
 
@@ -74,6 +74,3 @@ def _listed(problems: tuple[str, ...]) -> str:
     if len(problems) == 1:
         return problems[0]
     return "\n  ".join([f"the values have {len(problems)} errors:", *problems])
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -4,14 +4,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.command import Command, ExitCode
+from cli.command import ExitCode
 from cli.options import add_manifest_output, add_several, add_webhook_configuration
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.packing.assembling import Packed
-    from cli.packing.wrapping import Wrapping
 
 DESCRIPTION = """\
 Wraps manifests into one AppWrapper, so that Kueue queues them as one and the controller retries
@@ -76,9 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
     from cli.manifests.reading import read_all
+    from cli.packing.wrapping import wrapping
     from cli.packing.writing import refuse_inputs, write_whole
 
-    asked = _asked(arguments)
+    given = vars(arguments)
+    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
+    fault_tolerance = {
+        each.key: (each.option, given[each.key])
+        for each in fault_tolerance_options()
+        if given[each.key] is not None
+    }
+    asked = wrapping(**{each: given[each] for each in options}, fault_tolerance=fault_tolerance)
     found = read_all(arguments.files, terminal.stdin)
     out = Path(arguments.out) if arguments.out not in (None, "", "-") else None
     if out is not None:
@@ -97,26 +104,6 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     else:
         write_whole(out, text)
     return ExitCode.FINE
-
-
-def _asked(arguments: argparse.Namespace) -> "Wrapping":
-    from cli.packing.wrapping import wrapping
-
-    given = vars(arguments)
-    fault_tolerance = {
-        each.key: (each.option, given[each.key])
-        for each in fault_tolerance_options()
-        if given[each.key] is not None
-    }
-    return wrapping(
-        name=arguments.name,
-        namespace=arguments.namespace,
-        queue=arguments.queue,
-        labels=arguments.labels,
-        annotations=arguments.annotations,
-        fault_tolerance=fault_tolerance,
-        pod_sets=arguments.pod_sets,
-    )
 
 
 def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> bool:
@@ -146,6 +133,3 @@ def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
             " elsewhere in its file"
         )
     return text
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output, add_several
 from cli.terminal import CommandTerminal
 
@@ -287,6 +287,3 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(option, action="store_true", help=about)
     add_output(parser)
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output, add_webhook_configuration
 from cli.shipped.data import OVERLAYS
 from cli.terminal import CommandTerminal, harmless
@@ -111,6 +111,3 @@ def _report(
         not_checked,
         tuple(each.source for each in found.unreadable),
     )
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)
