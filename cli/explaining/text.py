@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -27,9 +27,6 @@ from cli.tables import new_table
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
 from shared.api.amounts import added_up, amount_text, resources_text
 from shared.waits.words import ordinal
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _FINE: Final = frozenset({Situation.RUNNING, Situation.SUCCEEDED, Situation.STARTING})
 _BAD: Final = frozenset(
@@ -53,7 +50,7 @@ _INDENT: Final = (0, 0, 0, 2)
 _table: Final = partial(new_table, whole=("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"))
 
 
-def render(report: ExplainReport) -> "RenderableType":
+def render(report: ExplainReport) -> RenderableType:
     """Render one report as one screen."""
     style = f"bold {_style(report.situation)}"
     parts: list[RenderableType] = [Text(report.answer, style=style)]
@@ -67,7 +64,7 @@ def render(report: ExplainReport) -> "RenderableType":
     return Group(*parts)
 
 
-def render_line(reports: Sequence[ExplainReport]) -> "RenderableType":
+def render_line(reports: Sequence[ExplainReport]) -> RenderableType:
     """Render several reports: one row each, with the answer."""
     table = _table("NAME", "STATUS", "WHY")
     for each in reports:
@@ -89,7 +86,7 @@ def _style(situation: Situation) -> str:
     return "red" if situation in _BAD else "yellow"
 
 
-def _sections(report: ExplainReport) -> "Iterator[tuple[str, list[RenderableType]]]":
+def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]]]:
     if report.next:
         yield "What happens next", [_next(report)]
     if report.queue is not None:
@@ -129,7 +126,7 @@ def _at(moment: datetime, now: datetime) -> str:
     return f"at {when(moment, now)}" if moment > now else "now"
 
 
-def _queue(queue: QueueReport, now: datetime) -> "Iterator[tuple[str, list[RenderableType]]]":
+def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[RenderableType]]]:
     yield (
         "Its queue",
         [Text(_queue_line(queue)), *([_amounts(queue.amounts)] if queue.amounts else [])],
@@ -208,7 +205,7 @@ def _pods(pods: PodsReport) -> Table:
     return table
 
 
-def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]":
+def _root_cause(cause: RootCauseReport, now: datetime) -> list[RenderableType]:
     at = f", at {clock(cause.at, now)}" if cause.at else ""
     lines = [line for line in cause.message.splitlines() if line.strip()]
     more = len(lines) - _MOST_LINES
@@ -235,7 +232,7 @@ def _judgement(cause: RootCauseReport) -> Iterator[str]:
         yield f"Full record: {cause.uri}"
 
 
-def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":
+def _suspects(suspects: SuspectNodes, now: datetime) -> list[RenderableType]:
     table = _table("NODE", "UNTIL", "WHY")
     for each in suspects.nodes:
         why = f"pod {each.pod} failed there first in attempt {each.attempt}"
@@ -250,7 +247,7 @@ def _life(report: ExplainReport) -> Text:
     return Text(f"{report.phase or 'no phase yet'}{since}; {attempt}{retries}")
 
 
-def _timeline(report: ExplainReport) -> "Iterator[RenderableType]":
+def _timeline(report: ExplainReport) -> Iterator[RenderableType]:
     hours = report.gpu_hours
     if hours is not None:
         yield Text(_gpu_hours(hours))

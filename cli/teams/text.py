@@ -1,25 +1,23 @@
 """Print the reports of `team` for people."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cli.tables import new_table
+from cli.teams.inspect import TeamList
 from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
+from cli.teams.removal import Removal
+from cli.teams.team_report import QuotaUse, TeamReport
 from shared.api.amounts import amount_text
 from shared.waits.quota import quota_entries
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cli.teams.inspect import TeamList
-    from cli.teams.removal import Removal
-    from cli.teams.team_report import QuotaUse, TeamReport
 
 _table: Final = partial(new_table, gap=3, header_style="bold")
 _UNKNOWN: Final = "?"  # it could not be read
@@ -28,7 +26,7 @@ _PLANNED: Final = {Action.CREATE: "create", Action.CHANGE: "change", Action.KEEP
 _COLOURS: Final = {Action.CREATE: "green", Action.CHANGE: "yellow", Action.KEEP: ""}
 
 
-def print_plan(plan: TeamPlan, console: "Console") -> None:
+def print_plan(plan: TeamPlan, console: Console) -> None:
     """Print the changes that `team create` made or would make, and the sums of quotas."""
     console.print(_headline(plan))
     console.print()
@@ -40,7 +38,7 @@ def print_plan(plan: TeamPlan, console: "Console") -> None:
     _print_notes(plan.warnings, console)
 
 
-def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
+def print_teams(found: TeamList, console: Console, *, wide: bool) -> None:
     """Print a line for each team; with `wide` all resources that have a quota."""
     if not found.teams:
         console.print("There is no team. `appwrapper team create NAME` makes one.")
@@ -53,7 +51,7 @@ def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
     )
 
 
-def print_team(found: "TeamReport", console: "Console") -> None:
+def print_team(found: TeamReport, console: Console) -> None:
     """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
@@ -77,7 +75,7 @@ def print_team(found: "TeamReport", console: "Console") -> None:
     _print_notes(notes, console)
 
 
-def print_removal(found: "Removal", console: "Console") -> None:
+def print_removal(found: Removal, console: Console) -> None:
     """Print the objects to delete, or the workloads that keep them."""
     if found.blockers:
         console.print(f"Team {found.team} has workloads that run or wait:")
@@ -94,7 +92,7 @@ def print_removal(found: "Removal", console: "Console") -> None:
         console.print(each)
 
 
-def _in_the_namespace(found: "Removal") -> Iterator[str]:
+def _in_the_namespace(found: Removal) -> Iterator[str]:
     yield "with everything in it"
     if found.ended_app_wrappers:
         yield f"AppWrappers that have ended: {found.ended_app_wrappers}"
@@ -171,7 +169,7 @@ def _sums(rows: Sequence[CapacityRow]) -> Table:
     return table
 
 
-def _teams_table(found: "TeamList", *, wide: bool) -> Table:
+def _teams_table(found: TeamList, *, wide: bool) -> Table:
     quotas = {
         each.team: {(quota.resource): quota for quota in _by_resource(each.quotas or ())}
         for each in found.teams
@@ -196,10 +194,8 @@ def _teams_table(found: "TeamList", *, wide: bool) -> Table:
     return table
 
 
-def _by_resource(quotas: Iterable["QuotaUse"]) -> Iterator["QuotaUse"]:
+def _by_resource(quotas: Iterable[QuotaUse]) -> Iterator[QuotaUse]:
     """Add the quotas of all flavors by resource."""
-    from dataclasses import replace
-
     found: dict[str, QuotaUse] = {}
     for each in quotas:
         if (known := found.get(each.resource)) is not None:
@@ -208,13 +204,13 @@ def _by_resource(quotas: Iterable["QuotaUse"]) -> Iterator["QuotaUse"]:
     yield from found.values()
 
 
-def _users(found: "TeamReport") -> str:
+def _users(found: TeamReport) -> str:
     if found.users is None:
         return _UNKNOWN
     return ", ".join(dict.fromkeys(each.subject for each in found.users)) or "none"
 
 
-def _facts(found: "TeamReport") -> Table:
+def _facts(found: TeamReport) -> Table:
     table = Table.grid(padding=(0, 2))
     labelled = {True: "labelled as a team's", False: "without the label of teams", None: _UNKNOWN}
     facts = [
@@ -229,13 +225,13 @@ def _facts(found: "TeamReport") -> Table:
     return table
 
 
-def _counts(found: "TeamReport") -> str:
+def _counts(found: TeamReport) -> str:
     if found.app_wrappers is None:
         return _UNKNOWN
     return ", ".join(f"{count} {phase}" for phase, count in found.app_wrappers.items()) or "none"
 
 
-def _quota_table(quotas: Sequence["QuotaUse"]) -> Table:
+def _quota_table(quotas: Sequence[QuotaUse]) -> Table:
     limits = any(
         each.borrowing_limit is not None or each.lending_limit is not None for each in quotas
     )
@@ -259,7 +255,7 @@ def _amount(resource: str, value: Decimal | None) -> str:
     return _UNKNOWN if value is None else amount_text(value, resource)
 
 
-def _print_notes(warnings: Sequence[str], console: "Console") -> None:
+def _print_notes(warnings: Sequence[str], console: Console) -> None:
     if warnings:
         console.print()
     for each in warnings:
