@@ -63,7 +63,8 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         reader.unread.append(Unread(what, found.mistakes or found.problem))
     config = found.behaviour
     local_queues = await _listed(reader, LOCAL_QUEUES, _each(local_queue_of))
-    latches, taints = await _latches(reader, found.config, now), config.autopilot.resource_taints
+    latches = await read_latches(reader, found.config, now)
+    taints = config.autopilot.resource_taints
     return Observed(
         config=config,
         nodes=await _listed(reader, NODES, _each(lambda item: node_of(item, taints, latches))),
@@ -88,7 +89,7 @@ async def _default_priority(reader: Reader) -> int | None:
     return next((each["value"] for each in found if each.get("globalDefault")), 0)
 
 
-async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
+async def read_latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
     """Return None if no latch is configured or the controller's record is unreadable."""
     period, namespace = config.appwrapper.node_health.latch, config.cert_management.namespace
     if not period:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cli.checks.gather import read_latches
+from cli.checks.nodes import Latches
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
@@ -86,7 +88,8 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     _check(settings, live, flavors, config)
     await _check_policy(reader, settings, live)
     objects = object_plans(settings, live)
-    capacity = await _capacity(reader, objects, queues, flavors, config)
+    latches = await read_latches(reader, config, cluster.now())
+    capacity = await _capacity(reader, objects, queues, flavors, config, latches)
     # Quotas that were too high before are only a warning.
     raised = [each for each in capacity if each.is_raised]
     plan = TeamPlan(
@@ -169,6 +172,7 @@ async def _capacity(
     queues: Sequence[JsonObject],
     flavors: dict[str, JsonObject],
     config: Configuration,
+    latches: Latches | None,
 ) -> tuple[CapacityRow, ...]:
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
     behaviour = config.appwrapper
@@ -180,7 +184,7 @@ async def _capacity(
         keys,
         summed(queues, behaviour.slack_queue.name),
         summed(planned, behaviour.slack_queue.name),
-        capacities(keys, flavors, nodes, taints) if isinstance(nodes, tuple) else None,
+        capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None,
     )
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
+from cli.checks.nodes import Latches, node_of
+from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
 from shared.api.amounts import read_amount
-from shared.api.objects import JsonObject, is_label_key
+from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.waits.quota import FlavorResource, quota_entries
 
@@ -101,19 +102,18 @@ def capacities(
     flavors: Mapping[str, JsonObject],
     nodes: Iterable[JsonObject],
     resource_taints: ResourceTaints,
+    latches: Latches | None = None,
 ) -> dict[FlavorResource, tuple[Decimal, Decimal]]:
     """Return the schedulable and the unschedulable amount of each flavor's nodes.
 
     A node belongs to one flavor, as for the slack queue. `flavors`: all flavors of the cluster.
     """
     ordered = by_precedence(node_flavor(each) for each in flavors.values())
-    projection = NodeProjection()
     found = {key: [Decimal(0), Decimal(0)] for key in keys if key[0] in flavors}
     for item in nodes:
-        node = projection.project(item)
-        closed = unschedulable(node, resource_taints)
-        name = flavor_of(frozenset(node.labels), ordered) or ""
-        for resource, value in node.allocatable:
+        node = node_of(item, resource_taints, latches)
+        name = flavor_of(frozenset(labels(item).items()), ordered) or ""
+        for resource, value in node.allocatable.items():
             if (name, resource) in found:
-                found[name, resource][resource in closed] += value
+                found[name, resource][resource in node.unschedulable] += value
     return {key: (free, closed) for key, (free, closed) in found.items()}
