@@ -60,7 +60,10 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
 
 def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
     """Return a parser for all commands, with the options of the commands among `words` only."""
-    parser = argparse.ArgumentParser(prog=_called_as(), description=DESCRIPTION)
+    # kubectl runs plug-ins by a file name with a hyphen.
+    is_plugin = sys.argv[0].endswith("kubectl-appwrapper")
+    called_as = "kubectl appwrapper" if is_plugin else "appwrapper"
+    parser = argparse.ArgumentParser(prog=called_as, description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     named = {*words} & {*COMMANDS}
@@ -120,11 +123,6 @@ def _words(error: Exception) -> str:
         f"this is a fault of the command itself ({type(error).__name__}: {error})."
         " Run it again with --debug and report what it prints"
     )
-
-
-def _called_as() -> str:
-    """Return the name for --help. kubectl runs plug-ins by a file name with a hyphen."""
-    return "kubectl appwrapper" if sys.argv[0].endswith("kubectl-appwrapper") else "appwrapper"
 
 
 class _Version(argparse.Action):

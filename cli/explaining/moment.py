@@ -88,7 +88,9 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
     snapshot = read_status(appwrapper, seen.now)
-    located = _located(appwrapper, seen)
+    recorded = appwrapper.component_statuses
+    items = [*seen.components, *[None] * len(recorded)][: len(recorded)]
+    located = tuple(_locate(appwrapper, index, item) for index, item in enumerate(items))
     pods = [project_pod(each) for each in objects(seen.pods)]
     membership = membership_of(appwrapper, located)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
@@ -143,13 +145,6 @@ def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
     if hold.reason is HoldReason.BREAKER:
         return replace(snapshot, evacuation_hold=hold)
     return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
-
-
-def _located(appwrapper: AppWrapper, seen: AppWrapperObjects) -> tuple[Located, ...]:
-    recorded = appwrapper.component_statuses
-    found: tuple[One, ...] = seen.components
-    padded = (*found, *([None] * (len(recorded) - len(found))))
-    return tuple(_locate(appwrapper, index, padded[index]) for index in range(len(recorded)))
 
 
 def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:

@@ -13,9 +13,6 @@ from cli.manifests.scalars import ScalarError
 from cli.manifests.yaml_text import JsonScanner, ManifestDocument, YamlReader
 from shared.api.objects import JsonValue
 
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
-
-
 # An escape in a string, or a character that YAML does not allow there.
 _REWRITTEN: Final = re.compile(
     r"\\u(?P<high>[dD][89abAB]..)\\u(?P<low>[dD][c-fC-F]..)|(?P<half>\\u[dD][89a-fA-F]..)|\\."
@@ -36,7 +33,8 @@ def parse_json(text: str) -> list[ManifestDocument]:
     """Return all values of a text in order. Raises ManifestError."""
     found: list[ManifestDocument] = []
     end = 0
-    while (begin := _after_blanks(text, end)) < len(text):
+    while rest := text[end:].lstrip(" \t\r\n"):
+        begin = len(text) - len(rest)
         try:
             _, end = JSONDecoder().raw_decode(text, begin)
         except JSONDecodeError as error:
@@ -47,11 +45,6 @@ def parse_json(text: str) -> list[ManifestDocument]:
         before = re.sub(r"[^\n]", " ", text[:begin])  # so that the places stay
         found += _JsonReader().documents(before + _REWRITTEN.sub(_rewritten, text[begin:end]))
     return found
-
-
-def _after_blanks(text: str, position: int) -> int:
-    found = _BLANK.match(text, position)
-    return found.end() if found else position
 
 
 def _rewritten(found: re.Match[str]) -> str:

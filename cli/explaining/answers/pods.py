@@ -52,12 +52,14 @@ def pods_wait(case: Case) -> SituationAnswer | None:
             commands=pod_commands(case),
         )
     worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
+    why = case.queue.too_large_for_nodes if worst.waits_for is PodWait.SCHEDULER else ""
+    too_large = (f"No node that the cluster has now can run it: {why}.",) if why else ()
     return SituationAnswer(
         situation=_SITUATIONS[worst.waits_for],
         sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
         details=(
             *(_sentence(each, case) for each in troubles if each is not worst),
-            *_too_large(case, worst),
+            *too_large,
         ),
         next=next_steps(case) or _first_crash(worst),
         commands=_shows_more(case, worst),
@@ -80,13 +82,6 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
     if trouble.waits_for is PodWait.CRASHES:
         return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
     return pod_commands(case, name)
-
-
-def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
-    why = case.queue.too_large_for_nodes
-    if trouble.waits_for is not PodWait.SCHEDULER or not why:
-        return ()
-    return (f"No node that the cluster has now can run it: {why}.",)
 
 
 def refused_by_pod_security(case: Case) -> SituationAnswer | None:
