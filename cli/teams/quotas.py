@@ -12,7 +12,7 @@ from decimal import Decimal
 from cli.checks.nodes import Latches, node_of
 from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
-from shared.api.amounts import read_amount
+from shared.api.amounts import ZERO, read_amount
 from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.waits.quota import FlavorResource, quota_entries
@@ -83,18 +83,12 @@ def capacity_rows(
     capacity: Mapping[FlavorResource, tuple[Decimal, Decimal]] | None,
 ) -> tuple[CapacityRow, ...]:
     """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""
-    none = (Decimal(0), Decimal(0))
-    return tuple(
-        CapacityRow(
-            flavor,
-            resource,
-            None if capacity is None else capacity.get((flavor, resource), none)[0],
-            None if capacity is None else capacity.get((flavor, resource), none)[1],
-            before.get((flavor, resource), Decimal(0)),
-            after.get((flavor, resource), Decimal(0)),
-        )
-        for flavor, resource in dict.fromkeys(keys)
-    )
+    rows = []
+    known: tuple[Decimal | None, Decimal | None]
+    for key in dict.fromkeys(keys):
+        known = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
+        rows.append(CapacityRow(*key, *known, before.get(key, ZERO), after.get(key, ZERO)))
+    return tuple(rows)
 
 
 def capacities(

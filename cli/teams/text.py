@@ -1,7 +1,6 @@
 """Print the reports of `team` for people."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Final
@@ -16,7 +15,7 @@ from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
 from cli.teams.removal import Removal
 from cli.teams.team_report import QuotaUse, TeamReport
-from shared.api.amounts import amount_text
+from shared.api.amounts import added_up, amount_text
 from shared.waits.quota import quota_entries
 
 _table: Final = partial(new_table, gap=3, header_style="bold")
@@ -170,19 +169,18 @@ def _sums(rows: Sequence[CapacityRow]) -> Table:
 
 
 def _teams_table(found: TeamList, *, wide: bool) -> Table:
-    quotas = {
-        each.team: {(quota.resource): quota for quota in _by_resource(each.quotas or ())}
-        for each in found.teams
-    }
-    everything = dict.fromkeys(resource for own in quotas.values() for resource in own)
+    everything = dict.fromkeys(
+        quota.resource for each in found.teams for quota in each.quotas or ()
+    )
     resources = [each for each in everything if wide or each in found.resources]
     columns = [f">{each} USED/QUOTA" for each in resources]
     table = _table("TEAM", "CLUSTERQUEUE", *columns, ">ADMITTED", ">PENDING", "USERS")
     for each in found.teams:
-        own = quotas[each.team]
-        used = [
-            f"{amount_text(own[name].used, name)}/{amount_text(own[name].quota, name)}"
-            if name in own
+        quota = added_up({one.resource: one.quota} for one in each.quotas or ())
+        used = added_up({one.resource: one.used} for one in each.quotas or ())
+        cells = [
+            f"{amount_text(used[name], name)}/{amount_text(quota[name], name)}"
+            if name in quota
             else "-"
             for name in resources
         ]
@@ -190,18 +188,8 @@ def _teams_table(found: TeamList, *, wide: bool) -> Table:
         counts = [str(sum(one.admitted for one in queues)), str(sum(one.pending for one in queues))]
         if each.local_queues is None:
             counts = [_UNKNOWN, _UNKNOWN]
-        table.add_row(each.team, each.cluster_queue or "none", *used, *counts, _users(each))
+        table.add_row(each.team, each.cluster_queue or "none", *cells, *counts, _users(each))
     return table
-
-
-def _by_resource(quotas: Iterable[QuotaUse]) -> Iterator[QuotaUse]:
-    """Add the quotas of all flavors by resource."""
-    found: dict[str, QuotaUse] = {}
-    for each in quotas:
-        if (known := found.get(each.resource)) is not None:
-            each = replace(each, quota=known.quota + each.quota, used=known.used + each.used)
-        found[each.resource] = each
-    yield from found.values()
 
 
 def _users(found: TeamReport) -> str:

@@ -48,13 +48,12 @@ def findings(
 ) -> list[ManifestFinding]:
     """Return all findings, errors first. A message may begin with a field path."""
     levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
-    found = []
-    for level, messages in levels:
-        for message in messages:
-            path = _path_of(message, target)
-            file, place = locate(path or "")
-            found.append(finding_at(file, place, message, path, level))
-    return found
+    return [
+        finding_at(*locate(path or ""), message, path, level)
+        for level, messages in levels
+        for message in messages
+        for path in [_path_of(message, target)]
+    ]
 
 
 def finding_at(
