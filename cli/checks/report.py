@@ -1,7 +1,7 @@
 """Report quota, usage and capacity of the whole cluster for `appwrapper check`. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -214,11 +214,12 @@ def _of_workloads(seen: Observed, now: datetime) -> Iterator[CheckFinding]:
                 about=f"LocalQueue {queue.namespace}/{queue.name}",
                 message=f"its workloads wait: {queue.inactive}",
             )
+    around = surroundings(seen, frozenset(), now)  # once: it groups all nodes
     for workload in seen.workloads:
         # OpenShift's own namespaces belong to no team.
         if workload.namespace in by_namespace and not workload.namespace.startswith("openshift-"):
             queues = frozenset(by_namespace[workload.namespace])
-            yield from workload_findings(workload, surroundings(seen, queues, now))
+            yield from workload_findings(workload, replace(around, queues=queues))
 
 
 def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surroundings:
