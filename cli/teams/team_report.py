@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
 from cli.cluster.unread import Many, One, Unread, named, objects, readable
@@ -19,7 +20,7 @@ from shared.api.objects import JsonObject, is_being_deleted, labels
 from shared.config.configuration import Configuration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TeamObjects:
     """The objects that were read for one team. `queues`, `local_queues`: of all teams.
 
@@ -36,17 +37,17 @@ class TeamObjects:
     appwrappers: Many | None = None
     resource_quotas: Many | None = None
 
-    @property
+    @cached_property
     def own_queues(self) -> list[LocalQueue]:
         """The LocalQueues in the team's namespace."""
         return [each for each in self.all_local_queues if each.namespace == self.team]
 
-    @property
+    @cached_property
     def all_local_queues(self) -> list[LocalQueue]:
         """The LocalQueues of all namespaces that could be read."""
         return [local_queue_of(each) for each in objects(self.local_queues)]
 
-    @property
+    @cached_property
     def queue(self) -> ClusterQueue | None:
         """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
         fed = {each.name: each.cluster_queue for each in self.own_queues}
