@@ -25,7 +25,6 @@ from shared.waits.workload import (
     Words,
     asks_of,
     has_quota,
-    holders,
     why_pending,
     workload_of,
 )
@@ -106,8 +105,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     found: tuple[Demand, ...] = ()
     if isinstance(cluster_queue, dict):
         found = demands(asks, flavor_quotas(cluster_queue, cohort))
-    sees_all, nodes = not isinstance(world.all_workloads, Unread), objects(world.nodes)
-    workloads = objects(world.all_workloads if sees_all else world.own_workloads)
+    nodes = world.node_amounts
     queues = [each["metadata"]["name"] for each in cohort.members] or [name]
     return QueueView(
         workload=workload,
@@ -117,8 +115,8 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
         cohort=cohort,
         asks=asks,
         demands=found,
-        holders=holders(workloads, queues),
-        holders_are_all=sees_all,
+        holders=tuple(each for each in world.holders if each.cluster_queue in queues),
+        holders_are_all=not isinstance(world.all_workloads, Unread),
         position=_position(seen.pending, workload),
         pending=_pending(cluster_queue),
         too_large_for_nodes=largest_by_node(nodes, asks) if nodes else "",

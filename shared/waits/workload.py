@@ -1,7 +1,7 @@
 """Read a Workload of Kueue: its requests, its quota, and Kueue's reasons why it waits. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -228,16 +228,15 @@ class Holder:
         return sum(found, Decimal(0))
 
 
-def holders(workloads: Iterable[JsonObject], queues: Sequence[str]) -> tuple[Holder, ...]:
-    """Return the holders of these ClusterQueues: the highest priority first, then the oldest."""
+def holders(workloads: Iterable[JsonObject]) -> tuple[Holder, ...]:
+    """Return the holders of quota: the highest priority first, then the oldest."""
     found = [
         _holder(each)
         for each in workloads
         if has_quota(each) and not is_finished(each) and _admission(each).get("clusterQueue")
     ]
-    chosen = [each for each in found if each.cluster_queue in queues]
-    chosen.sort(key=lambda each: (-each.priority, each.since or _LAST, each.namespace, each.name))
-    return tuple(chosen)
+    found.sort(key=lambda each: (-each.priority, each.since or _LAST, each.namespace, each.name))
+    return tuple(found)
 
 
 _LAST: Final = parse_time("9999-01-01T00:00:00Z")
