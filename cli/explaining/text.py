@@ -88,7 +88,7 @@ def _style(situation: Situation) -> str:
 
 def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]]]:
     if report.next:
-        yield "What happens next", [_next(report)]
+        yield "What happens next", _next(report)
     if report.queue is not None:
         yield from _queue(report.queue, report.seen_at)
     if report.pods is not None and report.pods.pods:
@@ -99,27 +99,22 @@ def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]
         yield "Suspect nodes", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
     if report.commands:
-        yield "What helps", [_commands(report)]
+        yield "What helps", list(_commands(report))
     if report.not_readable:
         yield "Not readable for you", [Text(each) for each in report.not_readable]
 
 
-def _next(report: ExplainReport) -> Table:
-    table = _grid()
-    for each in report.next:
-        if each.at is not None:
-            table.add_row(Text(f"{_at(each.at, report.seen_at)}:", no_wrap=True), each.what)
+def _next(report: ExplainReport) -> list[RenderableType]:
+    timed = [(each.at, each.what) for each in report.next if each.at is not None]
     untimed = [each.what for each in report.next if each.at is None]
-    if not untimed:
-        return table
-    if not table.rows:
-        plain = Table.grid()
-        for text in untimed:
-            plain.add_row(text)
-        return plain
-    for text in untimed:
-        table.add_row("", text)
-    return table
+    if not timed:
+        return [Text(each) for each in untimed]
+    table = _grid()
+    for at, what in timed:
+        table.add_row(Text(f"{_at(at, report.seen_at)}:", no_wrap=True), what)
+    for what in untimed:
+        table.add_row("", what)
+    return [table]
 
 
 def _at(moment: datetime, now: datetime) -> str:
@@ -289,13 +284,10 @@ def _gpu_hours(hours: GpuHours) -> str:
     return f"GPU-hours ({gpus}): {', '.join(parts) or 'not known'}{notes}"
 
 
-def _commands(report: ExplainReport) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
+def _commands(report: ExplainReport) -> Iterator[RenderableType]:
     for each in report.commands:
-        table.add_row(Text(f"# {each.why}", style="dim"))
-        table.add_row(Text(each.command, style="cyan"))
-    return table
+        yield Text(f"# {each.why}", style="dim")
+        yield Text(each.command, style="cyan")
 
 
 def _grid() -> Table:
