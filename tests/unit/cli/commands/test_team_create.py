@@ -196,7 +196,7 @@ nvidia.com/roce_gdr               2             2               0              2
 """)
 
 
-async def test_what_a_latch_withholds_is_no_capacity() -> None:
+async def test_gpus_that_a_latch_withholds_are_no_capacity() -> None:
     nodes = gpu_nodes(2)
     nodes[0]["metadata"]["uid"] = "u1"
     tag = {"uid": "u1", "label": "autopilot.ibm.com/gpuhealth=EVICT"}
