@@ -1,6 +1,7 @@
 """Compose the report from the objects that were read. Pure."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from cli.cluster.unread import Unread
@@ -17,7 +18,6 @@ from cli.explaining.report import (
     PodsReport,
     QueueReport,
     QuotaAmount,
-    QuotaHolder,
     Situation,
 )
 from cli.explaining.root_cause import root_cause
@@ -81,7 +81,7 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     # Report the holders of the short resources; if none is short, of all requested resources.
     of = [name for name in asked if name in short] or asked
     priority, priority_class = priority_of(view.workload) if view.workload else (None, None)
-    holding = [each for each in view.holders if any(each.of(name) for name in of)]
+    holding = [each for each in view.holders if any(each.amounts.get(name) for name in of)]
     if situation not in _FOR_QUOTA:
         holding = []
     return QueueReport(
@@ -97,15 +97,8 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
         pending=view.pending,
         amounts=tuple(line for each in view.demands for line in _amounts(each, short)),
         holders=tuple(
-            QuotaHolder(
-                namespace=each.namespace,
-                kind=each.kind,
-                name=each.name,
-                cluster_queue=each.cluster_queue,
-                priority=each.priority,
-                priority_class=each.priority_class,
-                amounts={name: each.of(name) for name in of if each.of(name)},
-                since=each.since,
+            replace(
+                each, amounts={name: each.amounts[name] for name in of if each.amounts.get(name)}
             )
             for each in holding[:_MOST_HOLDERS]
         ),

@@ -18,7 +18,6 @@ from cli.explaining.report import (
     PodsReport,
     QueueReport,
     QuotaAmount,
-    QuotaHolder,
     RootCauseReport,
     Situation,
     SuspectNodes,
@@ -27,6 +26,7 @@ from cli.tables import new_table
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
 from shared.api.amounts import added_up, amount_text, resources_text
 from shared.waits.words import ordinal
+from shared.waits.workload import Holder
 
 _FINE: Final = frozenset({Situation.RUNNING, Situation.SUCCEEDED, Situation.STARTING})
 _BAD: Final = frozenset(
@@ -162,7 +162,7 @@ def _amounts(amounts: Iterable[QuotaAmount]) -> Table:
     return table
 
 
-def _holders(holders: Sequence[QuotaHolder], now: datetime) -> Table:
+def _holders(holders: Sequence[Holder], now: datetime) -> Table:
     table = _table(">PRIORITY", "WHO", "HOLDS", "SINCE")
     for each in holders[:_MOST_HOLDERS]:
         table.add_row(

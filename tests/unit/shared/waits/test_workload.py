@@ -97,7 +97,7 @@ def test_who_holds_quota_by_priority_and_age() -> None:
             workload(WAITS),
         ]
     )
-    assert [(each.name, each.priority, int(each.of("nvidia.com/gpu"))) for each in found] == [
+    assert [(each.name, each.priority, int(each.amounts["nvidia.com/gpu"])) for each in found] == [
         ("high", 10, 4),
         ("old", 5, 8),
         ("young", 5, 8),
