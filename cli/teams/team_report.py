@@ -38,9 +38,9 @@ class TeamObjects:
     resource_quotas: Many | None = None
 
     @cached_property
-    def own_queues(self) -> list[LocalQueue]:
+    def own_queues(self) -> tuple[LocalQueue, ...]:
         """The LocalQueues in the team's namespace."""
-        return [each for each in self.all_local_queues if each.namespace == self.team]
+        return tuple(each for each in self.all_local_queues if each.namespace == self.team)
 
     @cached_property
     def all_local_queues(self) -> list[LocalQueue]:
@@ -70,17 +70,6 @@ class QuotaUse:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamQueue:
-    """A LocalQueue with the numbers of admitted and pending workloads."""
-
-    name: str
-    cluster_queue: str
-    stop_policy: str
-    admitted: int
-    pending: int
-
-
-@dataclass(frozen=True, slots=True)
 class Member:
     """A subject (`group a`, `user b`) with its role in the namespace."""
 
@@ -99,7 +88,7 @@ class TeamReport:
     cohort: str | None
     stop_policy: str | None
     quotas: tuple[QuotaUse, ...] | None
-    local_queues: tuple[TeamQueue, ...] | None
+    local_queues: tuple[LocalQueue, ...] | None
     users: tuple[Member, ...] | None
     app_wrappers: Mapping[str, int] | None
     warnings: tuple[str, ...]
@@ -120,12 +109,7 @@ def team_report(seen: TeamObjects) -> TeamReport:
         cohort=(queue.cohort or None) if queue else None,
         stop_policy=queue.stop_policy if queue else None,
         quotas=None if isinstance(seen.queues, Unread) else tuple(_quota_uses(queue)),
-        local_queues=None
-        if isinstance(seen.local_queues, Unread)
-        else tuple(
-            TeamQueue(each.name, each.cluster_queue, each.stop_policy, each.admitted, each.pending)
-            for each in seen.own_queues
-        ),
+        local_queues=None if isinstance(seen.local_queues, Unread) else seen.own_queues,
         users=None if bindings is None else tuple(_members(bindings)),
         app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
         warnings=tuple(_warnings(seen)),
