@@ -9,7 +9,7 @@ from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.cluster.connection import Cluster
-    from cli.teams.create import CreateRequest
+    from cli.teams.manifests import TeamSettings
     from cli.teams.plan import TeamPlan
     from cli.teams.removal import Removal
 
@@ -73,7 +73,7 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
     from cli.cluster.connection import connected
 
     if arguments.what == "create":
-        create_request(arguments)  # wrong usage needs no cluster
+        settings_of(arguments)  # wrong usage needs no cluster
     async with connected(arguments) as cluster:
         return await run_on(cluster, arguments, terminal)
 
@@ -86,10 +86,9 @@ async def run_on(
     return await run_it[arguments.what](cluster, arguments, terminal)
 
 
-def create_request(arguments: argparse.Namespace) -> "CreateRequest":
+def settings_of(arguments: argparse.Namespace) -> "TeamSettings":
     """Read the options of create. Raises CommandError."""
     from cli.pod_security import PodSecurity
-    from cli.teams.create import CreateRequest
     from cli.teams.manifests import TeamSettings, group, user
     from cli.teams.quotas import QuotaError, parsed_quotas
 
@@ -97,7 +96,7 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
         quotas = parsed_quotas(arguments.quotas)
     except QuotaError as error:
         raise CommandError(str(error)) from error
-    settings = TeamSettings(
+    return TeamSettings(
         name=arguments.name,
         labels={},
         quotas=quotas,
@@ -109,12 +108,6 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
         change_quota=arguments.change_quota,
         adopt=arguments.adopt,
     )
-    return CreateRequest(
-        settings=settings,
-        config_file=arguments.config,
-        over_capacity=arguments.over_capacity,
-        dry_run=arguments.dry_run,
-    )
 
 
 async def _create(
@@ -123,7 +116,13 @@ async def _create(
     from cli.teams.create import create_team
 
     with terminal.progress(f"Reading team {arguments.name}"):
-        plan = await create_team(cluster, create_request(arguments))
+        plan = await create_team(
+            cluster,
+            settings_of(arguments),
+            config_file=arguments.config,
+            allows_excess=arguments.over_capacity,
+            dry_run=arguments.dry_run,
+        )
     _print_plan(plan, arguments, terminal)
     if plan.refused:
         raise CommandError(
@@ -182,7 +181,7 @@ async def _show(
 async def _delete(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.delete import DeleteRequest, delete_team
+    from cli.teams.delete import delete_team
     from cli.teams.text import print_removal
 
     def confirm(found: "Removal") -> None:
@@ -192,13 +191,14 @@ async def _delete(
         if not arguments.yes:
             _ask(arguments, terminal)
 
-    request = DeleteRequest(
-        team=arguments.name,
+    found = await delete_team(
+        cluster,
+        arguments.name,
+        confirm,
         config_file=arguments.config,
         dry_run=arguments.dry_run,
         seconds=arguments.timeout,
     )
-    found = await delete_team(cluster, request, confirm)
     if arguments.output != "text":
         terminal.write_data(found, arguments.output)
     elif found.blockers or found.dry_run:

@@ -5,7 +5,7 @@ because it keeps existing objects.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from cli.checks.gather import read_latches
@@ -57,30 +57,27 @@ from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
 FIELD_MANAGER: Final = "appwrapper-team"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRequest:
-    """The options. `settings` has no labels yet: they come from the operator's configuration."""
-
-    settings: TeamSettings
-    config_file: str | None = None
-    over_capacity: bool = False
-    dry_run: bool = False
-
-
-async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
+async def create_team(
+    cluster: Cluster,
+    settings: TeamSettings,
+    *,
+    config_file: str | None,
+    allows_excess: bool,
+    dry_run: bool,
+) -> TeamPlan:
     """Create or change the team, unless the plan has `refused`; return the plan.
 
-    Raises CommandError.
+    `settings` has no labels yet: they come from the operator's configuration. Raises CommandError.
     """
-    team = request.settings.name
+    team = settings.name
     if not is_dns_label(team):
         raise CommandError(
             f"{team} cannot be the name of a namespace: write up to 63 lower-case letters, digits"
             " and hyphens"
         )
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, request.config_file)
-    settings = replace(request.settings, labels=_labels(config))
+    config = await configuration(reader, config_file)
+    settings = replace(settings, labels=_labels(config))
     live = await live_objects(reader, team)
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
@@ -94,15 +91,15 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     raised = [each for each in capacity if each.is_raised]
     plan = TeamPlan(
         team=team,
-        dry_run=request.dry_run,
+        dry_run=dry_run,
         objects=objects,
         capacity=capacity,
         warnings=(),
-        refused=() if request.over_capacity else tuple(over_capacity(raised)),
+        refused=() if allows_excess else tuple(over_capacity(raised)),
     )
     warnings = [*await _warnings(reader, settings, plan, queues, live)]
     lacking = await missing_rights(cluster, _rights(objects))
-    if lacking and not request.dry_run:
+    if lacking and not dry_run:
         raise CommandError(
             f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
             " cluster admins: ask one"
