@@ -10,21 +10,20 @@ from typing import Final, TypeVar
 
 from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import holding_pods, workload_facts
+from cli.checks.workloads import GPU, holding_pods, workload_facts
 from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
 from controller.facts.latched_nodes import BadLatches, decode_latches
 from controller.fleet.breaker import RECORD_NAME, HealthRecord
 from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
-from shared.config.configuration import AppWrapperConfig, Configuration
+from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS
 from shared.waits.workload import WORKLOADS
 
 T = TypeVar("T")
 
-GPU: Final = "nvidia.com/gpu"
 _NOT_SERVED: Final = "the API server does not serve them: is Kueue installed?"
 _PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
@@ -54,7 +53,7 @@ def _each(read: Callable[[JsonObject], T]) -> Callable[[list[JsonObject]], Itera
     return lambda page: map(read, page)
 
 
-async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Observed:
+async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
     """Read all for `appwrapper check`. Raises KubeError if the API server does not answer."""
     reader = Reader(client)
     found = await reader.operator_configuration()
@@ -72,11 +71,10 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         local_queues=local_queues,
         workloads=await _listed(reader, WORKLOADS, _each(workload_facts)),
         pods=await _listed(
-            reader, PODS, lambda page: holding_pods(page, gpu), field_selector=_BOUND_PODS
+            reader, PODS, lambda page: holding_pods(page, GPU), field_selector=_BOUND_PODS
         ),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
-        gpu=gpu,
         unread=tuple(reader.unread),
     )
 
@@ -112,7 +110,7 @@ async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:
     }
 
 
-async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> Observed:
+async def one_namespace(client: KubeClient, namespace: str) -> Observed:
     """Read for `appwrapper check --mine` only the resources that a team may read. Raises KubeError.
 
     A team may not read the operator's configuration and the nodes. So the report has no findings
@@ -120,14 +118,9 @@ async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> O
     """
     reader = Reader(client)
     return Observed(
-        config=AppWrapperConfig(),
-        nodes=None,
         cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
         local_queues=await _listed(reader, LOCAL_QUEUES, _each(local_queue_of), namespace),
         workloads=await _listed(reader, WORKLOADS, _each(workload_facts), namespace),
-        pods=None,
         default_priority=await _default_priority(reader),
-        tolerations={},
-        gpu=gpu,
         unread=tuple(reader.unread),
     )

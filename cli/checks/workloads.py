@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from shared.api.amounts import Amounts, added_up
 from shared.api.conditions import condition, is_true, transition_time
@@ -20,7 +21,8 @@ from shared.waits.workload import (
     priority_of,
 )
 
-_DEFAULT_SCHEDULER = "default-scheduler"
+GPU: Final = "nvidia.com/gpu"
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
