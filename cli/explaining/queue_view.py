@@ -75,17 +75,15 @@ class QueueView:
 
         If the cohort could not be read completely, only Kueue's own message proves that.
         """
-        proved = self.cohort.is_whole or self.kueue_proves
+        pending = self.pending_reason
+        proved = self.cohort.is_whole or (
+            pending is not None
+            # Kueue 0.19 gives this case a reason of its own.
+            and (pending.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in pending.message)
+        )
         return tuple(
             each for each in self.demands if each.never_fits and (proved or not each.flavors)
         )
-
-    @property
-    def kueue_proves(self) -> bool:
-        """True if Kueue reports that the request exceeds the maximum (0.19: with an own reason)."""
-        if (pending := self.pending_reason) is None:
-            return False
-        return pending.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in pending.message
 
     @property
     def pending_message(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.generation.parsed_values import Path, dotted
+from cli.generation.parsed_values import Path
 from cli.generation.script import script
 from cli.generation.values import (
     FAULT_TOLERANCE,
@@ -216,10 +216,6 @@ class Mount:
     path: str
     key: Path
     read_only: bool = False
-
-    @property
-    def key_text(self) -> str:
-        return dotted(self.key)
 
     def mount(self) -> JsonObject:
         read_only = {"readOnly": True} if self.read_only else {}

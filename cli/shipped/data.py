@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from shared.pod_schema.pod_schema import Definitions
 
 FOLDER: Final = Path(__file__).resolve().parent
-# The names of the overlays in deploy/manifests.
+# The names of the overlays in deploy/manifests. Each one's configuration is in NAME.yaml here.
 OVERLAYS: Final = ("default", "mlbatch")
 OPTIONS: Final = "fault_tolerance_options.json"
-
-
-def overlay_file(name: str) -> Path | None:
-    """Return the copy of the overlay's configuration; None if no overlay has this name."""
-    return FOLDER / f"{name}.yaml" if name in OVERLAYS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
-from cli.shipped.data import OVERLAYS, overlay_file, pod_schema
+from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
 from cli.validation.report import (
     ManifestFinding,
     ValidatedObject,
@@ -50,8 +50,9 @@ CLUSTER_SCOPED: Final = {
 @cache
 def configuration(config: str) -> AppWrapperConfig:
     """Return the configuration of an overlay or a file. Raises CommandError."""
+    file = str(FOLDER / f"{config}.yaml") if config in OVERLAYS else config
     try:
-        return load_config(overlay_file(config) or config).config.appwrapper
+        return load_config(file).config.appwrapper
     except ConfigError as error:
         raise CommandError(str(error)) from error
 
