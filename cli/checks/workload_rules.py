@@ -124,7 +124,9 @@ def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFind
         gpus = offered[GPU]
         for name, value in each.amounts.items():
             share = offered.get(name, ZERO) / gpus
-            if name == GPU or not _is_shared_out(name) or value / wanted <= share:
+            # A node divides these among its GPU pods, but not `pods` and disks.
+            is_shared_out = name in ("cpu", "memory") or is_extended(name)
+            if name == GPU or not is_shared_out or value / wanted <= share:
                 continue
             idle = gpus - offered.get(name, ZERO) // value * wanted
             yield _warning(
@@ -193,8 +195,3 @@ def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[NodeShape]) -> Iterato
         if value > most:
             asked = resource_text(value, name)
             yield f"it asks for {asked}, and no node has more than {amount_text(most, name)}"
-
-
-def _is_shared_out(resource: str) -> bool:
-    """True if a node divides the resource among its GPU pods: not for `pods` and disks."""
-    return resource in ("cpu", "memory") or is_extended(resource)

@@ -68,16 +68,10 @@ def render_line(reports: Sequence[ExplainReport]) -> RenderableType:
     """Render several reports: one row each, with the answer."""
     table = _table("NAME", "STATUS", "WHY")
     for each in reports:
-        table.add_row(
-            each.name, each.phase or "-", Text(_shortened(each), style=_style(each.situation))
-        )
+        why = each.answer.removeprefix(f"{each.name} ")
+        why = why[0].upper() + why[1:]
+        table.add_row(each.name, each.phase or "-", Text(why, style=_style(each.situation)))
     return table
-
-
-def _shortened(report: ExplainReport) -> str:
-    """Remove the name, which the row already contains, from the answer."""
-    rest = report.answer.removeprefix(f"{report.name} ")
-    return rest[0].upper() + rest[1:]
 
 
 def _style(situation: Situation) -> str:

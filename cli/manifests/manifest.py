@@ -6,7 +6,7 @@ from typing import Final
 
 from cli.manifests.excerpts import excerpts
 from cli.manifests.json_text import parse_json
-from cli.manifests.places import ManifestError, Place, Way, place_of, way_in
+from cli.manifests.places import ManifestError, Place, Way, place_of
 from cli.manifests.yaml_text import ManifestDocument, NotYaml, parse_yaml
 from shared.api.objects import JsonObject, JsonValue, metadata, type_of
 
@@ -31,10 +31,6 @@ class Manifest:
     def place(self, way: Way = ()) -> Place:
         """Return the place of a part of the object, or of the nearest part around it."""
         return place_of(self.places, (*self.root, *way)) or Place(1, 1)
-
-    def place_in(self, path: str) -> Place:
-        """Return the place of a field path from a message."""
-        return self.place(way_in(self.value, path))
 
     def located(self, way: Way = ()) -> str:
         """Return `FILE:LINE`, the beginning of messages."""

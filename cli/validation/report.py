@@ -73,7 +73,10 @@ def findings_in(
 ) -> list[ManifestFinding]:
     """Return findings about one manifest, with their places in its file."""
     return findings(
-        errors, warnings, manifest.value, lambda path: (manifest.source, manifest.place_in(path))
+        errors,
+        warnings,
+        manifest.value,
+        lambda path: (manifest.source, manifest.place(way_in(manifest.value, path))),
     )
 
 

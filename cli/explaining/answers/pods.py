@@ -34,7 +34,7 @@ _GRAVEST: Final = (
 
 def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
-    troubles = _troubles(case)
+    troubles = pod_troubles(case.moment.raw_pods)
     crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
     if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
         return None
@@ -147,13 +147,9 @@ def _event_texts(case: Case) -> tuple[str, ...]:
     return tuple(f"{what}: {message}" for what, message in [*last.items()][-2:])
 
 
-def _troubles(case: Case) -> tuple[PodTrouble, ...]:
-    return pod_troubles(case.moment.raw_pods)
-
-
 def all_troubles(case: Case) -> tuple[str, ...]:
     """Return a sentence for each reason why pods do not run."""
-    return tuple(_sentence(each, case) for each in _troubles(case))
+    return tuple(_sentence(each, case) for each in pod_troubles(case.moment.raw_pods))
 
 
 def _sentence(trouble: PodTrouble, case: Case) -> str:
