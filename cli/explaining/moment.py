@@ -109,15 +109,11 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
         sees_all=not unread,
     )
-    return replace(found, steps=_steps(found))
-
-
-def _steps(moment: Moment) -> tuple[Step, ...]:
-    """Forecast the next steps; none if they depend on pods that cannot be read."""
-    timed = moment.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
-    if not (moment.sees_all or timed) or moment.phase in (Phase.EMPTY, Phase.SUSPENDED):
-        return ()
-    return forecast(moment.snapshot, moment.now, moment.config)
+    # Without the pods no step is known, except of phases in which only time passes.
+    timed = found.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
+    if not (found.sees_all or timed) or found.phase in (Phase.EMPTY, Phase.SUSPENDED):
+        return found
+    return replace(found, steps=forecast(found.snapshot, found.now, found.config))
 
 
 def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:

@@ -101,7 +101,9 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     cohort = _cohort(cluster_queue, world.cluster_queues, world.cohorts)
     asks = asks_of(workload) if workload else component_requests(appwrapper.components)
     found: tuple[Demand, ...] = ()
+    pending = None
     if isinstance(cluster_queue, dict):
+        pending = int((cluster_queue.get("status") or {}).get("pendingWorkloads") or 0)
         found = demands(asks, flavor_quotas(cluster_queue, cohort))
     nodes = world.node_amounts
     queues = [each["metadata"]["name"] for each in cohort.members] or [name]
@@ -116,7 +118,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
         holders=tuple(each for each in world.holders if each.cluster_queue in queues),
         holders_are_all=not isinstance(world.all_workloads, Unread),
         position=_position(seen.pending, workload),
-        pending=_pending(cluster_queue),
+        pending=pending,
         too_large_for_nodes=largest_by_node(nodes, asks) if nodes else "",
         trouble=_trouble(appwrapper, local_queue, cluster_queue),
     )
@@ -155,12 +157,6 @@ def _position(pending: Many | None, workload: JsonObject | None) -> int | None:
 
 def _name(item: JsonObject) -> str:
     return str(item["metadata"]["name"])
-
-
-def _pending(cluster_queue: One) -> int | None:
-    if not isinstance(cluster_queue, dict):
-        return None
-    return int((cluster_queue.get("status") or {}).get("pendingWorkloads") or 0)
 
 
 def _spec(found: One) -> JsonObject:

@@ -14,7 +14,6 @@ from cli.durations import clock, when
 from cli.explaining.report import (
     ExplainReport,
     GpuHours,
-    Happened,
     PodsReport,
     QueueReport,
     QuotaAmount,
@@ -105,14 +104,11 @@ def _next(report: ExplainReport) -> list[RenderableType]:
         return [Text(each) for each in untimed]
     table = _grid()
     for at, what in timed:
-        table.add_row(Text(f"{_at(at, report.seen_at)}:", no_wrap=True), what)
+        coming = f"at {when(at, report.seen_at)}" if at > report.seen_at else "now"
+        table.add_row(Text(f"{coming}:", no_wrap=True), what)
     for what in untimed:
         table.add_row("", what)
     return [table]
-
-
-def _at(moment: datetime, now: datetime) -> str:
-    return f"at {when(moment, now)}" if moment > now else "now"
 
 
 def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -248,19 +244,16 @@ def _timeline(report: ExplainReport) -> Iterator[RenderableType]:
             cause = f" Root cause: {each.root_cause}" if each.root_cause else ""
             table.add_row(f"attempt {each.number}:", f"{why}{cause}")
         yield table
-    yield _happened(report.timeline, report.seen_at)
+    table = _grid()
+    for happened in report.timeline:
+        at = Text(clock(happened.at, report.seen_at), no_wrap=True)
+        style = "yellow" if happened.is_trouble else ""
+        table.add_row(at, Text(happened.what, style=style))
+    yield table
     periods = report.periods
     if periods is not None and periods.assumed and report.attempt:
         text = "Times assume the operator's default periods, and that resets are not paused"
         yield Text(f"{text}: {periods.assumed}.", style="dim")
-
-
-def _happened(timeline: Iterable[Happened], now: datetime) -> Table:
-    table = _grid()
-    for each in timeline:
-        at = Text(clock(each.at, now), no_wrap=True)
-        table.add_row(at, Text(each.what, style="yellow" if each.is_trouble else ""))
-    return table
 
 
 def _gpu_hours(hours: GpuHours) -> str:
