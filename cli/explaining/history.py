@@ -4,7 +4,6 @@ Clusters usually keep events for an hour, and count equal events in one object. 
 from the status, as far as the status records it.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -122,33 +121,22 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     entries += [
         Happened(_last(each), _described(each), each.get("type") == "Warning") for each in events
     ]
+    marks: list[tuple[str, str]] = []
     if not events:
-        entries += _from_conditions(moment)
-    entries += _from_pods_ready(moment, events)
+        marks += [
+            (CONDITION_QUOTA_RESERVED, "Kueue granted its quota"),
+            (CONDITION_RESOURCES_DEPLOYED, f"attempt {moment.appwrapper.attempt} began"),
+            (CONDITION_UNHEALTHY, "it turned unhealthy"),
+        ]
+    if all(each.get("reason") != Reason.SUFFICIENT_PODS_READY for each in events):
+        marks.append((CONDITION_PODS_READY, "all of its pods run"))
+    for kind, what in marks:
+        at = transition_time(moment.appwrapper.conditions, kind)
+        if kind in moment.snapshot.conditions and at is not None:
+            entries.append(Happened(at, what, kind == CONDITION_UNHEALTHY))
     entries.sort(key=lambda each: each.at)
     shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
     return tuple(dict.fromkeys(shown))
-
-
-def _from_conditions(moment: Moment) -> Iterable[Happened]:
-    """Yield changes of conditions, for an AppWrapper without readable events."""
-    conditions = moment.appwrapper.conditions
-    for kind, status, what in (
-        (CONDITION_QUOTA_RESERVED, "True", "Kueue granted its quota"),
-        (CONDITION_RESOURCES_DEPLOYED, "True", f"attempt {moment.appwrapper.attempt} began"),
-        (CONDITION_UNHEALTHY, "True", "it turned unhealthy"),
-    ):
-        found = condition(conditions, kind) or {}
-        at = transition_time(conditions, kind)
-        if found.get("status") == status and at is not None:
-            yield Happened(at, what, kind == CONDITION_UNHEALTHY)
-
-
-def _from_pods_ready(moment: Moment, events: Iterable[JsonObject]) -> Iterable[Happened]:
-    at = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
-    reported = any(each.get("reason") == Reason.SUFFICIENT_PODS_READY for each in events)
-    if CONDITION_PODS_READY in moment.snapshot.conditions and at is not None and not reported:
-        yield Happened(at, "all of its pods run")
 
 
 def _described(event: JsonObject) -> str:
