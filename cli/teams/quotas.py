@@ -87,7 +87,8 @@ def capacity_rows(
     known: tuple[Decimal | None, Decimal | None]
     for key in dict.fromkeys(keys):
         known = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
-        rows.append(CapacityRow(*key, *known, before.get(key, ZERO), after.get(key, ZERO)))
+        sums = (before.get(key, ZERO), after.get(key, ZERO))
+        rows.append(CapacityRow(key[0], key[1], known[0], known[1], sums[0], sums[1]))
     return tuple(rows)
 
 

@@ -111,7 +111,8 @@ def _held(
 ) -> tuple[bool, tuple[str, ...]]:
     """True if another program's finalizer keeps what is being deleted; and a sentence about it."""
     held = any(each.finalizers and each.deleting for each in components)
-    names = {name for each in (*components, *pods) for name in each.finalizers}
+    finalizers = [each.finalizers for each in components] + [each.finalizers for each in pods]
+    names = {name for each in finalizers for name in each}
     advice = (
         f"The controller never removes another program's finalizer: the program that set"
         f" {few(names)} must do so, or an admin."
