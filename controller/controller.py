@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from itertools import chain
@@ -28,7 +27,7 @@ from controller.gather.error_store_reader import ErrorStores
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.gauges import Watched
+from controller.gauges import AppWrapperGauges, Watched
 from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
@@ -110,9 +109,9 @@ class Controller:
         self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
 
     def _show_metrics(self) -> None:
-        self._metrics.show_phases(self._count_phases)
-        self._metrics.show_standings(
-            self._outlines, self._has_pods, lambda: self._clock.now().timestamp()
+        now = self._clock.now
+        self._metrics.show_appwrappers(
+            AppWrapperGauges(self._outlines, self._has_pods, lambda: now().timestamp())
         )
         self._metrics.show_stuck_deletions(self._memory.deletions.stuck)
 
@@ -264,9 +263,6 @@ class Controller:
         if known is None:
             return object_fields(*key)
         return object_fields(*key, known.uid, phase=known.phase)
-
-    def _count_phases(self) -> Counter[str]:
-        return Counter(each.phase for _, each in self._appwrappers.items() if each.is_ours)
 
     def _outlines(self) -> list[tuple[Key, Outline]]:
         return [(key, each) for key, each in self._appwrappers.items() if each.is_ours]

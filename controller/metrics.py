@@ -10,17 +10,7 @@ from typing import Final
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from controller.facts.evacuation import Key
-from controller.gauges import (
-    AmountWithoutPodsGauge,
-    Outlines,
-    PhaseAgeGauge,
-    PhaseGauge,
-    QuotaWithoutPodsGauge,
-    StuckDeletionsGauge,
-    WaitGauges,
-    WithoutPods,
-)
+from controller.gauges import ComputedGauge, Samples
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause, Source
 from controller.reports.reason import Reason
@@ -252,23 +242,21 @@ class ControllerMetrics:
         """Count unexpected objects that were deleted."""
         self._unexpected.inc(objects)
 
-    def show_phases(self, count: Callable[[], Mapping[str, int]]) -> None:
-        """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
-        self.registry.register(PhaseGauge(count))
+    def show_appwrappers(self, gauges: Iterable[ComputedGauge]) -> None:
+        """Register the gauges of all AppWrappers."""
+        for each in gauges:
+            self.registry.register(each)
 
-    def show_standings(
-        self, outlines: Outlines, has_pods: Callable[[Key], bool], now: Callable[[], float]
-    ) -> None:
-        """Register the gauges of AppWrappers' times. `now`: seconds since the epoch."""
-        self.registry.register(WaitGauges(outlines, now))
-        self.registry.register(PhaseAgeGauge(outlines, now))
-        without_pods = WithoutPods(outlines, has_pods, now)
-        self.registry.register(QuotaWithoutPodsGauge(without_pods))
-        self.registry.register(AmountWithoutPodsGauge(without_pods))
-
-    def show_stuck_deletions(self, stuck: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+    def show_stuck_deletions(self, stuck: Callable[[], Samples]) -> None:
         """Register the gauge of the stuck objects by finalizer and Kind."""
-        self.registry.register(StuckDeletionsGauge(stuck))
+        gauge = ComputedGauge(
+            "appwrapper_deletions_stuck",
+            "Components and pods that still exist after their grace period, by the finalizer that"
+            " keeps them.",
+            ["finalizer", "kind"],
+            stuck,
+        )
+        self.registry.register(gauge)
 
 
 def _phase_histogram(registry: CollectorRegistry) -> Histogram:

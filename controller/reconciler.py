@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.apply.applier import Applier
+from controller.facts.observe import Reads
 from controller.fleet.reset_holds import ResetGate, ResetRequest
-from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases.actions import Actions, WakeAfter
 from controller.phases.ask import Ask, Need
@@ -39,7 +39,7 @@ class Reconciler:
         reads = await self._gatherer.begin(key, now)
         if reads is None:
             return Done()
-        with self._reset_gate.request(reads.context.appwrapper.uid, key, now) as request:
+        with self._reset_gate.request(reads.appwrapper.uid, key, now) as request:
             reads, actions = await self._decide(reads, now, request)
         observation = reads.observation
         delay = await self._applier.apply(observation, actions, now)
@@ -53,7 +53,7 @@ class Reconciler:
     ) -> tuple[Reads, Actions]:
         """Answer what the decision asks for, until it needs nothing more."""
         permitted: frozenset[str] = frozenset()  # the resources of the evacuation asked about
-        while isinstance(step := next_step(reads.snapshot, now, reads.context.config), Ask):
+        while isinstance(step := next_step(reads.snapshot, now, reads.config), Ask):
             match step.need:
                 case Need.PERMIT_RESET:
                     reads = reads.having(step.need, reset_hold=request.hold(None))

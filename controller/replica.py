@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from controller import controller
 from controller.caches import Caches
 from controller.controller import Controller
-from controller.gauges import Watched, WatchGauge
+from controller.gauges import Watched, watch_gauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import Leadership, LeaseState
 from shared.config.configuration import Configuration
@@ -63,7 +63,7 @@ class Replica:
             lambda: not self._caches.problems(),
             # Without a lease this replica always leads.
             LeaseState(leads=True) if leadership is None else leadership.state,
-            WatchGauge(self._watched, sources.clock.monotonic),
+            watch_gauge(self._watched, sources.clock.monotonic),
         )
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), sources.clock, grace=GRACE)

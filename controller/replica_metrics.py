@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from controller.gauges import WatchGauge
+from controller.gauges import ComputedGauge
 from controller.runtime.leadership import LeaseState
 from shared.api.names import LEASE_NAME
 
@@ -17,7 +17,9 @@ from shared.api.names import LEASE_NAME
 class ReplicaMetrics:
     """The metrics of one replica, leader or standby; the endpoint serves `registry`."""
 
-    def __init__(self, ready: Callable[[], bool], state: LeaseState, watches: WatchGauge) -> None:
+    def __init__(
+        self, ready: Callable[[], bool], state: LeaseState, watches: ComputedGauge
+    ) -> None:
         """`ready` and `state` are read at each scrape."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)

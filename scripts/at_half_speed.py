@@ -52,6 +52,22 @@ def share_of(slowness: float) -> float:
     return min(1.0, slowness / 2)
 
 
+def share_above(hierarchy: Hierarchy, cores: int) -> float:
+    """Return the part of the cores' time that the hierarchy's root has; 1 without a quota.
+
+    That root has one if this command runs below itself. In version 1 no cgroup may have a greater
+    quota than the one above.
+    """
+    if hierarchy.version == 1:
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        quota, period = ((hierarchy.mount / name).read_text().strip() for name in names)
+    elif (file := hierarchy.mount / "cpu.max").exists():  # the kernel's own root has none
+        quota, period = file.read_text().split()
+    else:
+        return 1.0
+    return 1.0 if quota in ("-1", "max") else min(1.0, int(quota) / int(period) / cores)
+
+
 def limit(directory: Path, version: int, cores: int, share: float) -> None:
     """Write a share of the cores' time into a new cgroup. Raise OSError."""
     quota = round(PERIOD * cores * share)
@@ -115,7 +131,8 @@ def main(arguments: Sequence[str]) -> int:
         print("error: no cgroup hierarchy with the CPU controller is mounted", file=sys.stderr)
         return 1
     slowness = measured().slowness
-    share = share_of(slowness)
+    cores = len(os.sched_getaffinity(0))
+    share = min(share_of(slowness), share_above(limited, cores))
     print(
         f"this machine needs {slowness:.2f} times the reference's time: the command gets"
         f" {share:.0%} of each core",

@@ -68,12 +68,8 @@ def _table(
 ) -> Iterator[str]:
     yield f"\n## {path}" + (", an element" if element else "") + "\n"
     yield " ".join((section.__doc__ or "").split("\n\n", maxsplit=1)[0].split()) + "\n"
-    if element:
-        yield "| Key | Type | Default | Meaning |"
-        yield "|---|---|---|---|"
-    else:
-        yield "| Key | Type | Default | Meaning | Restart |"
-        yield "|---|---|---|---|---|"
+    yield "| Key | Type | Default | Meaning |"
+    yield "|---|---|---|---|"
     long = {}
     for row in rows:
         default = _default(row)
@@ -81,8 +77,8 @@ def _table(
             long[row.name] = default
             default = "below"
         names = f"`{row.name}`" + "".join(f", also `{each}`" for each in row.aliases)
-        cells = [names, _type(row.field), default, (row.field.description or "")]
-        cells += [] if element else [restart(row)]
+        meaning = (row.field.description or "") + ("" if element else _mark(row))
+        cells = [names, _type(row.field), default, meaning]
         yield "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |"
     for name, default in long.items():
         yield f"\nThe default of `{name}`:\n"
@@ -166,11 +162,11 @@ def _plain(value: Any) -> Any:
 # The effects of a change, found by making one.
 
 
-def restart(row: KeyRow) -> str:
-    """Return the cell of column Restart."""
+def _mark(row: KeyRow) -> str:
+    """Return what ends the meaning of a key whose change needs no restart, or more than that."""
     if row.path in _READ_AGAIN:
-        return "no"
-    return "yes, and manifests" if _is_in_manifests(row.attributes) else "yes"
+        return " **No restart.**"
+    return " **Manifests.**" if _is_in_manifests(row.attributes) else ""
 
 
 def _is_in_manifests(attributes: tuple[str, ...]) -> bool:

@@ -4,7 +4,6 @@ A state is its phase, its True conditions and the periods of a deletion that hav
 is combined with the situations of phase_walk.py that fit it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -32,10 +31,10 @@ class State:
 
 @dataclass(slots=True)
 class Reach:
-    """The reachable `states`, and `said`: each condition's texts, with the phases of each."""
+    """The reachable `states`, and the status and reasons that conditions get (`reported`)."""
 
     states: set[State] = field(default_factory=set)
-    said: dict[tuple[str, bool, str], set[Phase]] = field(default_factory=lambda: defaultdict(set))
+    reported: set[tuple[str, bool, str]] = field(default_factory=set)
 
     def conditions_in(self, phase: Phase) -> list[frozenset[str]]:
         """Return the sets of True conditions that are possible in that phase."""
@@ -56,8 +55,7 @@ def explore() -> Reach:
             after = _after(state, snapshot, actions)
             for action in actions:
                 if isinstance(action, SetCondition) and not _repeats(action, snapshot):
-                    words = (action.type, action.status, action.reason.value)
-                    reach.said[words].add(after.phase)
+                    reach.reported.add((action.type, action.status, action.reason.value))
             if after not in reach.states and RemoveFinalizer() not in actions:
                 unseen.add(after)
     return reach

@@ -1,16 +1,13 @@
 """Writes docs/users/phases.md: drawn from the table of edges and the answers of `decide`."""
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from typing import Final
 
-from controller.phases import readiness
-from controller.phases.decide import BY_PHASE, ROWS
+from controller.phases.decide import PHASES, ROWS
 from controller.phases.findings import CHECKS
 from controller.phases.phase import EDGES, Phase
 from controller.phases.rows import Row
 from controller.phases.running import pods_in_trouble
-from controller.phases.snapshot import FaultTolerance
 from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
 from shared.api.names import (
@@ -21,7 +18,6 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 
-_DEFAULTS: Final = FaultTolerance()
 # A phase's name in diagrams.
 _SHORT: Final = {
     Phase.EMPTY: "[*]",
@@ -68,9 +64,8 @@ _HEAD: Final = """\
 
 For researchers and admins who look up a phase, a condition or a reason.
 
-[conditions-and-events.md](../admins/conditions-and-events.md) shows what an admin does about each
-condition. `make generate` writes this page from `controller/phases`: it takes the edges from
-`phase.py`, and finds conditions and reasons by running the controller's decisions.
+[conditions-and-events.md](../admins/conditions-and-events.md) lists each condition with its
+reasons, and what an admin does about it. `make generate` writes this page from `controller/phases`.
 
 Every phase also leads to Terminating, when the AppWrapper is deleted."""
 _LIFE: Final = """\
@@ -106,12 +101,6 @@ def phases_page() -> str:
         "## What the controller does in each phase",
         _ROWS,
         *_deeds(),
-        "## Pods that come and go",
-        _after_title(readiness.__doc__),
-        f"By default flapPeriod is {_seconds(_DEFAULTS.flap_period)}, and settlePeriod is "
-        f"{_seconds(_DEFAULTS.settle_period)}.",
-        "## Statuses and reasons of conditions",
-        _condition_table(reach),
         "## Reasons",
         _reason_table(),
     ]
@@ -204,7 +193,8 @@ def _phase_table(reach: Reach) -> str:
 def _deeds() -> Iterator[str]:
     for phase in Phase:
         yield f"### {phase or '(none)'}"
-        yield _first(BY_PHASE[phase].__doc__)
+        _, _, described = (PHASES[phase].__doc__ or "").partition("\n\n")
+        yield _first(described)
         texts = (text for row in ROWS[phase] for text in _texts(row))
         yield "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
@@ -218,21 +208,6 @@ def _texts(row: Row) -> Iterator[str]:
         yield f"{_first(check.__doc__)} {_WITH_GRACE}"
 
 
-def _condition_table(reach: Reach) -> str:
-    rows = [["Condition", "Status", "Reason", "In", "Meaning"]]
-    for kind in _CONDITIONS:
-        for (of, status, reason), phases in sorted(reach.said.items(), key=_true_first):
-            if of == kind:
-                where = ", ".join(phase for phase in Phase if phase in phases)
-                rows.append([of, str(status), f"`{reason}`", where, Reason(reason).meaning])
-    return _table(rows)
-
-
-def _true_first(item: tuple[tuple[str, bool, str], set[Phase]]) -> tuple[str, bool, str]:
-    (kind, status, reason), _ = item
-    return kind, not status, reason
-
-
 def _reason_table() -> str:
     return _table([["Reason", "Meaning"], *([f"`{each.value}`", each.meaning] for each in Reason)])
 
@@ -240,15 +215,6 @@ def _reason_table() -> str:
 def _first(text: str | None) -> str:
     """Return a docstring's first paragraph."""
     return " ".join((text or "").split("\n\n")[0].split())
-
-
-def _seconds(period: timedelta) -> str:
-    return f"{period.total_seconds():g} seconds"
-
-
-def _after_title(text: str | None) -> str:
-    """Return a module's docstring without its first line."""
-    return (text or "").split("\n\n", 1)[1].strip()
 
 
 def _table(rows: list[list[str]]) -> str:

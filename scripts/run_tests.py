@@ -45,7 +45,15 @@ def run(target: str) -> int:
     os.environ[slowness.VARIABLE] = f"{plan.slowness:.2f}"  # every part inherits it
     first = steps(target, node=node, torch=torch)
     side_by_side = beside(target, plan.workers, node=node, torch=torch)
-    return run_all(first, side_by_side, plan.at_once, took)
+    return run_all(first, side_by_side, at_once(target, plan.at_once), took)
+
+
+def at_once(target: str, carried: int) -> int:
+    """Return how many test runs of the target run at once where the machine carries `carried`.
+
+    The long tests mostly wait: one run after the other would leave the cores idle.
+    """
+    return max(carried, 2) if target == "test-long" else carried
 
 
 def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:

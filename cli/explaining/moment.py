@@ -11,15 +11,18 @@ from typing import Final
 from cli.cluster.unread import One, Unread, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
-from controller.facts.component_status import with_sound_record
-from controller.facts.components import Located, project_component
-from controller.facts.effective_fault_tolerance import effective_fault_tolerance
-from controller.facts.observe import (
-    GatherContext,
-    counts_for,
+from controller.facts.component_status import (
     deployed_condition,
     deployed_status,
     kind_of,
+    with_sound_record,
+)
+from controller.facts.components import project_component
+from controller.facts.effective_fault_tolerance import effective_fault_tolerance
+from controller.facts.observe import (
+    Observation,
+    Reads,
+    counts_for,
     locate_from,
     membership_of,
     observe,
@@ -30,6 +33,7 @@ from controller.facts.pods import Pod, project_pod
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
+    Component,
     ConditionText,
     CreateProblem,
     FaultTolerance,
@@ -67,7 +71,6 @@ class Moment:
     appwrapper: AppWrapper
     config: FaultTolerance
     snapshot: Snapshot
-    located: tuple[Located, ...] = ()
     pods: tuple[Pod, ...] = ()
     raw_pods: tuple[JsonObject, ...] = ()
     sees_all: bool = True
@@ -80,7 +83,7 @@ class Moment:
 
     def reported(self, kind: str) -> ConditionText:
         """Return the reason and message of a condition; both are empty if there is none."""
-        return self.snapshot.told.get(kind, ConditionText(""))
+        return self.snapshot.text_of(kind)
 
 
 def moment_of(seen: AppWrapperObjects) -> Moment:
@@ -90,12 +93,12 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     snapshot = read_status(appwrapper, seen.now)
     recorded = appwrapper.component_statuses
     items = [*seen.components, *[None] * len(recorded)][: len(recorded)]
-    located = tuple(_locate(appwrapper, index, item) for index, item in enumerate(items))
+    components = tuple(_locate(appwrapper, index, item) for index, item in enumerate(items))
     pods = [project_pod(each) for each in objects(seen.pods)]
-    membership = membership_of(appwrapper, located)
+    membership = membership_of(appwrapper, components)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
-    context = GatherContext(appwrapper, snapshot, config, seen.now)
-    observed = observe(context, located, pods).snapshot
+    blank = Observation(appwrapper, snapshot, config)
+    observed = observe(Reads(blank, seen.now, components, pods)).snapshot
     unread = isinstance(seen.pods, Unread) or any(
         isinstance(each, Unread) for each in seen.components
     )
@@ -104,7 +107,6 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
         appwrapper=appwrapper,
         config=config,
         snapshot=_as_reported(observed, seen, sees_all=not unread),
-        located=located,
         pods=tuple(pod for pod in pods if pod.uid in current),
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
         sees_all=not unread,
@@ -118,8 +120,8 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
 
 def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:
     """Add facts that only the controller knows, if its conditions report them."""
-    unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
-    deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
+    unhealthy = snapshot.text_of(CONDITION_UNHEALTHY)
+    deployed = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
     held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
     if held is not None and is_unhealthy:
@@ -143,14 +145,14 @@ def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
     return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
 
 
-def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:
+def _locate(appwrapper: AppWrapper, index: int, item: One) -> Component:
     recorded = appwrapper.component_statuses[index]
     gvk = kind_of(recorded)
     # Only the Kind is used: no request is sent with this resource.
     resource = Resource(gvk.group, gvk.version, "", gvk.kind)
     if isinstance(item, Unread):
-        located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
-        return replace(located, component=replace(located.component, unreadable=item.why))
+        unknown = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
+        return replace(unknown, unreadable=item.why)
     facts = None if item is None else project_component(gvk.group_kind, item)
     if facts and facts.owner_uid == appwrapper.uid and counts_for(facts, appwrapper, index):
         return locate_from(appwrapper, index, presence_of(facts), resource, facts)

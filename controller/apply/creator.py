@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from controller.apply.component_body import Additions, component_body
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
-from controller.facts.component_status import fixed_name
+from controller.facts.component_status import fixed_name, kind_of
 from controller.facts.kept_components import is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.facts.refused_creates import is_definite
@@ -15,7 +15,7 @@ from controller.memory.memory import Creations
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
-from shared.api.objects import GroupVersionKind, JsonObject, Resource, controller_of
+from shared.api.objects import JsonObject, Resource, controller_of
 from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.avoided_hosts import AvoidedHosts
 from shared.injection.fields import InjectionConflict
@@ -172,7 +172,7 @@ class ComponentCreator:
             raise CreateFailed(str(error), fatal=True) from error
 
     async def _resource(self, recorded: JsonObject) -> Resource:
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+        gvk = kind_of(recorded)
         try:
             # Its CRD may be newer than a cached "unknown Kind", and that answer is fatal.
             resource = await self._discovery.resource_for(gvk, since=self._discovery.moment())
@@ -301,8 +301,7 @@ def _twin(appwrapper: AppWrapper, index: int) -> int | None:
 
 def _identity(entry: JsonObject) -> tuple[str, str]:
     """Return group, Kind and name. The version is left out: all versions show the same object."""
-    gvk = GroupVersionKind.of(entry.get("apiVersion") or "", entry.get("kind") or "")
-    return gvk.group_kind, entry["name"]
+    return kind_of(entry).group_kind, entry["name"]
 
 
 def _just_going(resource: Resource, name: str) -> CreateFailed:

@@ -1,11 +1,12 @@
 """Compute the status after a decision. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Final
 
 from controller.facts.component_status import (
+    deployed_status,
     fixed_name,
     named,
     recorded_pod_sets,
@@ -36,7 +37,7 @@ from controller.phases.root_cause import Decision
 from controller.phases.snapshot import Timers
 from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import is_true, with_condition
+from shared.api.conditions import with_condition
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.api.objects import JsonObject
 
@@ -80,13 +81,15 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             status["attempt"] = appwrapper.attempt + 1
             status["componentStatus"] = _planned(appwrapper, status, now)
         case RecordDeployment(indices):
-            every = range(len(appwrapper.components))
-            others = () if indices is None else set(every).difference(indices)
-            _mark(status, "True", Reason.CREATED, now, others)
+            made = _every(status) if indices is None else indices
+            _mark(status, _DEPLOYED, "True", Reason.CREATED, dict.fromkeys(made, ""), now)
         case RecordRemoval(keep):
-            _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
+            kept = _kept(appwrapper) if keep else set()
+            gone = dict.fromkeys(set(_every(status)) - kept, "")
+            _mark(status, _DEPLOYED, "False", Reason.DELETED, gone, now)
         case RecordRefusal(index, message):
-            _mark_refused(status, index, message, now)
+            words = _refused(status, index, message)
+            _mark(status, _DEPLOYED, "False", Reason.CREATE_FAILED, words, now)
         case ChooseAnotherName(index):
             _rename(appwrapper, status, index)
         case _:
@@ -96,8 +99,12 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
 def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: datetime) -> None:
     """Record facts that would be lost with the objects that show them."""
     match action:
-        case RecordEnds() | RecordFailures():
-            _mark_ended(status, action, now)
+        case RecordEnds(indices):
+            words = dict.fromkeys(indices, "")
+            _mark(status, CONDITION_SUCCEEDED, "True", Reason.ENDED_WELL, words, now)
+        case RecordFailures(failures):
+            words = dict(failures)
+            _mark(status, CONDITION_SUCCEEDED, "False", Reason.FAILED_COMPONENT, words, now)
         case RecordSuspect(suspect):
             status["suspectNodes"] = with_suspect(status, suspect, appwrapper.attempt, now)
         case RecordRootCause():
@@ -139,7 +146,7 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
     planned = []
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
         deployed, conditions = "Unknown", []
-        if is_kept(component) and _is_deployed(entry):
+        if is_kept(component) and deployed_status(entry) == "True":
             # Recorded as deployed; the next pass checks whether it still exists.
             deployed, conditions = "True", entry["conditions"]
         # Drop the conditions of an earlier attempt: they report how that attempt ended.
@@ -173,50 +180,34 @@ def _kept(appwrapper: AppWrapper) -> set[int]:
     return {index for index, each in enumerate(appwrapper.components) if is_kept(each)}
 
 
+def _every(status: JsonObject) -> range:
+    return range(len(status.get("componentStatus") or ()))
+
+
+def _refused(status: JsonObject, refused: int, message: str) -> dict[int, str]:
+    """Return the messages of the refused component and of later ones, by index.
+
+    The creation of the later ones was not requested, unless an earlier attempt kept them.
+    """
+    later = "an earlier component could not be created"
+    entries = list(enumerate(status.get("componentStatus") or ()))[refused + 1 :]
+    return {
+        refused: message,
+        **{i: later for i, entry in entries if deployed_status(entry) != "True"},
+    }
+
+
 def _mark(
     status: JsonObject,
-    deployed: str,
+    kind: str,
+    value: str,
     reason: Reason,
+    words: Mapping[int, str],
     now: datetime,
-    spared: Collection[int] = (),
 ) -> None:
+    """Set a condition of the components of these indices, each with its message."""
     status["componentStatus"] = [
-        entry
-        if index in spared
-        else _with_component_condition(entry, _DEPLOYED, deployed, reason, now)
-        for index, entry in enumerate(status.get("componentStatus") or [])
-    ]
-
-
-def _mark_refused(status: JsonObject, refused: int, message: str, now: datetime) -> None:
-    """Mark the refused component and the later ones, whose creation was not requested.
-
-    Kept components that exist from an earlier attempt are not marked.
-    """
-    reason = Reason.CREATE_FAILED
-    later = "an earlier component could not be created"
-    status["componentStatus"] = [
-        _with_component_condition(
-            entry, _DEPLOYED, "False", reason, now, message if index == refused else later
-        )
-        if index == refused or (index > refused and not _is_deployed(entry))
-        else entry
-        for index, entry in enumerate(status.get("componentStatus") or [])
-    ]
-
-
-def _is_deployed(entry: JsonObject) -> bool:
-    return is_true(entry.get("conditions") or (), _DEPLOYED)
-
-
-def _mark_ended(status: JsonObject, ended: RecordEnds | RecordFailures, now: datetime) -> None:
-    if isinstance(ended, RecordEnds):
-        succeeded, reason = "True", Reason.ENDED_WELL
-        words = dict.fromkeys(ended.indices, "")
-    else:
-        succeeded, reason, words = "False", Reason.FAILED_COMPONENT, dict(ended.failures)
-    status["componentStatus"] = [
-        _with_component_condition(entry, CONDITION_SUCCEEDED, succeeded, reason, now, words[index])
+        _with_component_condition(entry, kind, value, reason, now, words[index])
         if index in words
         else entry
         for index, entry in enumerate(status.get("componentStatus") or [])

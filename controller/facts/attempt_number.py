@@ -8,8 +8,8 @@ package. The labels of deployed objects keep the number.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod
+from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
 
 _MOST_DIGITS: Final = 9  # the schema accepts such a number, and the next one
@@ -25,9 +25,7 @@ def was_deployed(appwrapper: AppWrapper) -> bool:
     return any(each.get("conditions") for each in appwrapper.component_statuses)
 
 
-def told_by(
-    appwrapper: AppWrapper, components: Iterable[ComponentFacts], pods: Sequence[Pod]
-) -> int:
+def told_by(appwrapper: AppWrapper, components: Iterable[Component], pods: Sequence[Pod]) -> int:
     """Return the highest number on its objects and pods; 0 if none has one (Go operator)."""
     told = [each.attempt for each in components]
     told += [pod.attempt for pod in pods if pod.appwrapper_uid == appwrapper.uid]

@@ -3,8 +3,9 @@
 from typing import Final
 
 from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import condition
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
-from shared.api.objects import JsonObject
+from shared.api.objects import GroupVersionKind, JsonObject
 from shared.injection.component import generated_name
 from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets
@@ -15,6 +16,29 @@ _UNTOLD: Final[JsonObject] = {
     "message": "",
     "lastTransitionTime": "1970-01-01T00:00:00Z",
 }
+
+
+def deployed_condition(recorded: JsonObject) -> JsonObject:
+    """Return the ResourcesDeployed condition; empty if there is none."""
+    return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
+
+
+def deployed_status(recorded: JsonObject) -> str:
+    """Return Unknown during creation, False if creation failed or it is gone, True, or ""."""
+    return str(deployed_condition(recorded).get("status") or "")
+
+
+def kind_of(recorded: JsonObject) -> GroupVersionKind:
+    """Return the Kind that `status.componentStatus` records."""
+    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+
+
+def pods_in(recorded: JsonObject) -> int:
+    """Return the number of pods in the pod sets of a component."""
+    return sum(
+        1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
+        for pod_set in recorded.get("podSets") or ()
+    )
 
 
 def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from controller.facts.pods import component_index
-from controller.phases.snapshot import Component
 from shared.api.conditions import NO_PROGRESS, Progress, Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
-from shared.api.objects import JsonObject, Owner, Resource, controller_of
+from shared.api.objects import JsonObject, Owner, controller_of
 from shared.kinds.table import progress_of, report_of
 
 
@@ -36,16 +35,6 @@ class ComponentFacts:
     labelled: bool = True
     component: int | None = None  # its index by its label; None without the label
     controlled: bool = False  # its owner reference names the AppWrapper, not only its label
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A component for decisions, with the place of its object. `facts` None: no object exists."""
-
-    component: Component
-    resource: Resource | None  # None: the API server does not serve its Kind
-    facts: ComponentFacts | None
-    watched: bool = True  # False: no watch reports changes of the object
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:

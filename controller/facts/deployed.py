@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from controller.facts.components import ComponentFacts, Located
+from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod
+from controller.phases.snapshot import Component
 from shared.api.objects import PODS, Resource
 
 
@@ -25,16 +26,17 @@ class Deployed:
     leaves: str = ""
 
 
-def deployed_component(located: Located) -> Deployed | None:
+def deployed_component(component: Component) -> Deployed | None:
     """Return the object of a component; None without one."""
-    if located.resource is None or located.facts is None:
+    if component.resource is None or not component.uid:
         return None
-    return deployed_object(located.resource, located.facts, keep=located.component.keep)
+    name, uid, deleting = component.name, component.uid, component.deleting
+    return Deployed(component.resource, name, uid, deleting, component.keep, component.attempt)
 
 
-def deployed_object(resource: Resource, facts: ComponentFacts, *, keep: bool = False) -> Deployed:
+def deployed_object(resource: Resource, facts: ComponentFacts) -> Deployed:
     """Return an object of a component's Kind."""
-    return Deployed(resource, facts.name, facts.uid, facts.deleting, keep, facts.attempt)
+    return Deployed(resource, facts.name, facts.uid, facts.deleting, attempt=facts.attempt)
 
 
 def deployed_pod(pod: Pod) -> Deployed:

@@ -97,9 +97,9 @@ def _replaced_at(
     found: dict[str, str] = {}
     made = sorted((pod for pod in pods if not pod.index), key=rank)
     waiting = sorted((pod for pod in unhealed if not pod.index), key=lambda pod: pod.failed_at)
-    for component, uid in zip(membership.components, membership.uids, strict=True):
-        own = [pod for pod in made if uid and pod.owner_uid == uid]
-        failed = [pod for pod in waiting if uid and pod.owner_uid == uid and pod.failed_at]
+    for component in (each for each in membership.components if each.uid):
+        own = [pod for pod in made if pod.owner_uid == component.uid]
+        failed = [pod for pod in waiting if pod.owner_uid == component.uid and pod.failed_at]
         for each in own[component.expected_pods :]:
             if failed and failed[0].failed_at <= each.created:
                 found[failed.pop(0).uid] = each.created

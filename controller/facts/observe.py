@@ -1,13 +1,15 @@
 """Combine an AppWrapper, its components and its pods into one observation. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost
-from controller.facts.components import ComponentFacts, Located
+from controller.facts.component_status import deployed_status, kind_of, pods_in
+from controller.facts.components import ComponentFacts
 from controller.facts.deployed import Deployed, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
@@ -24,10 +26,12 @@ from controller.facts.pod_counts import (
     rank,
     stragglers,
 )
+from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_among, suspect_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
+from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
@@ -35,33 +39,19 @@ from controller.phases.snapshot import (
     Component,
     Evacuation,
     FaultTolerance,
+    PodCounts,
     Presence,
     Snapshot,
     Suspect,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
-from shared.api.names import ANNOTATION_HELPER, CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
-from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.api.names import ANNOTATION_HELPER, CONDITION_SUCCEEDED
+from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended
 
 # One component: its recorded state together with its object.
-
-
-def deployed_condition(recorded: JsonObject) -> JsonObject:
-    """Return the ResourcesDeployed condition; empty if there is none."""
-    return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
-
-
-def deployed_status(recorded: JsonObject) -> str:
-    """Return Unknown during creation, False if creation failed or it is gone, True, or ""."""
-    return str(deployed_condition(recorded).get("status") or "")
-
-
-def kind_of(recorded: JsonObject) -> GroupVersionKind:
-    """Return the Kind that `status.componentStatus` records."""
-    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
 
 
 def counts_for(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
@@ -89,7 +79,7 @@ def locate_from(
     resource: Resource | None,
     facts: ComponentFacts | None,
     last: ComponentFacts | None = None,
-) -> Located:
+) -> Component:
     """Put a component together; `last`: its object as last seen, if it is gone."""
     recorded = appwrapper.component_statuses[index]
     group_kind = kind_of(recorded).group_kind
@@ -101,17 +91,14 @@ def locate_from(
     progress = seen.progress if seen else NO_PROGRESS
     if failure_recorded and seen is None:  # its own message is lost
         terminal, message = Terminal.FAILED, succeeded.get("message") or ""
-    component = Component(
+    return Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
         presence=presence,
-        expected_pods=sum(
-            1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
-            for pod_set in recorded.get("podSets") or ()
-        ),
+        expected_pods=pods_in(recorded),
         reports=says_how_it_ended(group_kind),
         outlived=is_outlived(group_kind),
-        helper=_is_helper(appwrapper, index),
+        helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
@@ -125,15 +112,17 @@ def locate_from(
         wanted_pods=progress.wanted,
         leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=deployed_status(recorded) == "Unknown",
+        uid=facts.uid if facts else "",
+        attempt=facts.attempt if facts else "",
+        deleting=bool(facts and facts.deleting),
+        resource=resource,
+        watched=facts is None or facts.labelled,
     )
-    return Located(component, resource, facts)
 
 
-def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
+def is_helper(component: JsonObject) -> bool:
     """True if the user annotated it so. Kueue drops unknown fields but keeps annotations."""
-    components = appwrapper.components
-    annotations = components[index].get("annotations") or {} if index < len(components) else {}
-    return annotations.get(ANNOTATION_HELPER) == "true"
+    return (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +152,26 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class GatherContext:
-    """The input of one pass. `snapshot` has no components and pods yet; `now` is its time.
+class Reads:
+    """The answers of one pass over one AppWrapper so far. `now`: the time of the pass.
 
+    `observation` has no objects until the pass observes `components` and `pods`: the labelled pods
+    of the cache, until the pass reads them live.
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
+    `largest`: returns the most of each resource that one node has.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them.
     """
 
-    appwrapper: AppWrapper
-    snapshot: Snapshot
-    config: FaultTolerance
+    observation: Observation
     now: datetime
+    components: Sequence[Component] = ()
+    pods: Sequence[Pod] = ()
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
+    largest: Callable[[], Mapping[str, Decimal]] = dict
     kept_may_stay: bool = False
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
@@ -186,22 +179,45 @@ class GatherContext:
     owned: Sequence[Owned] = ()
     absent: Collection[str] = ()
 
+    @property
+    def appwrapper(self) -> AppWrapper:
+        """The AppWrapper."""
+        return self.observation.appwrapper
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The input of the decision."""
+        return self.observation.snapshot
+
+    @property
+    def config(self) -> FaultTolerance:
+        """Its fault tolerance."""
+        return self.observation.config
+
+    def knowing(self, **facts: Any) -> "Reads":
+        """Return the reads with these fields of the snapshot."""
+        snapshot = replace(self.snapshot, **facts)
+        return replace(self, observation=replace(self.observation, snapshot=snapshot))
+
+    def having(self, need: Need, **facts: Any) -> "Reads":
+        """Return the reads with `need` answered."""
+        return self.knowing(unread=self.snapshot.unread - {need}, **facts)
+
 
 # How often unwatched components are read: Secrets, and Kinds without a watch.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 LOOK_AT_UNEXPECTED: Final = timedelta(seconds=5)  # until a rejected delete is sent again
 
 
-def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+def membership_of(appwrapper: AppWrapper, components: Sequence[Component]) -> Membership:
     """Return the criteria that identify the AppWrapper's pods."""
-    made = [each.facts for each in located if each.facts]
+    # The Go operator counted no attempts, so objects that it created have no such label.
+    taken_over = any(each.uid and not each.attempt for each in components)
     return Membership(
         appwrapper_uid=appwrapper.uid,
         attempt=appwrapper.attempt,
-        components=tuple(each.component for each in located),
-        uids=tuple(each.facts.uid if each.facts else "" for each in located),
-        # The Go operator counted no attempts, so objects that it created have no such label.
-        taken_over=appwrapper.attempt == 0 or any(not facts.attempt for facts in made),
+        components=tuple(components),
+        taken_over=appwrapper.attempt == 0 or taken_over,
     )
 
 
@@ -252,37 +268,38 @@ def _in_free_places(
             yield pod
 
 
-def _evacuation(
-    context: GatherContext, current: Iterable[Pod], membership: Membership
-) -> Evacuation | None:
-    if not context.nodes:  # usual: no node has tags, and the search reads every pod in every pass
+def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
+    if not reads.nodes:  # usual: no node has tags, and the search reads every pod in every pass
         return None
-    avoided = avoided_labels(context.appwrapper.components)
-    return find_evacuation(current, membership, context.nodes, avoided)
+    avoided = avoided_labels(reads.appwrapper.components)
+    return find_evacuation(current, membership, reads.nodes, avoided)
 
 
-def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
+def observe(reads: Reads) -> Observation:
     """Return the observation of the AppWrapper at one moment."""
-    appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
-    membership = membership_of(appwrapper, located)
-    own = [pod for pod in pods if membership.is_own(pod)]
+    appwrapper, snapshot, config = reads.appwrapper, reads.snapshot, reads.config
+    components = reads.components
+    membership = membership_of(appwrapper, components)
+    own = [pod for pod in reads.pods if membership.is_own(pod)]
     current = [pod for pod in own if membership.is_current(pod)]
-    successes = [pod for pod in context.successes if membership.is_current(pod)]
+    successes = [pod for pod in reads.successes if membership.is_current(pod)]
     deployed = [
-        (each, found) for each in located if (found := deployed_component(each)) is not None
+        (index, found)
+        for index, each in enumerate(components)
+        if (found := deployed_component(each)) is not None
     ]
     whole = outlived(current, membership)
-    unexpected = find_unexpected(appwrapper, snapshot, context.owned, own, context.absent)
+    unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
-    root_cause = _root_cause(context, counted, membership)
+    root_cause = _root_cause(reads, counted, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(counted, membership, config, context.now),
+        pods=_with_too_large(count_pods(counted, membership, config, reads.now), own, reads),
         root_cause=root_cause,
         suspect=_suspect(counted, membership, config, root_cause),
         labelled_pods=len(own),
-        evacuation=_evacuation(context, current, membership),
+        evacuation=_evacuation(reads, current, membership),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not unexpected.components
@@ -290,9 +307,12 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         and any(not pod.deleting for pod in own),
         unexpected_due=bool(unexpected.due),
         unexpected_alive=unexpected.alive,
+        gone=False,  # an earlier proof does not cover what was read since
+        blockers=(),
+        forced_off=(),
     )
     looks: list[timedelta] = []
-    if _may_be_missed(snapshot, located):
+    if _may_be_missed(snapshot):
         looks.append(LOOK_AT_UNWATCHED)
     if unexpected.due:
         looks.append(LOOK_AT_UNEXPECTED)
@@ -302,46 +322,48 @@ def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[P
         config,
         deployed=(*(found for _, found in deployed), *unexpected.components),
         pods=tuple(deployed_pod(pod) for pod in own),
-        helpers=tuple(found for each, found in deployed if each.component.helper),
+        helpers=tuple(found for index, found in deployed if components[index].helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
-        outlived=tuple(
-            found
-            for index, each in enumerate(located)
-            if index in whole and (found := deployed_component(each)) is not None
-        ),
+        outlived=tuple(found for index, found in deployed if index in whole),
         unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )
 
 
-def _may_be_missed(snapshot: Snapshot, located: Sequence[Located]) -> bool:
+def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodCounts:
+    """If the scheduler rejects pods, add the request that no node can satisfy."""
+    if not counts.held_up:
+        return counts
+    labelled = [pod for pod in own if pod.appwrapper_uid]
+    return replace(counts, too_large=too_large(labelled, reads.largest()))
+
+
+def _may_be_missed(snapshot: Snapshot) -> bool:
     """True if the deletion of a component matters and no watch would report it.
 
     In other phases its absence changes nothing, or the deletion searches for it anyway.
     """
     missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
-    return missed and any(each.component.exists and not each.watched for each in located)
+    return missed and any(each.exists and not each.watched for each in snapshot.components)
 
 
-def _root_cause(
-    context: GatherContext, pods: Sequence[Pod], membership: Membership
-) -> RootCause | None:
-    if context.config.error_aggregation == OFF:
+def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
+    if reads.config.error_aggregation == OFF:
         return None
     failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
-    if not (failing or context.failures or context.store):
+    if not (failing or reads.failures or reads.store):
         return None  # as on nearly every pass
-    seen = list(filter(membership.is_current, context.failures))
+    seen = list(filter(membership.is_current, reads.failures))
     failed = evidence(pods, seen, membership)
     known = {pod.uid for pod in failed}
     return find_root_cause(
         failed,
-        context.config,
+        reads.config,
         others=[pod for pod in [*seen, *pods] if pod.uid not in known],
-        store=context.store,
-        flagged_nodes=on_bad_nodes(failed, context.nodes, context.flagged),
-        attempt=context.appwrapper.attempt,
-        now=context.now,
+        store=reads.store,
+        flagged_nodes=on_bad_nodes(failed, reads.nodes, reads.flagged),
+        attempt=reads.appwrapper.attempt,
+        now=reads.now,
     )
 
 

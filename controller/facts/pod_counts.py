@@ -19,14 +19,12 @@ from shared.api.times import parse_time
 class Membership:
     """The criteria that identify one AppWrapper's pods.
 
-    `uids`: the UIDs of the components' objects, parallel to `components`; empty without an object.
     `taken_over`: the Go operator deployed it, so its pods lack most of this controller's labels.
     """
 
     appwrapper_uid: str
     attempt: int
     components: tuple[Component, ...]
-    uids: tuple[str, ...]
     taken_over: bool = False
 
     def is_own(self, pod: Pod) -> bool:
@@ -40,8 +38,8 @@ class Membership:
             return pod.appwrapper_uid == self.appwrapper_uid
         if not pod.owner_uid:
             return False
-        known = pod.owner_uid == self.appwrapper_uid or pod.owner_uid in self.uids
-        return known or self.taken_over
+        owners = (self.appwrapper_uid, *(each.uid for each in self.components))
+        return pod.owner_uid in owners or self.taken_over
 
     def is_current(self, pod: Pod) -> bool:
         """True if it is own and of this attempt; the Go operator counted no attempts."""
@@ -52,8 +50,9 @@ class Membership:
         if pod.component is not None and pod.component < len(self.components):
             return pod.component
         for uid in (pod.owner_uid, pod.uid):
-            if uid and uid in self.uids:
-                return self.uids.index(uid)
+            for index, component in enumerate(self.components):
+                if uid and uid == component.uid:
+                    return index
         with_pods = [i for i, component in enumerate(self.components) if component.expected_pods]
         return with_pods[0] if len(with_pods) == 1 else None
 
@@ -107,10 +106,11 @@ class _Owners:
         index = self._membership.index_of(pod)
         if index is None:
             return False
-        if pod.index and pod.owner_uid != self._membership.uids[index]:
+        component = self._membership.components[index]
+        if pod.index and pod.owner_uid != component.uid:
             return False
-        expected = self._membership.components[index].expected_pods
-        return self._by_component[index] >= expected and self._by_owner[index, pod.owner_uid] > 0
+        all_there = self._by_component[index] >= component.expected_pods
+        return all_there and self._by_owner[index, pod.owner_uid] > 0
 
 
 def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
@@ -155,10 +155,10 @@ def _reported_alone(pods: Iterable[Pod], membership: Membership) -> dict[int | N
 class _Demand:
     """How many pods of the awaited components should exist."""
 
-    expected: int = 0
-    deferred: int = 0
-    staged: bool = False
-    unseen: int = 0  # known only from their component's report that they ended well
+    expected: int
+    deferred: int
+    staged: bool
+    unseen: int  # known only from their component's report that they ended well
 
 
 def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -> _Demand:
@@ -170,20 +170,18 @@ def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -
     present = Counter(membership.index_of(pod) for pod in there)
     known = Counter(membership.index_of(pod) for pod in pods)
     reported = _reported_alone(pods, membership)
-    found = _Demand()
+    expected, deferred, staged, unseen = 0, 0, False, 0
     for index, each in enumerate(membership.components):
         if not _is_awaited(each):
             continue
-        expected, wanted = each.expected_pods, each.wanted_pods
-        unseen = min(reported.get(index, 0), max(0, expected - known[index]))
-        begun = max(expected if wanted is None else wanted, present[index] + unseen)
-        found = _Demand(
-            expected=found.expected + expected,
-            deferred=found.deferred + max(0, expected - begun),
-            staged=found.staged or wanted is not None,
-            unseen=found.unseen + unseen,
-        )
-    return found
+        ended = min(reported.get(index, 0), max(0, each.expected_pods - known[index]))
+        wanted = each.expected_pods if each.wanted_pods is None else each.wanted_pods
+        begun = max(wanted, present[index] + ended)
+        expected += each.expected_pods
+        deferred += max(0, each.expected_pods - begun)
+        staged = staged or each.wanted_pods is not None
+        unseen += ended
+    return _Demand(expected, deferred, staged, unseen)
 
 
 _STABLE = timedelta(0)

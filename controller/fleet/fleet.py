@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller.facts.evacuation import Key, users
-from controller.facts.nodes import Node, NodeProjection
+from controller.facts.nodes import Node, NodeProjection, WithheldBy
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
 from controller.fleet.breaker_keeper import BreakerKeeper
@@ -18,8 +18,7 @@ from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.reset_holds import ResetGate
-from controller.fleet.unschedulable_gauge import UnschedulableGauge
-from controller.gauges import Watched
+from controller.gauges import ComputedGauge, Samples, Watched
 from controller.phases.snapshot import HoldReason
 from controller.slack.keeper import SlackKeeper
 from controller.slack.reports import show_slack_quota
@@ -39,6 +38,10 @@ from shared.process.supervisor import Runnable
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that evacuates its pods."
 _LATCHED: Final = "Nodes that stay NoExecute by the latch although their label is gone."
+_UNSCHEDULABLE: Final = (
+    "How much of the resource no new pod can have though nodes have it, each amount under one"
+    " reason."
+)
 _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 
@@ -66,7 +69,17 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
         gauge = Gauge(name, text, ("resource",), registry=registry)
         for resource in nodes.resources:
             gauge.labels(resource).set_function(partial(value, resource))
-    registry.register(UnschedulableGauge(nodes))
+
+    def unschedulable() -> Samples:
+        lost = nodes.unschedulable_by_reason()
+        return {
+            (resource, reason.value): float(lost.get((resource, reason), 0))
+            for resource in nodes.resources
+            for reason in WithheldBy
+        }
+
+    labels, name = ["resource", "reason"], "appwrapper_unschedulable_capacity"
+    registry.register(ComputedGauge(name, _UNSCHEDULABLE, labels, unschedulable))
 
 
 def _waiting(reset_gate: ResetGate, reason: HoldReason) -> float:

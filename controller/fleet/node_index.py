@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
+from typing import TypeAlias
 
 from controller.facts.latched_nodes import (
     RecordedTags,
@@ -33,6 +34,8 @@ from controller.facts.nodes import (
 from shared.config.fault_tolerance import NodeHealth, Taint
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
+
+_Interval: TypeAlias = tuple[datetime, datetime]
 
 ChangedResources = Mapping[
     str, frozenset[str]
@@ -66,8 +69,8 @@ class NodeIndex:
         # Resources that a label marks as bad, in the same form.
         self.flagged: Mapping[str, frozenset[str]] = MappingProxyType(self._flagged)
         self._tagged: dict[str, dict[str, datetime]] = {name: {} for name in resource_taints}
-        # Labels that came in this interval are doubtful, by resource: the first moment is excluded.
-        self._doubts: dict[str, tuple[datetime, datetime]] = {}
+        # Labels that came in these intervals are doubtful, by resource: a first moment is excluded.
+        self._doubts: dict[str, tuple[_Interval, ...]] = {}
         self._populations: Counter[str] = Counter()
         self._largest: Mapping[str, Decimal] | None = None
         self.revision = 0  # increases with every change of a tag
@@ -134,9 +137,11 @@ class NodeIndex:
                     if name in self._tagged[resource]:
                         self._tagged[resource][name] = now
                     self.revision += 1
-        for resource, (after, until) in self._doubts.items():
-            if until > now:
-                self._doubts[resource] = (min(after, now - datetime.resolution), now)
+        for resource, doubts in self._doubts.items():
+            self._doubts[resource] = tuple(
+                (min(after, now - datetime.resolution), now) if until > now else (after, until)
+                for after, until in doubts
+            )
 
     def overdue_tests(self, now: datetime) -> list[tuple[Node, str, NodeTest]]:
         """Return the tests that became overdue, each once, with its node and resource."""
@@ -151,21 +156,16 @@ class NodeIndex:
     def doubt(self, resource: str, after: datetime, until: datetime) -> None:
         """Mark the labels that came in this time as doubtful: they cause no latch.
 
-        While any earlier doubtful label remains, the time begins with the earlier one.
+        Labels that are doubtful already stay so.
         """
-        if any(
-            self._doubtful(resource, tags[resource])
-            for tags in self._tags.values()
-            if resource in tags
-        ):
-            after = min(after, self._doubts[resource][0])
-        self._doubts[resource] = (after, until)
+        earlier = [each for each in self._doubts.get(resource, ()) if self._any_in(each, resource)]
+        self._doubts[resource] = (*earlier, (after, until))
 
     def trust(self, resource: str, until: datetime) -> None:
         """Mark the labels that came until this time as certain."""
-        if resource in self._doubts:
-            after, last = self._doubts[resource]
-            self._doubts[resource] = (max(after, until), last)
+        self._doubts[resource] = tuple(
+            (max(after, until), last) for after, last in self._doubts.get(resource, ())
+        )
 
     def tagged(self, resource: str) -> Mapping[str, datetime]:
         """Return the nodes that have the resource and are NoExecute for it, and since when."""
@@ -262,11 +262,13 @@ class NodeIndex:
                 turned[name] = changed
         return turned
 
+    def _any_in(self, doubt: _Interval, resource: str) -> bool:
+        return any(
+            _came_in(doubt, tags[resource]) for tags in self._tags.values() if resource in tags
+        )
+
     def _doubtful(self, resource: str, tag: Tag) -> bool:
-        if tag.gone is not None or resource not in self._doubts:
-            return False
-        after, until = self._doubts[resource]
-        return after < tag.since <= until
+        return any(_came_in(each, tag) for each in self._doubts.get(resource, ()))
 
     def _latched(self, name: str) -> frozenset[str]:
         return _latched(self._tags.get(name, {}))
@@ -321,6 +323,11 @@ class NodeIndex:
         }
         if tests:
             self._tests[node.name] = tests
+
+
+def _came_in(doubt: _Interval, tag: Tag) -> bool:
+    after, until = doubt
+    return tag.gone is None and after < tag.since <= until
 
 
 def _latched(tags: Tags) -> frozenset[str]:

@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from controller.facts.components import ComponentFacts, Located, project_component
+from controller.facts.component_status import deployed_condition, deployed_status, kind_of
+from controller.facts.components import ComponentFacts, project_component
 from controller.facts.kept_components import is_kept_at
 from controller.facts.observe import (
     counts_for,
-    deployed_condition,
-    deployed_status,
     is_current,
-    kind_of,
     locate_from,
     presence_of,
 )
@@ -79,11 +77,10 @@ class ComponentLocator:
         self._discovery = discovery
         self._watches = watches
         self._creations = memory.creations
-        self._sightings = memory.sightings
 
     async def locate(
         self, appwrapper: AppWrapper, *, proof_follows: bool = False, fresh: bool = False
-    ) -> tuple[Located, ...]:
+    ) -> tuple[Component, ...]:
         """Locate every component of `status.componentStatus`. Raises KubeError.
 
         A component that cannot be read is marked as unreadable and does not stop the others.
@@ -112,16 +109,16 @@ class ComponentLocator:
                     await self._watches.ensure(resource)
 
     async def locate_live(
-        self, appwrapper: AppWrapper, located: Sequence[Located]
-    ) -> tuple[Located, ...]:
+        self, appwrapper: AppWrapper, components: Sequence[Component]
+    ) -> tuple[Component, ...]:
         """Locate the components by live reads only: for the proof that all are gone."""
         slots = asyncio.Semaphore(READ_AT_ONCE)
 
-        async def one(index: int, each: Located) -> Located:
+        async def one(index: int, each: Component) -> Component:
             async with slots:
                 return await self._locate_live(appwrapper, index, each)
 
-        reads = [one(index, each) for index, each in enumerate(located)]
+        reads = [one(index, each) for index, each in enumerate(components)]
         return tuple(await asyncio.gather(*reads))
 
     async def _locate(
@@ -132,7 +129,7 @@ class ComponentLocator:
         *,
         proof_follows: bool,
         since: int | None,
-    ) -> Located:
+    ) -> Component:
         name = recorded.get("name") or ""
         try:
             resource = await self._resource(recorded, since)
@@ -147,11 +144,10 @@ class ComponentLocator:
             )
         except _NotServed:
             return self._unseen(appwrapper, index, recorded)
-        labelled = located.facts is None or located.facts.labelled
-        watched = labelled and not located.component.unreadable
+        watched = located.watched and not located.unreadable
         return replace(located, watched=watched and self._watches.is_watched(resource))
 
-    def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
+    def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Component:
         """Locate a component that no read can show: UNKNOWN if it was created, else PLANNED.
 
         An unserved Kind proves nothing, because its CRD may be changing. A DELETED event proves
@@ -174,7 +170,7 @@ class ComponentLocator:
         resource: Resource,
         *,
         proof_follows: bool,
-    ) -> Located:
+    ) -> Component:
         known = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if known and not counts_for(known, appwrapper, index):
             known = None
@@ -209,7 +205,7 @@ class ComponentLocator:
 
     def _found(
         self, appwrapper: AppWrapper, index: int, resource: Resource, facts: ComponentFacts
-    ) -> Located:
+    ) -> Component:
         """Locate a component for which an object of the AppWrapper was found."""
         presence = presence_of(facts)
         recorded = appwrapper.component_statuses
@@ -220,22 +216,17 @@ class ComponentLocator:
         return locate_from(appwrapper, index, presence, resource, facts)
 
     def _is_replaced(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
-        """True if it runs, and this object is not the one that the controller created.
+        """True if it runs, and this object is not the one that the controller created."""
+        runs = appwrapper.status.get("phase") == Phase.RUNNING
+        place = appwrapper.uid, appwrapper.attempt, index
+        return runs and self._creations.is_replaced(*place, facts.uid)
 
-        If an earlier process created it, the first object that this process saw is the right one.
-        """
-        if appwrapper.status.get("phase") != Phase.RUNNING:
-            return False
-        uid, attempt = appwrapper.uid, appwrapper.attempt
-        made = self._creations.object_uid(uid, attempt, index)
-        if made is not None:
-            return made != facts.uid
-        return self._sightings.is_another(uid, attempt, index, facts.uid)
-
-    async def _locate_live(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
-        component, resource = located.component, located.resource
+    async def _locate_live(
+        self, appwrapper: AppWrapper, index: int, component: Component
+    ) -> Component:
+        resource = component.resource
         if not component.name or resource is None:
-            return located
+            return component
         recorded = appwrapper.component_statuses[index]
         try:
             facts = await self._read(resource, appwrapper, component.name)
@@ -244,19 +235,21 @@ class ComponentLocator:
         except _Unreadable as problem:
             # Without a right to read it, the create may have been refused: then it does not exist.
             if not (problem.forbidden and self._was_refused(appwrapper, index, recorded)):
-                unseen = Presence.UNKNOWN if located.facts is None else component.presence
-                unknown = replace(located, component=replace(component, presence=unseen))
-                return _unreadable(unknown, problem)
+                unseen = component.presence if component.uid else Presence.UNKNOWN
+                return _unreadable(replace(component, presence=unseen), problem)
             facts = None
         presence = presence_of(facts) if facts else Presence.GONE
-        found = Component(
+        return Component(
             name=component.name,
             kind=component.kind,
             presence=presence,
             keep=component.keep,
             announced=component.announced,
+            uid=facts.uid if facts else "",
+            attempt=facts.attempt if facts else "",
+            deleting=presence is Presence.DELETING,
+            resource=resource,
         )
-        return Located(found, resource, facts)
 
     async def _read(
         self, resource: Resource, appwrapper: AppWrapper, name: str
@@ -336,5 +329,5 @@ def _of(error: ApiError) -> _Unreadable:
     return _Unreadable(str(error), forbidden=isinstance(error, Forbidden))
 
 
-def _unreadable(located: Located, problem: _Unreadable) -> Located:
-    return replace(located, component=replace(located.component, unreadable=str(problem)))
+def _unreadable(component: Component, problem: _Unreadable) -> Component:
+    return replace(component, unreadable=str(problem))

@@ -10,15 +10,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.facts.components import Located
+from controller.facts.component_status import deployed_status, kind_of
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext, Observation, observe
+from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
-from controller.gather.owned_objects import BlockerSearch, OrphanedOwners, unread
+from controller.gather.owned_objects import BlockerSearch, LiveLists, orphaned_owners, unread
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory.deletions import Deletions, Explanation
-from controller.phases.snapshot import Presence, Snapshot
+from controller.memory.deletions import Deletions
+from controller.phases.snapshot import Component, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import (
     EXPLAIN_AFTER,
@@ -29,14 +29,11 @@ from controller.reports.deleting_resources import (
     project_left_pod,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition
 from shared.api.names import (
-    ANNOTATION_HELPER,
     CONDITION_PODS_READY,
-    CONDITION_RESOURCES_DEPLOYED,
     LABEL_APPWRAPPER,
 )
-from shared.api.objects import PODS, GroupVersionKind, JsonObject, is_label_value
+from shared.api.objects import PODS, JsonObject, is_label_value
 from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
 from shared.kube.discovery import Discovery
@@ -87,142 +84,125 @@ class DeletionProof:
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
-        self._makers = OrphanedOwners(client, discovery, unserved)
-        self._search = BlockerSearch(client, discovery, unserved, deletions)
+        self._lists = LiveLists(client, discovery, unserved)
+        self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
-    async def look(
-        self, context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]
-    ) -> Observation:
+    async def look(self, reads: Reads) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
-        seen = observe(context, located, pods)
+        seen = observe(reads)
         if _are_all_made(seen.snapshot):
-            self._deletions.see_complete(context.appwrapper.uid, context.appwrapper.attempt)
-        if _is_left(context, seen, located) and self._may_believe(context, seen):
-            self._deletions.find_left(context.appwrapper.uid)
-            return self._as_told(context, _with_unread(seen, located))
-        cached = [each.uid for each in (*_to_go(context, seen), *seen.pods)]
-        return await self._look_live(context, located, cached)
+            self._deletions.see_complete(reads.appwrapper.uid, reads.appwrapper.attempt)
+        if _is_left(reads, seen) and self._may_believe(reads, seen):
+            self._deletions.find_left(reads.appwrapper.uid)
+            return self._as_told(reads, _with_unread(seen))
+        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
+        return await self._look_live(reads, cached)
 
-    async def _look_live(
-        self, context: GatherContext, located: Sequence[Located], cached: Collection[str]
-    ) -> Observation:
+    async def _look_live(self, reads: Reads, cached: Collection[str]) -> Observation:
         """Read components, then orphaned owners, then pods: each may create the next.
 
         `cached`: the UIDs of the objects that caches show.
         """
-        appwrapper = context.appwrapper
-        located = await self._locator.locate_live(appwrapper, located)
-        located = [_doubted(context, index, each) for index, each in enumerate(located)]
-        located = await self._unserved.settle(appwrapper, located)
-        makers, unproved = await self._makers.find(appwrapper, located)
+        appwrapper = reads.appwrapper
+        components = await self._locator.locate_live(appwrapper, reads.components)
+        components = tuple(_doubted(reads, index, each) for index, each in enumerate(components))
+        components = await self._unserved.settle(appwrapper, components)
+        makers, unproved = await orphaned_owners(self._lists, appwrapper, components)
         if makers:
             self._deletions.find_makers(appwrapper.uid)
-        listed = await self._pods(context)
-        found = observe(context, located, [pod for pod, _ in listed])
+        listed = await self._pods(reads)
+        reads = replace(reads, components=components, pods=[pod for pod, _ in listed])
+        found = observe(reads)
         found = _with_makers(found, makers)
-        if not unproved and not _is_left(context, found, located):
-            return self._gone(context, found, cached)
+        if not unproved and not _is_left(reads, found):
+            return self._gone(reads, found, cached)
         self._deletions.find_left(appwrapper.uid)
-        if unproved or not _is_long(context):
-            return _with_unread(found, located, unproved)
+        if unproved or not _is_long(reads):
+            return _with_unread(found, unproved)
         own = {pod.uid for pod in found.pods}
         pods = [left for pod, left in listed if pod.uid in own]
-        return await self._explained(context, located, found, pods)
+        return await self._explained(reads, found, pods)
 
-    async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:
+    async def _pods(self, reads: Reads) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
-        appwrapper = context.appwrapper
+        appwrapper = reads.appwrapper
         return [
-            (project_pod(item), project_left_pod(item, self._refusal(context, item), context.now))
+            (project_pod(item), project_left_pod(item, self._refusal(reads, item), reads.now))
             async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
         ]
 
-    def _refusal(self, context: GatherContext, item: JsonObject) -> str:
-        return self._deletions.refusal(context.appwrapper.uid, item["metadata"]["uid"])
+    def _refusal(self, reads: Reads, item: JsonObject) -> str:
+        return self._deletions.refusal(reads.appwrapper.uid, item["metadata"]["uid"])
 
-    def _gone(
-        self, context: GatherContext, found: Observation, cached: Collection[str]
-    ) -> Observation:
+    def _gone(self, reads: Reads, found: Observation, cached: Collection[str]) -> Observation:
         """Set `gone`, or wait for SETTLING if a controller may still be creating pods."""
-        owner = context.appwrapper.uid
-        if self._may_be_making(context):
-            wait = self._deletions.clear_since(owner, context.now) + SETTLING - context.now
+        owner = reads.appwrapper.uid
+        if self._may_be_making(reads):
+            wait = self._deletions.clear_since(owner, reads.now) + SETTLING - reads.now
             if wait > ZERO:
-                said = (STILL_SETTLING,) if _is_long(context) else ()
+                said = (STILL_SETTLING,) if _is_long(reads) else ()
                 snapshot = replace(found.snapshot, blockers=said)
                 return replace(found, snapshot=snapshot, look_again=wait)
         self._deletions.end(owner, cached)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
-    def _may_be_making(self, context: GatherContext) -> bool:
+    def _may_be_making(self, reads: Reads) -> bool:
         """True unless all pods existed and their controllers could see the deletion in time."""
-        appwrapper = context.appwrapper
+        appwrapper = reads.appwrapper
         makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
         if not makers:
             return False
-        if not self._were_all_made(context) or self._deletions.had_makers(appwrapper.uid):
+        if not self._were_all_made(reads) or self._deletions.had_makers(appwrapper.uid):
             return True
         return not all(self._was_announced(appwrapper, each) for each in makers)
 
-    def _were_all_made(self, context: GatherContext) -> bool:
+    def _were_all_made(self, reads: Reads) -> bool:
         """True if all pods existed at some time. PodsReady does not cover helpers' pods."""
-        appwrapper = context.appwrapper
-        helped = any(map(_is_helper, appwrapper.components))
-        if CONDITION_PODS_READY in context.snapshot.conditions and not helped:
+        appwrapper = reads.appwrapper
+        helped = any(map(is_helper, appwrapper.components))
+        if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
         return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
         """True if the component's controller could see its deletion before the pods were gone."""
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
-        kind = BY_GROUP_KIND.get(gvk.group_kind)
+        group_kind = kind_of(recorded).group_kind
+        kind = BY_GROUP_KIND.get(group_kind)
         if kind is not None and kind.sees_pods_off:
             return True
         name = recorded.get("name") or ""
-        return self._deletions.was_announced(
-            appwrapper.uid, appwrapper.attempt, gvk.group_kind, name
-        )
+        return self._deletions.was_announced(appwrapper.uid, appwrapper.attempt, group_kind, name)
 
     async def _explained(
         self,
-        context: GatherContext,
-        located: Sequence[Located],
+        reads: Reads,
         found: Observation,
         pods: Sequence[LeftPod],
     ) -> Observation:
-        left = _to_go(context, found)
-        forcing = _is_forced(context)
-        findings = await self._search.look(context, located, left, pods, forcing=forcing)
-        told = Explanation(
-            context.now,
-            forcing,
-            findings.blockers,
-            findings.forced_off,
-            findings.silent_nodes,
-            findings.stuck,
-        )
-        self._deletions.explain(context.appwrapper.uid, told)
-        return replace(self._as_told(context, found), empty=findings.empty)
+        left, forcing = _to_go(reads, found), _is_forced(reads)
+        told, empty = await self._search.look(reads, left, pods, forcing=forcing)
+        self._deletions.explain(reads.appwrapper.uid, told)
+        return replace(self._as_told(reads, found), empty=empty)
 
-    def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
+    def _may_believe(self, reads: Reads, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""
-        owner = context.appwrapper.uid
-        components = _to_go(context, seen)
-        if not components and seen.snapshot.stray_pods:
+        owner = reads.appwrapper.uid
+        to_go = _to_go(reads, seen)
+        if not to_go and seen.snapshot.stray_pods:
             return False  # an orphaned owner may keep creating them
-        left = [*components, *seen.pods]
+        left = [*to_go, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
-        if not _is_long(context):
+        if not _is_long(reads):
             return True
         told = self._deletions.explanation(owner)
-        if told is None or told.forcing is not _is_forced(context):
+        if told is None or told.forcing is not _is_forced(reads):
             return False
-        return timedelta(0) <= context.now - told.at < EXPLAIN_AGAIN
+        return timedelta(0) <= reads.now - told.at < EXPLAIN_AGAIN
 
-    def _as_told(self, context: GatherContext, seen: Observation) -> Observation:
-        told = self._deletions.explanation(context.appwrapper.uid)
-        if told is None or not _is_long(context):
+    def _as_told(self, reads: Reads, seen: Observation) -> Observation:
+        told = self._deletions.explanation(reads.appwrapper.uid)
+        if told is None or not _is_long(reads):
             return seen
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
@@ -235,23 +215,16 @@ def _are_all_made(snapshot: Snapshot) -> bool:
     return pods.existing >= pods.expected and pods.outliving >= helpers
 
 
-def _is_helper(component: JsonObject) -> bool:
-    return (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true"
-
-
 def _is_made_of_pods(recorded: JsonObject) -> bool:
     """True if a controller creates the component's pods and the component may exist."""
     if not recorded.get("podSets") or recorded.get("kind") == "Pod":
         return False
-    deployed = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
-    return deployed.get("status") in ("True", "Unknown")
+    return deployed_status(recorded) in ("True", "Unknown")
 
 
-def _with_unread(
-    found: Observation, located: Sequence[Located], unproved: Sequence[str] = ()
-) -> Observation:
+def _with_unread(found: Observation, unproved: Sequence[str] = ()) -> Observation:
     """Add blockers for what cannot be read: waiting does not help, so report them at once."""
-    texts = (*blockers(unread(located), (), {}, 0), *unproved)
+    texts = (*blockers(unread(found.snapshot.components), (), {}, 0), *unproved)
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
@@ -262,44 +235,44 @@ def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
-def _to_go(context: GatherContext, observation: Observation) -> list[Deployed]:
-    spared = context.kept_may_stay
+def _to_go(reads: Reads, observation: Observation) -> list[Deployed]:
+    spared = reads.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 
 
-def _is_left(context: GatherContext, observation: Observation, located: Sequence[Located]) -> bool:
-    spared = context.kept_may_stay
+def _is_left(reads: Reads, observation: Observation) -> bool:
+    spared = reads.kept_may_stay
     unknown = any(
-        each.component.presence is Presence.UNKNOWN and not (spared and each.component.keep)
-        for each in located
+        each.presence is Presence.UNKNOWN and not (spared and each.keep)
+        for each in observation.snapshot.components
     )
-    return bool(_to_go(context, observation) or observation.pods or unknown)
+    return bool(_to_go(reads, observation) or observation.pods or unknown)
 
 
-def _doubted(context: GatherContext, index: int, located: Located) -> Located:
+def _doubted(reads: Reads, index: int, component: Component) -> Component:
     """Set a component of an unserved Kind to UNKNOWN if its fate is uncertain.
 
     Status may announce a component that was then created. Only a refused create, or one never sent,
     proves that it never existed.
     """
-    component, problem = located.component, context.snapshot.create_problem
-    if located.resource is not None or not component.name or not component.announced:
-        return located
+    problem = reads.snapshot.create_problem
+    if component.resource is not None or not component.name or not component.announced:
+        return component
     if problem is not None and problem.refused is not None and index >= problem.refused:
-        return located
-    return replace(located, component=replace(component, presence=Presence.UNKNOWN))
+        return component
+    return replace(component, presence=Presence.UNKNOWN)
 
 
-def _is_long(context: GatherContext) -> bool:
+def _is_long(reads: Reads) -> bool:
     """True if the deletion has lasted EXPLAIN_AFTER, or its grace period is over."""
-    began = context.snapshot.timers.forceful_deletion
+    began = reads.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return context.now - began >= EXPLAIN_AFTER or _is_forced(context)
+    return reads.now - began >= EXPLAIN_AFTER or _is_forced(reads)
 
 
-def _is_forced(context: GatherContext) -> bool:
-    began = context.snapshot.timers.forceful_deletion
+def _is_forced(reads: Reads) -> bool:
+    began = reads.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return remaining(began, context.config.forceful_deletion_grace, context.now) == ZERO
+    return remaining(began, reads.config.forceful_deletion_grace, reads.now) == ZERO

@@ -5,18 +5,17 @@ one only if a list proves that the component owns no pods and nothing that could
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from controller.facts.components import Located
+from controller.facts.component_status import kind_of, pods_in
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext, kind_of
-from controller.facts.stuck_deletions import Stuck, stuck_deletions
+from controller.facts.observe import Reads
+from controller.facts.stuck_deletions import stuck_deletions
 from controller.gather.component_reads import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory.deletions import Deletions
-from controller.phases.snapshot import Presence
+from controller.memory.deletions import Deletions, Explanation
+from controller.phases.snapshot import Component, Presence
 from controller.reports.deleting_resources import (
     LeftComponent,
     LeftPod,
@@ -35,6 +34,8 @@ from shared.kinds.table import BY_GROUP_KIND, KINDS
 from shared.kinds.without_pods import CLAIMS, POD_GROUPS, SERVICES
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
+
+T = TypeVar("T")
 
 # Nodes whose kubelets cannot stop pods: the node is gone, or its kubelet does not report.
 #
@@ -102,54 +103,73 @@ def owned_by(group_kind: str) -> tuple[Resource, ...]:
     return _ANYTHING if kind is None else kind.owns
 
 
-@dataclass(frozen=True, slots=True)
-class Dependants:
-    """`names`: Kind and name of each found object. `unproved`: failed lists, with the reason."""
-
-    names: tuple[str, ...] = ()
-    unproved: tuple[str, ...] = ()
+# Returns the part of an object that a list keeps; None if it keeps nothing.
+_Kept = Callable[[Resource, JsonObject], T | None]
 
 
-class DependantSearch:
-    """Lists the owned objects in the component's namespace: whole Jobs, all others by metadata."""
+class LiveLists:
+    """Lists objects of a Kind, in the version that is served."""
 
     def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:
         self._client = client
         self._discovery = discovery
         self._unserved = unserved
 
-    async def of(self, resource: Resource, namespace: str, uid: str) -> Dependants:
-        """List what the object of that UID owns. Raises KubeError, but not Forbidden."""
-        names: list[str] = []
-        unproved: list[str] = []
-        for kind in owned_by(resource.gvk.group_kind):
-            try:
-                resource = await self._discovery.in_any_version(kind.gvk)
-                names += await self._owned(resource, namespace, uid)
-            except Forbidden:
-                unproved.append(f"{kind.plural} may not be listed")
-            except UnknownKind:
-                if obstacle := await self._unserved.obstacle(kind.gvk):
-                    unproved.append(f"{kind.kind}: {obstacle}")
-            except ApiError as error:
-                if concerns_all(error):
-                    raise
-                unproved.append(f"{kind.plural} cannot be listed: {error}")
-        return Dependants(tuple(names), tuple(unproved))
+    async def read(
+        self,
+        kind: Resource,
+        namespace: str,
+        kept: _Kept[T],
+        unproved: dict[str, None],
+        **asked: Any,
+    ) -> list[T]:
+        """Return what `kept` returns for each object.
 
-    async def _owned(self, resource: Resource, namespace: str, uid: str) -> list[str]:
-        metadata_only = resource.gvk.group_kind != JOBS.gvk.group_kind
-        pages = self._client.pages(resource, namespace, metadata_only=metadata_only)
+        If the list fails, objects may exist: the reason is added to `unproved`. `asked`: parameters
+        of the list. Raises KubeError if other requests would fail, too.
+        """
         try:
-            return [
-                owned_name(resource.kind, item)
-                async for page in pages
-                for item in page.items
-                if _is_owned(item, uid)
-            ]
+            resource = await self._discovery.in_any_version(kind.gvk)
+            return await self._read(resource, namespace, kept, **asked)
+        except UnknownKind:
+            if obstacle := await self._unserved.obstacle(kind.gvk):
+                unproved[f"{kind.kind}: {obstacle}"] = None
+        except ApiError as error:
+            if concerns_all(error):
+                raise
+            unproved[f"{kind.plural} cannot be listed: {error}"] = None
+        return []
+
+    async def _read(
+        self, resource: Resource, namespace: str, kept: _Kept[T], **asked: Any
+    ) -> list[T]:
+        found: list[T] = []
+        try:
+            async for page in self._client.pages(resource, namespace, **asked):
+                found += [each for item in page.items if (each := kept(resource, item)) is not None]
         except NotFound:  # its version may be served no longer
             self._discovery.forget(resource.gvk)
             raise
+        return found
+
+
+async def dependants(
+    lists: LiveLists, group_kind: str, namespace: str, uid: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return Kind and name of each object that the object of that UID owns, and failed lists.
+
+    Lists whole Jobs, all others by metadata.
+    """
+
+    def named(kind: Resource, item: JsonObject) -> str | None:
+        return owned_name(kind.kind, item) if _is_owned(item, uid) else None
+
+    names: list[str] = []
+    unproved: dict[str, None] = {}
+    for kind in owned_by(group_kind):
+        metadata_only = kind.gvk.group_kind != JOBS.gvk.group_kind
+        names += await lists.read(kind, namespace, named, unproved, metadata_only=metadata_only)
+    return tuple(names), tuple(unproved)
 
 
 def _is_owned(item: JsonObject, uid: str) -> bool:
@@ -162,71 +182,39 @@ def _is_owned(item: JsonObject, uid: str) -> bool:
 # creates pods with the AppWrapper's labels. The controller's foreground deletion leaves none.
 
 
-class OrphanedOwners:
-    """Lists orphaned owners live, by label."""
+async def orphaned_owners(
+    lists: LiveLists, appwrapper: AppWrapper, components: Sequence[Component]
+) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
+    """Return the orphaned owners of components without an object, and failed lists as text.
 
-    def __init__(self, client: KubeClient, discovery: Discovery, unserved: UnservedKinds) -> None:
-        self._client = client
-        self._discovery = discovery
-        self._unserved = unserved
+    A failed list means that orphaned owners may exist. Raises KubeError.
+    """
 
-    async def find(
-        self, appwrapper: AppWrapper, located: Sequence[Located]
-    ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
-        """Return the orphaned owners of components without an object, and failed lists as text.
+    def kept(resource: Resource, item: JsonObject) -> Deployed | None:
+        if (labels := _labels_of_pods(item, appwrapper.uid)) is None:
+            return None
+        metadata = item["metadata"]
+        name, uid, deleting = metadata["name"], metadata["uid"], "deletionTimestamp" in metadata
+        return Deployed(resource, name, uid, deleting, attempt=labels.get(LABEL_ATTEMPT, ""))
 
-        A failed list means that orphaned owners may exist. Raises KubeError.
-        """
-        found: dict[str, Deployed] = {}
-        unproved: dict[str, None] = {}
-        for index, each in enumerate(located):
-            if each.facts is None and each.component.name and not each.component.unreadable:
-                kind = BY_GROUP_KIND.get(kind_of(appwrapper.component_statuses[index]).group_kind)
-                for maker in () if kind is None else kind.makers:
-                    name = each.component.name
-                    value = appwrapper.uid if maker.label == LABEL_UID else name
+    found: dict[str, Deployed] = {}
+    unproved: dict[str, None] = {}
+    for index, each in enumerate(components):
+        if each.name and not (each.uid or each.unreadable):
+            kind = BY_GROUP_KIND.get(kind_of(appwrapper.component_statuses[index]).group_kind)
+            for maker in () if kind is None else kind.makers:
+                value = appwrapper.uid if maker.label == LABEL_UID else each.name
+                if is_label_value(value):
                     selector = f"{maker.label}={value}"
-                    try:
-                        listed = await self._listed(appwrapper, maker.resource, selector, value)
-                    except UnknownKind:
-                        if obstacle := await self._unserved.obstacle(maker.resource.gvk):
-                            unproved[f"{maker.resource.kind}: {obstacle}"] = None
-                        continue
-                    except ApiError as error:
-                        if concerns_all(error):
-                            raise
-                        unproved[f"{maker.resource.plural} cannot be listed: {error}"] = None
-                        continue
+                    listed = await lists.read(
+                        maker.resource,
+                        appwrapper.namespace,
+                        kept,
+                        unproved,
+                        label_selector=selector,
+                    )
                     found |= {left.uid: left for left in listed}
-        return tuple(found.values()), tuple(unproved)
-
-    async def _listed(
-        self, appwrapper: AppWrapper, maker: Resource, selector: str, value: str
-    ) -> list[Deployed]:
-        if not is_label_value(value):
-            return []
-        resource = await self._discovery.in_any_version(maker.gvk)
-        pages = self._client.pages(resource, appwrapper.namespace, label_selector=selector)
-        found: list[Deployed] = []
-        try:
-            async for page in pages:
-                if not page.resource_version:
-                    raise ApiError(200, "NotAList", f"no list of {resource.plural}")
-                found += [
-                    _deployed(resource, item, labels)
-                    for item in page.items
-                    if (labels := _labels_of_pods(item, appwrapper.uid)) is not None
-                ]
-        except NotFound:  # its version may be served no longer
-            self._discovery.forget(resource.gvk)
-            raise
-        return found
-
-
-def _deployed(resource: Resource, item: JsonObject, labels: JsonObject) -> Deployed:
-    metadata = item["metadata"]
-    name, uid, deleting = metadata["name"], metadata["uid"], "deletionTimestamp" in metadata
-    return Deployed(resource, name, uid, deleting, attempt=labels.get(LABEL_ATTEMPT, ""))
+    return tuple(found.values()), tuple(unproved)
 
 
 def _labels_of_pods(item: JsonObject, uid: str) -> JsonObject | None:
@@ -252,89 +240,82 @@ MOST_COMPONENTS: Final = 5
 SEARCHES_AT_ONCE: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """The causes of a blocked deletion, as a decision needs them."""
-
-    blockers: tuple[str, ...] = ()
-    forced_off: tuple[str, ...] = ()
-    empty: tuple[Deployed, ...] = ()
-    silent_nodes: frozenset[str] = frozenset()
-    stuck: Stuck = ()
-
-
 class BlockerSearch:
     """Finds what blocks deletions; shared by all AppWrappers to limit concurrent searches."""
 
     def __init__(
         self,
         client: KubeClient,
-        discovery: Discovery,
+        lists: LiveLists,
         unserved: UnservedKinds,
         deletions: Deletions,
     ) -> None:
         self._client = client
         self._unserved = unserved
         self._deletions = deletions
-        self._dependants = DependantSearch(client, discovery, unserved)
+        self._lists = lists
         self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
 
     async def look(
         self,
-        context: GatherContext,
-        located: Sequence[Located],
+        reads: Reads,
         left: Sequence[Deployed],
         pods: Sequence[LeftPod],
         *,
         forcing: bool,
-    ) -> Findings:
+    ) -> tuple[Explanation, tuple[Deployed, ...]]:
         """Explain a blocked deletion; live reads just found `left` and `pods`.
 
-        Raises KubeError.
+        If it is forced, also return the terminating components that own nothing. That proves
+        something only in this pass. Raises KubeError.
         """
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
-            components = [*unread(located), *await self._unseen(context, located)]
-            unseen = {one.facts.uid for one in located if one.component.unreadable and one.facts}
+            components = reads.components
+            remaining = [*unread(components), *await self._unseen(reads)]
+            unseen = {one.uid for one in components if one.unreadable}
             empty: list[Deployed] = []
             for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
-                found = await self._component(context, each, pods_left=bool(pods))
+                found = await self._component(reads, each, pods_left=bool(pods))
                 if found is None:
                     continue
-                components.append(found)
+                remaining.append(found)
                 # While pods remain, the controller forces the pods first.
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
-        return Findings(
-            blockers(components, pods, nodes, _made(context)),
+        made = sum(map(pods_in, reads.appwrapper.component_statuses))
+        explanation = Explanation(
+            reads.now,
+            forcing,
+            blockers(remaining, pods, nodes, made),
             forced_off(pods, nodes) if forcing else (),
-            tuple(empty) if forcing else (),
             frozenset(nodes),
-            stuck_deletions(components, pods),
+            stuck_deletions(remaining, pods),
         )
+        return explanation, tuple(empty) if forcing else ()
 
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
         return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))
 
-    async def _unseen(
-        self, context: GatherContext, located: Sequence[Located]
-    ) -> list[LeftComponent]:
+    async def _unseen(self, reads: Reads) -> list[LeftComponent]:
         """Return the components of unserved Kinds, which may still exist."""
         return [
             LeftComponent(
-                name=each.component.name,
-                kind=each.component.kind,
+                name=each.name,
+                kind=each.kind,
                 obstacle=await self._unserved.obstacle(kind_of(recorded)),
             )
-            for each, recorded in zip(located, context.appwrapper.component_statuses, strict=False)
-            if each.component.presence is Presence.UNKNOWN and not each.component.unreadable
+            for each, recorded in zip(
+                reads.components, reads.appwrapper.component_statuses, strict=False
+            )
+            if each.presence is Presence.UNKNOWN and not each.unreadable
         ][:MOST_COMPONENTS]
 
     async def _component(
-        self, context: GatherContext, left: Deployed, *, pods_left: bool
+        self, reads: Reads, left: Deployed, *, pods_left: bool
     ) -> LeftComponent | None:
         """Read what blocks a component; None if it is gone."""
-        namespace = context.appwrapper.namespace
+        namespace = reads.appwrapper.namespace
         try:
             item = await self._client.get(left.resource, namespace, left.name, metadata_only=True)
         except NotFound:
@@ -346,8 +327,9 @@ class BlockerSearch:
         waits_for: tuple[str, ...] = ()
         unproved: tuple[str, ...] = ()
         if deleting and not pods_left:
-            owned = await self._dependants.of(left.resource, namespace, left.uid)
-            waits_for, unproved = owned.names, owned.unproved
+            group_kind = left.resource.gvk.group_kind
+            owner = group_kind, namespace, left.uid
+            waits_for, unproved = await dependants(self._lists, *owner)
         return LeftComponent(
             name=left.name,
             kind=left.resource.kind,
@@ -356,27 +338,14 @@ class BlockerSearch:
             waits_for=waits_for,
             unproved=unproved,
             pods_left=pods_left,
-            refused=self._deletions.refusal(context.appwrapper.uid, left.uid),
+            refused=self._deletions.refusal(reads.appwrapper.uid, left.uid),
         )
 
 
-def unread(located: Sequence[Located]) -> list[LeftComponent]:
+def unread(components: Sequence[Component]) -> list[LeftComponent]:
     """Return the components that cannot be read, so that no read shows what blocks them."""
     return [
-        LeftComponent(
-            name=each.component.name,
-            kind=each.component.kind,
-            unreadable=each.component.unreadable,
-        )
-        for each in located
-        if each.component.unreadable and each.component.exists
+        LeftComponent(name=each.name, kind=each.kind, unreadable=each.unreadable)
+        for each in components
+        if each.unreadable and each.exists
     ][:MOST_COMPONENTS]
-
-
-def _made(context: GatherContext) -> int:
-    """Return the number of pods in all pod sets."""
-    return sum(
-        1 if (replicas := pod_set.get("replicas")) is None else replicas
-        for recorded in context.appwrapper.component_statuses
-        for pod_set in recorded.get("podSets") or ()
-    )

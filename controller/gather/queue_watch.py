@@ -32,11 +32,11 @@ from shared.waits.queueing import (
     waiting_workload,
     with_names,
 )
+from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
+from shared.waits.workload import WORKLOADS
 
 logger = logging.getLogger(__name__)
 
-KUEUE: Final = "kueue.x-k8s.io"
-VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is served is used
 # Seconds between two checks for Kueue.
 FIRST_LOOK: Final = 1.0
 LONGEST_LOOK: Final = 30.0
@@ -147,11 +147,11 @@ class QueueWatch:
         self._reads: dict[_Place, tuple[float, JsonObject | KubeError]] = {}
 
     async def run(self) -> None:
-        """Run until cancelled. Begin again when Kueue serves its API in another version."""
+        """Run until cancelled. Begin again when Kueue's API was away."""
         while True:
-            version = await self._served_version()
+            await self._until_served()
             self._unserved.clear()
-            self._caches = caches = self._make_caches(version)
+            self._caches = caches = self._make_caches()
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(each.run()) for each in caches.all]
                 tasks.append(group.create_task(self._wake_all_once(caches)))
@@ -251,17 +251,15 @@ class QueueWatch:
         cache.assume(found)  # this wakes the AppWrapper again
         return None
 
-    async def _served_version(self) -> str:
+    async def _until_served(self) -> None:
         backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_LOOK, LONGEST_LOOK)
         while True:
             try:
-                group = await self._client.get_path(f"/apis/{KUEUE}")
-                served = [each["version"] for each in group["versions"]]
-                for version in VERSIONS:
-                    if version in served:
-                        self._absent = False
-                        return version
-                logger.warning("Kueue serves %s, not %s", ", ".join(served), " or ".join(VERSIONS))
+                group = await self._client.get_path(f"/apis/{WORKLOADS.group}")
+                if any(each["version"] == WORKLOADS.version for each in group["versions"]):
+                    self._absent = False
+                    return
+                logger.warning("the installed Kueue does not serve %s", WORKLOADS.version)
             except NotFound:
                 if not self._absent:
                     logger.info(
@@ -273,14 +271,11 @@ class QueueWatch:
                 logger.warning("the API of Kueue cannot be read: %s", error)
             await self._clock.sleep(backoff.next_delay(None))
 
-    def _make_caches(self, version: str) -> _Caches:
-        workloads = Resource(KUEUE, version, "workloads", "Workload")
-        local = Resource(KUEUE, version, "localqueues", "LocalQueue")
-        cluster = Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
+    def _make_caches(self) -> _Caches:
         caches = _Caches(
-            self._informer(workloads, waiting_workload, {_UIDS: _by_uid}),
-            self._informer(local, local_queue, {_CLUSTER_QUEUE: _by_cluster_queue}),
-            self._informer(cluster, cluster_queue, {}),
+            self._informer(WORKLOADS, waiting_workload, {_UIDS: _by_uid}),
+            self._informer(LOCAL_QUEUES, local_queue, {_CLUSTER_QUEUE: _by_cluster_queue}),
+            self._informer(CLUSTER_QUEUES, cluster_queue, {}),
         )
         caches.workloads.add_handler(self._workload_changed)
         caches.local_queues.add_handler(self._local_queue_changed)

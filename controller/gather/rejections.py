@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from controller.facts.components import Located
+from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal, in_words
 from shared.api.objects import EVENTS, JsonObject
@@ -23,35 +23,34 @@ _WARNING: Final = "Warning"
 
 
 async def with_rejections(
-    client: KubeClient, appwrapper: AppWrapper, located: Sequence[Located]
-) -> tuple[Located, ...]:
+    client: KubeClient, appwrapper: AppWrapper, components: Sequence[Component]
+) -> tuple[Component, ...]:
     """Return the components, those failed that their operator rejects.
 
     A failed read of Events delays nothing: the pods are missing in any case.
     """
     try:
-        return tuple([await _judged(client, appwrapper, each) for each in located])
+        return tuple([await _judged(client, appwrapper, each) for each in components])
     except KubeError as error:
         logger.info(
             "whether an operator rejects a component is unknown: its Events cannot be read: %s",
             error,
             extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
         )
-        return tuple(located)
+        return tuple(components)
 
 
-async def _judged(client: KubeClient, appwrapper: AppWrapper, each: Located) -> Located:
-    facts = each.facts
-    if facts is None or each.component.terminal or not (reasons := rejections_of(facts.group_kind)):
+async def _judged(client: KubeClient, appwrapper: AppWrapper, each: Component) -> Component:
+    if not (each.rejectable and each.uid and each.resource) or each.terminal:
         return each
-    selector = f"involvedObject.uid={facts.uid}"
+    reasons = rejections_of(each.resource.gvk.group_kind)
+    selector = f"involvedObject.uid={each.uid}"
     pages = client.pages(EVENTS, appwrapper.namespace, field_selector=selector)
     events = [item async for page in pages for item in page.items if _rejects(item, reasons)]
     if not events:
         return each
     words = in_words(events[-1]["reason"], events[-1].get("message"))
-    component = replace(each.component, terminal=Terminal.FAILED, message=words, invalid=True)
-    return replace(each, component=component)
+    return replace(each, terminal=Terminal.FAILED, message=words, invalid=True)
 
 
 def _rejects(event: JsonObject, reasons: Sequence[str]) -> bool:

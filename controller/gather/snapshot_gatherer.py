@@ -9,14 +9,12 @@ from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost, told_by, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
-from controller.facts.components import Located
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failed_pods import failure_in
-from controller.facts.observe import GatherContext, Observation, observe
+from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
-from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.remembered_appwrapper import Outline
 from controller.gather.assignments import Assignments, own_workloads
@@ -25,14 +23,13 @@ from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.node_labels import confirmed
 from controller.gather.queue_watch import QueueWatch
-from controller.gather.reads import Reads
 from controller.gather.rejections import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
-from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.snapshot import Component, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
@@ -129,17 +126,17 @@ class SnapshotGatherer:
             appwrapper = await self._with_attempt_found(appwrapper, pods)
             snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
         snapshot = replace(snapshot, unread=frozenset(Need))
-        context = GatherContext(
-            appwrapper,
-            snapshot,
-            effective_fault_tolerance(appwrapper, self._behaviour),
+        config = effective_fault_tolerance(appwrapper, self._behaviour)
+        return Reads(
+            Observation(appwrapper, snapshot, config),
             now,
-            self._nodes,
-            self._flagged,
+            pods=pods,
+            nodes=self._nodes,
+            flagged=self._flagged,
+            largest=self._largest,
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )
-        return Reads(context, Observation(appwrapper, snapshot, context.config), pods=pods)
 
     async def answered(self, reads: Reads, need: Need) -> Reads:
         """Add the answer to one need; the reset gate answers the permits. Raises KubeError."""
@@ -151,73 +148,53 @@ class SnapshotGatherer:
         """OBSERVED. While it waits it has no objects; unexpected ones are in the caches."""
         if not _is_waiting(reads.snapshot):
             return await self._seen(await self._with_components(reads, proof_follows=False))
-        appwrapper = reads.context.appwrapper
-        if not appwrapper.attempt:
+        if not reads.appwrapper.attempt:
             return reads
-        await self._locator.watch_kinds(appwrapper)
-        context = replace(reads.context, **self._owned(appwrapper.uid))
-        reads = replace(reads, context=context)
-        if not (reads.pods or reads.context.owned):
-            return reads
-        return await self._seen(reads)
+        await self._locator.watch_kinds(reads.appwrapper)
+        reads = self._with_owned(reads)
+        return await self._seen(reads) if reads.pods or reads.owned else reads
 
     async def _proved(self, reads: Reads) -> Reads:
-        """PROOF"""
+        """PROOF: deletions report no pod as too large for all nodes, so none is searched for."""
         reads = await self._with_components(reads.having(Need.OBSERVED), proof_follows=True)
-        observation = await self._proof.look(reads.context, reads.located, reads.pods)
-        return replace(reads, observation=observation)
+        return replace(reads, observation=await self._proof.look(replace(reads, largest=dict)))
 
     async def _proved_save_kept(self, reads: Reads) -> Reads:
         """PROOF_SAVE_KEPT"""
-        context = replace(reads.context, kept_may_stay=True)
-        return await self._proved(replace(reads, context=context))
+        return await self._proved(replace(reads, kept_may_stay=True))
 
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
-        context, appwrapper = reads.context, reads.context.appwrapper
-        located = await self._located(appwrapper, proof_follows=proof_follows)
+        appwrapper = reads.appwrapper
+        components = await self._located(appwrapper, proof_follows=proof_follows)
         problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
-        store, known = self._records_of(context, reads.pods, begin=False)
-        snapshot = replace(context.snapshot, create_problem=problem, **known)
-        context = replace(context, snapshot=snapshot, store=store, **self._owned(appwrapper.uid))
-        return Reads(context, reads.observation, located, reads.pods)
+        store, known = self._records_of(reads, begin=False)
+        reads = replace(self._with_owned(reads), components=components, store=store)
+        return reads.knowing(create_problem=problem, **known)
 
-    def _owned(self, uid: str) -> dict[str, Any]:
-        """Return the cached objects that the AppWrapper controls, once their Kinds are watched."""
-        return {"owned": self._locator.owned(uid), "absent": self._deletions.absent(uid)}
+    def _with_owned(self, reads: Reads) -> Reads:
+        """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
+        uid = reads.appwrapper.uid
+        return replace(reads, owned=self._locator.owned(uid), absent=self._deletions.absent(uid))
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""
-        observation = observe(reads.context, reads.located, reads.pods)
-        observation = self._with_too_large(observation, reads.pods)
-        return replace(reads, observation=self._sightings.with_history(observation))
-
-    def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
-        """If the scheduler rejects pods, add the request that no node can satisfy."""
-        counts = observation.snapshot.pods
-        if not counts.held_up:
-            return observation
-        own = [each for each in pods if each.appwrapper_uid == observation.appwrapper.uid]
-        counts = replace(counts, too_large=too_large(own, self._largest()))
-        return replace(observation, snapshot=replace(observation.snapshot, pods=counts))
+        return replace(reads, observation=self._sightings.with_history(observe(reads)))
 
     async def _records(self, reads: Reads) -> Reads:
         """RECORDS: begin to read the store, or return what was read since."""
-        store, known = self._records_of(reads.context, reads.pods, begin=True)
-        context = replace(reads.context, store=store)
-        return await self._seen(replace(reads, context=context).knowing(**known))
+        store, known = self._records_of(reads, begin=True)
+        return await self._seen(replace(reads, store=store).knowing(**known))
 
-    def _records_of(
-        self, context: GatherContext, pods: Sequence[Pod], *, begin: bool
-    ) -> tuple[StoreRead | None, dict[str, Any]]:
+    def _records_of(self, reads: Reads, *, begin: bool) -> tuple[StoreRead | None, dict[str, Any]]:
         """Return the attempt's records in the error store, and what the snapshot shows of them.
 
         `begin`: begin to read the store.
         """
-        appwrapper, store = context.appwrapper, context.config.error_store
+        appwrapper, store, pods = reads.appwrapper, reads.config.error_store, reads.pods
         key = (appwrapper.namespace, appwrapper.name)
-        running = context.snapshot.phase is Phase.RUNNING
+        running = reads.snapshot.phase is Phase.RUNNING
         # The records of a failure that healed are no evidence for the next failure.
-        over = bool(store) and not begin and context.snapshot.timers.store is None
+        over = bool(store) and not begin and reads.snapshot.timers.store is None
         if self._stores is not None and (over or not running):
             self._stores.forget(appwrapper.uid, key)
         if not running:
@@ -236,26 +213,27 @@ class SnapshotGatherer:
     async def _live_labels(self, reads: Reads) -> Reads:
         """LIVE_LABELS: keep the tags of nodes whose labels are still there."""
         nodes = await confirmed(self._client, self._nodes, (pod.node for pod in reads.pods))
-        return await self._seen(replace(reads, context=replace(reads.context, nodes=nodes)))
+        return await self._seen(replace(reads, nodes=nodes))
 
     async def _live_pods(self, reads: Reads) -> Reads:
         """LIVE_PODS: pods that are gone count with their last cached state."""
-        context, appwrapper = reads.context, reads.context.appwrapper
+        appwrapper = reads.appwrapper
         ended_well = (pod for pod in reads.pods if pod.phase == "Succeeded" and not pod.deleting)
-        successes = (*context.successes, *ended_well)
-        failures = (*context.failures, *filter(None, map(failure_in, reads.pods)))
+        successes = (*reads.successes, *ended_well)
+        failures = (*reads.failures, *filter(None, map(failure_in, reads.pods)))
         pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
-        context = replace(context, successes=successes, failures=failures)
-        return await self._seen(replace(reads, context=context, pods=tuple(pods)))
+        reads = replace(reads, pods=pods, successes=successes, failures=failures)
+        return await self._seen(reads)
 
     async def _rejections(self, reads: Reads) -> Reads:
         """REJECTIONS"""
-        located = await with_rejections(self._client, reads.context.appwrapper, reads.located)
-        return await self._seen(replace(reads, located=located))
+        appwrapper = reads.appwrapper
+        components = await with_rejections(self._client, appwrapper, reads.components)
+        return await self._seen(replace(reads, components=components))
 
     async def _namespace(self, reads: Reads) -> Reads:
         """NAMESPACE: its end explains missing or failed components."""
-        namespace = reads.context.appwrapper.namespace
+        namespace = reads.appwrapper.namespace
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return reads.knowing(namespace_ending="deletionTimestamp" in item["metadata"])
 
@@ -265,12 +243,11 @@ class SnapshotGatherer:
         Raises KubeError while Kueue may still assign other nodes. After that, a failed read does
         not delay the next attempt, which would otherwise hold quota without running.
         """
-        context, snapshot = reads.context, reads.snapshot
-        appwrapper, name = context.appwrapper, snapshot.topology_workload
+        appwrapper, name = reads.appwrapper, reads.snapshot.topology_workload
         try:
             return reads.knowing(misplacement=await self._assignments.look(appwrapper, name))
         except KubeError as error:
-            if not is_reassignment_overdue(snapshot, context.now, context.config):
+            if not is_reassignment_overdue(reads.snapshot, reads.now, reads.config):
                 raise
             logger.warning(
                 "the next attempt begins without a check of its nodes: Workload %s or its nodes "
@@ -290,7 +267,7 @@ class SnapshotGatherer:
         """QUEUE: what Kueue's objects report about an AppWrapper without components."""
         if self._queues is None:
             return reads
-        appwrapper = reads.context.appwrapper
+        appwrapper = reads.appwrapper
         found = await self._queues.look(appwrapper, self._memory.of(appwrapper.uid))
         return reads.knowing(queueing=found)
 
@@ -299,13 +276,13 @@ class SnapshotGatherer:
         found = reads.snapshot.queueing
         if self._queues is None or found is None:
             return reads
-        unmanaged = await self._queues.unmanaged(reads.context.appwrapper.namespace)
+        unmanaged = await self._queues.unmanaged(reads.appwrapper.namespace)
         certain = found.certain or bool(unmanaged)
         return reads.knowing(queueing=replace(found, unmanaged=unmanaged, certain=certain))
 
     async def _eviction(self, reads: Reads) -> Reads:
         """EVICTION; a failed read does not stop the suspension."""
-        appwrapper = reads.context.appwrapper
+        appwrapper = reads.appwrapper
         try:
             async with self._clock.timeout(_WORKLOAD_SECONDS):
                 workloads = await own_workloads(self._client, appwrapper)
@@ -319,16 +296,18 @@ class SnapshotGatherer:
         found = next(filter(None, map(pods_ready_eviction, workloads)), None)
         return reads.knowing(pods_ready_eviction=found)
 
-    async def _located(self, appwrapper: AppWrapper, *, proof_follows: bool) -> tuple[Located, ...]:
-        located = await self._locator.locate(appwrapper, proof_follows=proof_follows)
-        if all(each.component.presence is not Presence.UNKNOWN for each in located):
-            return located
-        return await self._unserved.settle(appwrapper, located)
+    async def _located(
+        self, appwrapper: AppWrapper, *, proof_follows: bool
+    ) -> tuple[Component, ...]:
+        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
+        if all(each.presence is not Presence.UNKNOWN for each in components):
+            return components
+        return await self._unserved.settle(appwrapper, components)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""
-        located = await self._locator.locate(appwrapper, fresh=True)
-        number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
+        components = await self._locator.locate(appwrapper, fresh=True)
+        number = told_by(appwrapper, components, pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
 

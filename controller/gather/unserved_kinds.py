@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from controller.facts.components import Located
-from controller.facts.observe import kind_of
-from controller.phases.snapshot import Presence
+from controller.facts.component_status import kind_of
+from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
 from shared.kube.client import Forbidden, KubeClient, NotFound
@@ -39,11 +38,11 @@ class UnservedKinds:
         self._obstacles: dict[GroupVersionKind, tuple[float, str]] = {}
 
     async def settle(
-        self, appwrapper: AppWrapper, located: Sequence[Located]
-    ) -> tuple[Located, ...]:
+        self, appwrapper: AppWrapper, components: Sequence[Component]
+    ) -> tuple[Component, ...]:
         """Set components of unknown presence to GONE if no object of their Kind can exist."""
         return tuple(
-            [await self._settle(appwrapper, index, each) for index, each in enumerate(located)]
+            [await self._settle(appwrapper, index, each) for index, each in enumerate(components)]
         )
 
     async def obstacle(self, gvk: GroupVersionKind) -> str:
@@ -58,12 +57,12 @@ class UnservedKinds:
             self._obstacles[gvk] = read_at, text
         return text
 
-    async def _settle(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
-        if located.component.presence is not Presence.UNKNOWN or located.component.unreadable:
-            return located
+    async def _settle(self, appwrapper: AppWrapper, index: int, component: Component) -> Component:
+        if component.presence is not Presence.UNKNOWN or component.unreadable:
+            return component
         if await self.obstacle(kind_of(appwrapper.component_statuses[index])):
-            return located
-        return replace(located, component=replace(located.component, presence=Presence.GONE))
+            return component
+        return replace(component, presence=Presence.GONE)
 
     async def _read(self, gvk: GroupVersionKind) -> str:
         pages = self._client.pages(CRDS, metadata_only=True)

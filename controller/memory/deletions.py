@@ -70,8 +70,7 @@ class Deletions:
 
     def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
         """True if the API server accepted a delete of the object."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known is not None and uid in known.accepted
+        return uid in self._known(appwrapper_uid).accepted
 
     def find_absent(self, appwrapper_uid: str, uid: str) -> None:
         """Record that the API server has no object of that UID; the watch may lag behind."""
@@ -79,13 +78,11 @@ class Deletions:
 
     def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
         """True if a delete was answered with "not found": a reason to read live, not a proof."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known is not None and uid in known.absent
+        return uid in self._known(appwrapper_uid).absent
 
     def absent(self, appwrapper_uid: str) -> Collection[str]:
         """Return the UIDs of objects that are known to be gone."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known.absent if known else ()
+        return self._known(appwrapper_uid).absent
 
     def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
         """Record that the API server, or a webhook, rejected a delete."""
@@ -93,8 +90,7 @@ class Deletions:
 
     def refusal(self, appwrapper_uid: str, uid: str) -> str:
         """Return why the last delete was rejected; empty if it was not."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known.refused.get(uid, "") if known else ""
+        return self._known(appwrapper_uid).refused.get(uid, "")
 
     def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
         """Record that a forced delete was accepted at `moment` of the monotonic clock."""
@@ -104,18 +100,15 @@ class Deletions:
 
     def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
         """Return the forced deletes of the object; None without any."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known.forced.get(uid) if known else None
+        return self._known(appwrapper_uid).forced.get(uid)
 
-    def explain(self, appwrapper_uid: str, explanation: Explanation | None) -> None:
-        """Record what blocks the deletion; None: nothing."""
-        if explanation is not None or self._memory.known(appwrapper_uid).deletion:
-            self._of(appwrapper_uid).explanation = explanation
+    def explain(self, appwrapper_uid: str, explanation: Explanation) -> None:
+        """Record what blocks the deletion."""
+        self._of(appwrapper_uid).explanation = explanation
 
     def explanation(self, appwrapper_uid: str) -> Explanation | None:
         """Return what blocked the deletion at the last check; None: nothing, or no check."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known.explanation if known else None
+        return self._known(appwrapper_uid).explanation
 
     def stuck(self) -> Counter[tuple[str, str]]:
         """Return the stuck objects of all AppWrappers, by finalizer and Kind."""
@@ -123,7 +116,7 @@ class Deletions:
         for each in self._memory.all():
             if each.deletion is not None and each.deletion.explanation is not None:
                 total.update(dict(each.deletion.explanation.stuck))
-        return total
+        return Counter(dict(sorted(total.items())))
 
     def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
         """Record that all pods of the attempt existed, so no controller is creating more."""
@@ -131,8 +124,7 @@ class Deletions:
 
     def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
         """True if all pods of that attempt existed at some time."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known is not None and known.complete == attempt
+        return self._known(appwrapper_uid).complete == attempt
 
     def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
         """Record that nothing was found at `now`; return since when that has been so."""
@@ -155,14 +147,11 @@ class Deletions:
 
     def had_makers(self, appwrapper_uid: str) -> bool:
         """True if such an owner was found during this deletion."""
-        known = self._memory.known(appwrapper_uid).deletion
-        return known is not None and known.makers
+        return self._known(appwrapper_uid).makers
 
     def find_left(self, appwrapper_uid: str) -> None:
         """Record that something remains: `clear_since` begins again."""
-        known = self._memory.known(appwrapper_uid).deletion
-        if known is not None:
-            known.clear_since = None
+        self._known(appwrapper_uid).clear_since = None
 
     def end(self, appwrapper_uid: str, cached: Collection[str] = ()) -> None:
         """Forget a finished deletion, but not whether all pods of the attempt existed.
@@ -170,10 +159,14 @@ class Deletions:
         `cached`: the UIDs of deleted objects that a cache still shows.
         """
         remembered = self._memory.known(appwrapper_uid)
-        complete = remembered.deletion.complete if remembered.deletion else None
+        complete = self._known(appwrapper_uid).complete
         worth = complete is not None or cached
         # In the memory of an AppWrapper that is gone meanwhile, this is dropped.
         remembered.deletion = Deletion(complete=complete, absent=set(cached)) if worth else None
+
+    def _known(self, appwrapper_uid: str) -> Deletion:
+        """Return the memory for reading: an empty one if nothing is stored."""
+        return self._memory.known(appwrapper_uid).deletion or Deletion()
 
     def _of(self, appwrapper_uid: str) -> Deletion:
         remembered = self._memory.of(appwrapper_uid)

@@ -24,14 +24,9 @@ from controller.reports.report import ConditionReport
 class _Deployment:
     attempt: int
     created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
+    seen: dict[int, str] = field(default_factory=dict)  # the same of objects that it did not create
     problem: CreateProblem | None = None
     failures: int = 0
-
-
-@dataclass(slots=True)
-class _Attempt:
-    number: int
-    uids: dict[int, str] = field(default_factory=dict)  # component index → UID of its object
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,6 @@ class Remembered:
 
     deployment: _Deployment | None = None
     deletion: Deletion | None = None
-    attempt: _Attempt | None = None
     period: _Period | None = None
     annotation_warnings: frozenset[str] = frozenset()
     measured: Measured | None = None
@@ -154,27 +148,30 @@ class Creations:
 
     def created(self, uid: str, attempt: int, index: int) -> bool:
         """True if the component was created or adopted in that attempt."""
-        deployment = self._memory.known(uid).deployment
-        return (
-            deployment is not None and deployment.attempt == attempt and index in deployment.created
-        )
+        return index in self._known(uid, attempt).created
 
     def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
         """Return the UID of the object created or adopted as that component in that attempt."""
-        deployment = self._memory.known(uid).deployment
-        if deployment is None or deployment.attempt != attempt:
-            return None
-        return deployment.created.get(index)
+        return self._known(uid, attempt).created.get(index)
+
+    def is_replaced(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
+        """True if another client replaced the running component by this object.
+
+        If an earlier process created it, the first object that this process sees is the right one.
+        """
+        if self.latest(uid) > attempt:  # the status lost the number; keep what is known
+            return False
+        made = self.object_uid(uid, attempt, index)
+        right = made or self._of(uid, attempt).seen.setdefault(index, object_uid)
+        return right != object_uid
 
     def problem(self, uid: str, attempt: int) -> CreateProblem | None:
         """Return why the last create of that attempt failed; None after a success."""
-        deployment = self._memory.known(uid).deployment
-        return deployment.problem if deployment and deployment.attempt == attempt else None
+        return self._known(uid, attempt).problem
 
     def failures(self, uid: str, attempt: int) -> int:
         """Return how many creates of that attempt failed in a row."""
-        deployment = self._memory.known(uid).deployment
-        return deployment.failures if deployment and deployment.attempt == attempt else 0
+        return self._known(uid, attempt).failures
 
     def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
         deployment = self._of(uid, attempt)
@@ -187,10 +184,14 @@ class Creations:
         deployment.problem = problem
         deployment.failures += 1
 
+    def _known(self, uid: str, attempt: int) -> _Deployment:
+        """Return the memory of that attempt for reading: an empty one if nothing is stored."""
+        known = self._memory.known(uid).deployment
+        return known if known and known.attempt == attempt else _Deployment(attempt)
+
     def _of(self, uid: str, attempt: int) -> _Deployment:
         remembered = self._memory.of(uid)
-        if remembered.deployment is None or remembered.deployment.attempt != attempt:
-            remembered.deployment = _Deployment(attempt)
+        remembered.deployment = self._known(uid, attempt)
         return remembered.deployment
 
 
@@ -202,17 +203,6 @@ class Sightings:
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
-
-    def is_another(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
-        """True if this object is not the first one seen as that component in that attempt.
-
-        Then another client replaced the component. After a restart the first object seen counts as
-        the right one.
-        """
-        remembered = self._memory.of(uid)
-        if remembered.attempt is None or remembered.attempt.number != attempt:
-            remembered.attempt = _Attempt(attempt)
-        return remembered.attempt.uids.setdefault(index, object_uid) != object_uid
 
     def see_success(self, pod: Pod) -> None:
         """Remember a pod that succeeded before its deletion was requested."""

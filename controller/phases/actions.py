@@ -16,22 +16,27 @@ from controller.reports.report import ConditionReport
 
 
 class Timer(StrEnum):
-    """The fields of `Timers` that actions may start and clear."""
+    """The waiting periods that actions may start and clear, by their keys in `status.timers`."""
 
     ADMISSION = "admission"
     WARMUP = "warmup"
     FAILURE = "failure"
-    DELETION_ON_FAILURE = "deletion_on_failure"
-    FORCEFUL_DELETION = "forceful_deletion"
-    RETRY_PAUSE = "retry_pause"
-    SUCCESS = "success"
+    DELETION_ON_FAILURE = "deletionOnFailure"
+    FORCEFUL_DELETION = "forcefulDeletion"
+    RETRY_PAUSE = "retryPause"
+    SUCCESS = "successTTL"
     STRAGGLERS = "stragglers"
     UNREADY = "unready"
     RECORDS = "records"
-    STORE = "store"
-    NO_WORKLOAD = "no_workload"
-    QUEUE_REASON = "queue_reason"
-    PODS_TOLD = "pods_told"
+    STORE = "errorStore"
+    NO_WORKLOAD = "noWorkload"
+    QUEUE_REASON = "queueReason"
+    PODS_TOLD = "podsTold"
+
+    @property
+    def field(self) -> str:
+        """The name of the field of `Timers`."""
+        return self.name.lower()
 
 
 class DeletionMode(StrEnum):

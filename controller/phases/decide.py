@@ -1,7 +1,7 @@
 """The phase machine: `decide` is pure; `next_step` adds the request for a missing fact."""
 
-from collections.abc import Callable
 from datetime import datetime
+from types import ModuleType
 from typing import Final
 
 from controller.phases import (
@@ -19,35 +19,23 @@ from controller.phases.actions import Actions, DeleteComponents, DeletionMode
 from controller.phases.ask import Ask, Need, NotRead
 from controller.phases.phase import Phase
 from controller.phases.resuming import record_created, record_refusal
-from controller.phases.rows import Row
+from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.terminating import terminate
 
-DecidePhase = Callable[[Snapshot, datetime, FaultTolerance], Actions]
-
 # One entry per phase; a test fails if one is missing.
-BY_PHASE: Final[dict[Phase, DecidePhase]] = {
-    Phase.EMPTY: empty.decide_empty,
-    Phase.SUSPENDED: suspended.decide_suspended,
-    Phase.RESUMING: resuming.decide_resuming,
-    Phase.RUNNING: running.decide_running,
-    Phase.RESETTING: resetting.decide_resetting,
-    Phase.SUSPENDING: suspending.decide_suspending,
-    Phase.SUCCEEDED: succeeded.decide_succeeded,
-    Phase.FAILED: failed.decide_failed,
-    Phase.TERMINATING: terminating.decide_terminating,
+PHASES: Final[dict[Phase, ModuleType]] = {
+    Phase.EMPTY: empty,
+    Phase.SUSPENDED: suspended,
+    Phase.RESUMING: resuming,
+    Phase.RUNNING: running,
+    Phase.RESETTING: resetting,
+    Phase.SUSPENDING: suspending,
+    Phase.SUCCEEDED: succeeded,
+    Phase.FAILED: failed,
+    Phase.TERMINATING: terminating,
 }
-ROWS: Final[dict[Phase, tuple[Row, ...]]] = {
-    Phase.EMPTY: empty.ROWS,
-    Phase.SUSPENDED: suspended.ROWS,
-    Phase.RESUMING: resuming.ROWS,
-    Phase.RUNNING: running.ROWS,
-    Phase.RESETTING: resetting.ROWS,
-    Phase.SUSPENDING: suspending.ROWS,
-    Phase.SUCCEEDED: succeeded.ROWS,
-    Phase.FAILED: failed.ROWS,
-    Phase.TERMINATING: terminating.ROWS,
-}
+ROWS: Final[dict[Phase, tuple[Row, ...]]] = {phase: each.ROWS for phase, each in PHASES.items()}
 
 
 def next_step(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | Ask:
@@ -68,7 +56,9 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
         actions = terminate(snapshot)
     else:
-        actions = BY_PHASE[snapshot.phase](snapshot, now, config)
+        actions = first_of(ROWS[snapshot.phase], snapshot, now, config)
+        if snapshot.phase is Phase.RUNNING:
+            actions = running.with_reports(snapshot, actions)
     snapshot.require(Need.OBSERVED)
     problem = snapshot.create_problem
     recorded: Actions = ()

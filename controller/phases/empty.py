@@ -1,18 +1,16 @@
-"""No phase yet: the controller sees this AppWrapper for the first time."""
+"""No phase yet: the controller sees this AppWrapper for the first time.
+
+Record the pod sets, from which Kueue computes its Workload, and wait.
+"""
 
 from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions, MoveTo, Reason, RecordPodSets, SetCondition
 from controller.phases.phase import Phase
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED
-
-
-def decide_empty(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Record the pod sets, from which Kueue computes its Workload, and wait."""
-    return first_of(ROWS, snapshot, now, config)
 
 
 def is_new(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:

@@ -1,4 +1,7 @@
-"""Failed: no retry follows. After a grace period resources are deleted and quota is released."""
+"""Failed: no retry follows. After a grace period resources are deleted and quota is released.
+
+Keep the components for DeletionOnFailureGracePeriod or until suspended; then delete them.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -13,15 +16,10 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.deletion import end_deletion, nothing_deployed, something_is_left
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
-
-
-def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Keep the components for DeletionOnFailureGracePeriod or until suspended; then delete them."""
-    return first_of(ROWS, snapshot, now, config)
 
 
 def kept(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:

@@ -29,7 +29,6 @@ from controller.phases.reset_or_fail import HeldAnswer, answer, tell_hold, was_h
 from controller.phases.root_cause import Decision
 from controller.phases.snapshot import (
     Component,
-    ConditionText,
     FaultTolerance,
     HoldReason,
     Presence,
@@ -45,6 +44,7 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 
 def is_namespace_ending(snapshot: Snapshot) -> bool:
     """True if the namespace is being deleted; it matters only if it explains a problem."""
+    snapshot.require(Need.OBSERVED)
     if snapshot.create_problem or any(map(_is_in_trouble, snapshot.components)):
         snapshot.require(Need.NAMESPACE)
     return snapshot.namespace_ending
@@ -71,7 +71,7 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
     """Report components that cannot be read. This is no failure: their pods keep running."""
     unreadable = [each for each in snapshot.components if each.unreadable]
     if not unreadable:
-        said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
+        said = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
         over = said.reason == Reason.COMPONENT_UNREADABLE
         return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),) if over else ()
     names = tuple(f"{each.kind} {each.name}" for each in unreadable)
@@ -204,8 +204,8 @@ def would_repeat_report(snapshot: Snapshot, finding: Finding) -> bool:
 
     So pods that fail and heal repeatedly do not cost a status write each.
     """
-    said, root = snapshot.told.get(CONDITION_UNHEALTHY), finding.root_cause
-    if said is None or root is None or root.time is None or snapshot.timers.failure is None:
+    said, root = snapshot.text_of(CONDITION_UNHEALTHY), finding.root_cause
+    if root is None or root.time is None or snapshot.timers.failure is None:
         return True
     if said.reason != finding.reason or root.time > snapshot.timers.failure:
         return True

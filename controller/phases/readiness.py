@@ -33,7 +33,7 @@ from controller.phases.actions import (
     Timer,
     reporting,
 )
-from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import BEGIN, ZERO, begin_anew, remaining
 from controller.reports.pods_ready import PodsMissing
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
@@ -47,8 +47,7 @@ def not_ready_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 def unhealthy_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
     """Return how long Unhealthy must not turn True yet."""
-    said = snapshot.told.get(CONDITION_UNHEALTHY)
-    healed = said is not None and said.reason == Reason.NO_FAILED_PODS
+    healed = snapshot.text_of(CONDITION_UNHEALTHY).reason == Reason.NO_FAILED_PODS
     return not_ready_for(snapshot, now, config) if healed else ZERO
 
 
@@ -143,7 +142,7 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
     timers, report = snapshot.timers, _missing_now(snapshot)
     if CONDITION_PODS_READY in snapshot.conditions or not snapshot.is_news(report):
         return None
-    if not snapshot.told.get(CONDITION_PODS_READY, ConditionText("")).message:
+    if not snapshot.text_of(CONDITION_PODS_READY).message:
         began = timers.warmup
         if snapshot.pods.too_large:
             return ZERO  # this does not change later
@@ -160,8 +159,7 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
 
 def _missing_now(snapshot: Snapshot) -> PodsMissing:
     """Return the report with the present reason: only a lost pod is a problem."""
-    told = snapshot.told.get(CONDITION_PODS_READY, ConditionText(""))
-    lost = told.reason == Reason.INSUFFICIENT_PODS_READY
+    lost = snapshot.text_of(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
     return pods_missing(snapshot, Reason.INSUFFICIENT_PODS_READY if lost else Reason.RESUMING)
 
 

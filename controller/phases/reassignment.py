@@ -18,7 +18,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
-from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.quota_reserved import NodesUnchanged
 from controller.reports.reason import Reason
@@ -40,7 +40,7 @@ def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTole
 
 def is_reassigned(snapshot: Snapshot) -> bool:
     """True if Unhealthy reports that the controller asked Kueue to assign other nodes."""
-    return snapshot.told.get(CONDITION_UNHEALTHY, ConditionText("")).reason == Reason.REASSIGNMENT
+    return snapshot.text_of(CONDITION_UNHEALTHY).reason == Reason.REASSIGNMENT
 
 
 def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:

@@ -92,9 +92,9 @@ def next_attempt(spent: int, config: FaultTolerance, begins: datetime | None = N
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
     """Report the start of the next attempt in PodsReady and Unhealthy."""
     attempt = next_attempt(snapshot.retries, config, begins)
-    said, last = snapshot.told.get(CONDITION_UNHEALTHY), snapshot.reported.get(CONDITION_UNHEALTHY)
-    if said is None or CONDITION_UNHEALTHY not in snapshot.conditions:
+    if CONDITION_UNHEALTHY not in snapshot.conditions:
         return (reporting(attempt),)
+    said, last = snapshot.text_of(CONDITION_UNHEALTHY), snapshot.reported.get(CONDITION_UNHEALTHY)
     if not (isinstance(last, Problem) and last.reason == said.reason):  # after a restart
         if (reason := next((each for each in Reason if each == said.reason), None)) is None:
             return (reporting(attempt),)  # another operator wrote this reason
@@ -121,8 +121,8 @@ def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Res
 def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
     """Set Unhealthy and report what the reset waits for: once, not in every pass."""
     reason = _HELD[hold.reason]
-    said = snapshot.told.get(CONDITION_UNHEALTHY)
-    if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
+    held = snapshot.text_of(CONDITION_UNHEALTHY).reason == reason
+    if held and CONDITION_UNHEALTHY in snapshot.conditions:
         return ()
     told = reporting(unhealthy(finding, reason=reason, then=hold.message))
     return (told, Warn(reason, told.message, told.logged))
@@ -130,8 +130,7 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
 
 def was_held(snapshot: Snapshot) -> bool:
     """True if Unhealthy reports a reset that waits."""
-    said = snapshot.told.get(CONDITION_UNHEALTHY)
-    return said is not None and said.reason in _HELD.values()
+    return snapshot.text_of(CONDITION_UNHEALTHY).reason in _HELD.values()
 
 
 def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:

@@ -1,4 +1,7 @@
-"""Resetting: delete every component, pause, then deploy again. The quota is held throughout."""
+"""Resetting: delete every component, pause, then deploy again. The quota is held throughout.
+
+Delete the components, then begin the pause: a slow deletion does not shorten the pause.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -8,17 +11,12 @@ from controller.phases.deletion import end_deletion, something_is_left
 from controller.phases.reassignment import ask_for_other_nodes, nodes_unchanged
 from controller.phases.reset_or_fail import report_pause
 from controller.phases.resuming import deploy, old_objects_remain
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.suspending import suspended
 from controller.phases.timers import ZERO, remaining
 from controller.reports.quota_reserved import NodesUnchanged, Reserved
 from shared.api.names import CONDITION_QUOTA_RESERVED
-
-
-def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete the components, then begin the pause: a slow deletion does not shorten the pause."""
-    return first_of(ROWS, snapshot, now, config)
 
 
 def resources_are_left(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
@@ -73,9 +71,9 @@ ROWS: Final[tuple[Row, ...]] = (
 
 def _keep_quota(snapshot: Snapshot) -> Actions:
     """Keep QuotaReserved, unless it reports another attempt's nodes or has another reason."""
-    told = snapshot.told.get(CONDITION_QUOTA_RESERVED)
+    told = snapshot.text_of(CONDITION_QUOTA_RESERVED)
     holds = CONDITION_QUOTA_RESERVED in snapshot.conditions
     about_nodes = not snapshot.is_news(NodesUnchanged(workload=snapshot.topology_workload))
-    if holds and told and told.reason == Reason.RESUMING and not about_nodes:
+    if holds and told.reason == Reason.RESUMING and not about_nodes:
         return ()
     return (reporting(Reserved()),)

@@ -1,4 +1,7 @@
-"""Resuming: the components are being created, in order. `deploy` is the only way into it."""
+"""Resuming: the components are being created, in order. `deploy` is the only way into it.
+
+Create the missing components; move to Running when all exist.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -28,7 +31,7 @@ from controller.phases.health import namespace_ends, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
 from controller.phases.reset_or_fail import fail, hold_on, reset_or_fail, tell_hold
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
@@ -108,12 +111,6 @@ def old_objects_remain(
     snapshot.require(Need.OBSERVED)
     # Two attempts never run at once.
     return (WakeAfter(LOOK_AGAIN),) if snapshot.unexpected_alive else None
-
-
-def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Create the missing components; move to Running when all exist."""
-    snapshot.require(Need.OBSERVED)
-    return first_of(ROWS, snapshot, now, config)
 
 
 def cannot_be_created(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:

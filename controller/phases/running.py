@@ -1,4 +1,7 @@
-"""Running: the components are deployed; check for success, problems and suspension."""
+"""Running: the components are deployed; check for success, problems and suspension.
+
+Watch components and pods: report problems, reset, fail or succeed.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -24,7 +27,7 @@ from controller.phases.health import namespace_ends, record_healed, tell_unreada
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
 from controller.phases.reset_or_fail import fail
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success import (
     has_ended_well,
@@ -42,10 +45,8 @@ from shared.api.names import (
 )
 
 
-def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Watch components and pods: report problems, reset, fail or succeed."""
-    snapshot.require(Need.OBSERVED)
-    actions = first_of(ROWS, snapshot, now, config)
+def with_reports(snapshot: Snapshot, actions: Actions) -> Actions:
+    """Add what is reported beside any row, unless the AppWrapper leaves Running."""
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
         return actions
     return (*tell_unreadable(snapshot), *record_ends(snapshot), *actions)

@@ -12,6 +12,7 @@ from controller.phases.root_cause import RootCause
 from controller.reports.report import ConditionReport, is_news
 from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
+from shared.api.objects import Resource
 from shared.waits.workload import PodsReadyEviction
 
 # The fault tolerance of one AppWrapper: its periods, its retries, its exit codes.
@@ -114,6 +115,12 @@ class Component:
     leaves: datetime | None = None  # its deletionTimestamp; None: it is not being deleted
     announced: bool = False  # status names it as planned, without the result of the create
     unreadable: str = ""  # why it cannot be read; then the other fields are as last seen
+    # Its object, as deletions and counts need it. Without `uid` no object is known.
+    uid: str = ""
+    attempt: str = ""  # the object's label
+    deleting: bool = False  # the object has a deletionTimestamp, whatever the presence
+    resource: Resource | None = None  # None: the API server does not serve its Kind
+    watched: bool = True  # False: no watch reports changes of the object
 
     @property
     def exists(self) -> bool:
@@ -371,6 +378,10 @@ class Snapshot:
         """Raise NotRead unless this pass has read the fact. Call it before using the fact."""
         if need in self.unread:
             raise NotRead(need)
+
+    def text_of(self, kind: str) -> ConditionText:
+        """Return the reason and message of a condition; both are empty if there is none."""
+        return self.told.get(kind, ConditionText(""))
 
     def is_news(self, report: ConditionReport) -> bool:
         """True if `report` must be written."""

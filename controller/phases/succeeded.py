@@ -1,18 +1,16 @@
-"""Succeeded: the resources are kept for SuccessTTL."""
+"""Succeeded: the resources are kept for SuccessTTL.
+
+Wait until the TTL is over, then delete the components. Suspending has no effect.
+"""
 
 from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions, StartTimer, Timer, WakeAfter
 from controller.phases.deletion import end_deletion, nothing_deployed, something_is_left
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
-
-
-def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Wait until the TTL is over, then delete the components. Suspending has no effect."""
-    return first_of(ROWS, snapshot, now, config)
 
 
 def kept(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:

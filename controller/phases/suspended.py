@@ -1,4 +1,10 @@
-"""Suspended: nothing is deployed and no quota is held."""
+"""Suspended: nothing is deployed and no quota is held.
+
+Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
+
+Kueue writes suspend and podSetInfos in one patch. An AppWrapper that Kueue admits within a
+moment costs no write.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -6,18 +12,9 @@ from typing import Final
 from controller.phases.actions import Actions, Reason
 from controller.phases.ask import Need
 from controller.phases.resuming import deploy, old_objects_remain
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot
 from controller.phases.waiting import report_reserved, report_unsuspended, report_waiting
-
-
-def decide_suspended(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
-
-    Kueue writes suspend and podSetInfos in one patch. An AppWrapper that Kueue admits within a
-    moment costs no write.
-    """
-    return first_of(ROWS, snapshot, now, config)
 
 
 def waits(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions | None:

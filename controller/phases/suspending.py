@@ -1,4 +1,9 @@
-"""Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released."""
+"""Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released.
+
+Delete the components, then release the quota, even if suspend became false again meanwhile.
+
+Half-deleted resources cannot resume, and Kueue has already acted on the suspension.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,7 +13,7 @@ from controller.phases.ask import Need
 from controller.phases.deletion import begin_deletion, end_deletion, something_is_left
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassigned
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.reports.quota_reserved import AwaitsOtherNodes, TimedOut, evicted_text
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
@@ -23,14 +28,6 @@ def suspend(snapshot: Snapshot) -> Actions:
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
     """Kueue or a user suspended it: Suspending."""
     return suspend(snapshot) if snapshot.suspend else None
-
-
-def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete the components, then release the quota, even if suspend became false again meanwhile.
-
-    Half-deleted resources cannot resume, and Kueue has already acted on the suspension.
-    """
-    return first_of(ROWS, snapshot, now, config)
 
 
 def all_is_gone(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions:

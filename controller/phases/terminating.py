@@ -1,4 +1,7 @@
-"""Terminating: the AppWrapper is being deleted, and disappears last."""
+"""Terminating: the AppWrapper is being deleted, and disappears last.
+
+Delete everything; then remove the finalizer, and the API server removes the AppWrapper.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -6,7 +9,7 @@ from typing import Final
 from controller.phases.actions import Actions, MoveTo, Reason, RemoveFinalizer, SetCondition
 from controller.phases.deletion import begin_deletion, end_deletion, is_gone, something_is_left
 from controller.phases.phase import Phase
-from controller.phases.rows import Row, first_of
+from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
 
@@ -20,11 +23,6 @@ def terminate(snapshot: Snapshot) -> Actions:
         move,
         *(_let_go(snapshot) if is_gone(snapshot) else begin_deletion(snapshot, keep=False)),
     )
-
-
-def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
-    return first_of(ROWS, snapshot, now, config)
 
 
 def finalizer_is_gone(

@@ -11,25 +11,6 @@ from shared.api.names import CONDITION_PODS_READY
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, parse_time
 
-# Field of `Timers` -> key in `status.timers`.
-_KEYS: Final = {
-    "admission": "admission",
-    "warmup": "warmup",
-    "failure": "failure",
-    "deletion_on_failure": "deletionOnFailure",
-    "forceful_deletion": "forcefulDeletion",
-    "retry_pause": "retryPause",
-    "success": "successTTL",
-    "stragglers": "stragglers",
-    "unready": "unready",
-    "records": "records",
-    "store": "errorStore",
-    "no_workload": "noWorkload",
-    "queue_reason": "queueReason",
-    "pods_told": "podsTold",
-}
-
-
 # The clocks of two replicas may differ by this much. A start further ahead comes from a clock that
 # was set back since. If it counted as now in every pass, its period would last longer by that
 # difference. It counts as missing instead, so the period begins now and is stored.
@@ -54,7 +35,7 @@ def decode_timers(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
 
     Unreadable timers, and timers that lie ahead of `now`, are missing.
     """
-    read = {field: _read(stored.get(key), stamp) for field, key in _KEYS.items()}
+    read = {each.field: _read(stored.get(each), stamp) for each in Timer}
     return Timers(**{field: unless_ahead(began, now) for field, began in read.items()})
 
 
@@ -66,10 +47,10 @@ def unless_ahead(began: datetime | None, now: datetime) -> datetime | None:
 def encode_timers(timers: Timers, stamp: Stamp) -> JsonObject:
     """Return `status.timers` without the periods that have not begun."""
     stored: JsonObject = {}
-    for field, key in _KEYS.items():
-        began = getattr(timers, field)
+    for timer in Timer:
+        began = getattr(timers, timer.field)
         if began is not None:
-            stored[key] = {
+            stored[timer.value] = {
                 "began": format_precise_time(began),
                 "phase": stamp.phase,
                 "attempt": stamp.attempt,
@@ -109,9 +90,9 @@ def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
             case MoveTo():
                 timers = Timers()
             case StartTimer(timer):
-                timers = replace(timers, **{timer.value: now})
+                timers = replace(timers, **{timer.field: now})
             case ClearTimer(timer):
-                timers = replace(timers, **{timer.value: None})
+                timers = replace(timers, **{timer.field: None})
             case _:
                 pass
     return timers

@@ -180,4 +180,4 @@ def report_reserved(snapshot: Snapshot) -> Actions:
 
 
 def _told(snapshot: Snapshot) -> ConditionText:
-    return snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
+    return snapshot.text_of(CONDITION_QUOTA_RESERVED)

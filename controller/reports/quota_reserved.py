@@ -12,7 +12,7 @@ from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.times import format_duration
 from shared.waits.queueing import with_kueues_reason
-from shared.waits.workload import NEW_WORKLOAD, PodsReadyEviction
+from shared.waits.workload import PodsReadyEviction
 
 LONGEST_MESSAGE: Final = 1024  # bytes
 
@@ -30,15 +30,10 @@ def evicted_text(eviction: PodsReadyEviction, longest: timedelta) -> str:
     `longest`: the AppWrapper's periods and retries together.
     """
     often = "once" if eviction.count == 1 else f"{eviction.count} times"
-    given_up = (
-        f" Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
-        if eviction.given_up
-        else ""
-    )
     return (
         f"Kueue evicted Workload {eviction.workload} ({often} so far): its pods were not "
         "ready within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
-        f"{given_up} The periods and retries of this AppWrapper add up to "
+        " The periods and retries of this AppWrapper add up to "
         f"{format_duration(longest)}; evacuations, and waits before resets and deletions, "
         "take longer. An admin can raise both timeouts in Kueue's configuration."
     )

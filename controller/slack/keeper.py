@@ -23,7 +23,6 @@ from controller.slack.quota import (
     stored_queue,
 )
 from controller.slack.reports import SlackReports
-from shared.api.objects import Resource
 from shared.config.fault_tolerance import SlackQueue
 from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound, PatchType
 from shared.kube.events import EventRecorder
@@ -31,11 +30,10 @@ from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.process.clock import ExponentialBackoff
 from shared.process.sources import Sources
+from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS
 
 logger = logging.getLogger(__name__)
 
-KUEUE: Final = "kueue.x-k8s.io"
-VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is served is used
 # Seconds between two computations: a hundred nodes that change at once are summed up once.
 COMPUTE_SECONDS: Final = 1.0
 # Seconds until a computation without an event: a node may become unschedulable by time alone.
@@ -79,10 +77,10 @@ class SlackKeeper:
         self._has_changed.set()
 
     async def run(self) -> None:
-        """Run until cancelled. Begin again when Kueue serves its API in another version."""
+        """Run until cancelled. Begin again when Kueue's API was away."""
         while True:
-            version = await self._served_version()
-            self.informers = queues, flavors = self._informers(version)
+            await self._until_served()
+            self.informers = queues, flavors = self._make_informers()
             self._unserved.clear()
             async with asyncio.TaskGroup() as group:
                 watches = [group.create_task(each.run()) for each in (queues, flavors)]
@@ -91,36 +89,31 @@ class SlackKeeper:
                 for each in watches:
                     each.cancel()
 
-    async def _served_version(self) -> str:
+    async def _until_served(self) -> None:
         backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
+        api = f"/apis/{CLUSTER_QUEUES.gvk.api_version}"
         while True:
             try:
-                found = await self._client.get_path(f"/apis/{KUEUE}")
-                served = [each["version"] for each in found["versions"]]
-                for version in VERSIONS:
-                    if version in served:
-                        return version
-                why = f"Kueue serves {', '.join(served)}, not {' or '.join(VERSIONS)}"
+                await self._client.get_path(api)
             except KubeError as error:
-                why = str(error)
-            delay = backoff.next_delay(None)
-            logger.warning("slack queue: %s cannot be read: %s; again in %.0f s", KUEUE, why, delay)
-            await self._clock.sleep(delay)
+                delay = backoff.next_delay(None)
+                logger.warning("slack queue: no %s: %s; again in %.0f s", api, error, delay)
+                await self._clock.sleep(delay)
+            else:
+                return
 
-    def _informers(self, version: str) -> tuple[Informer[StoredQueue], Informer[NodeFlavor]]:
-        resource = Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
+    def _make_informers(self) -> tuple[Informer[StoredQueue], Informer[NodeFlavor]]:
         queues = Informer(
             self._client,
-            resource,
+            CLUSTER_QUEUES,
             transform=stored_queue,
             sources=self._sources,
             failed=self._failed,
         )
         queues.add_handler(self._queue_changed)
-        resource = Resource(KUEUE, version, "resourceflavors", "ResourceFlavor", namespaced=False)
         flavors = Informer(
             self._client,
-            resource,
+            RESOURCE_FLAVORS,
             transform=node_flavor,
             sources=self._sources,
             failed=self._failed,

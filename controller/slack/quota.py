@@ -108,14 +108,14 @@ def node_flavor(item: JsonObject) -> NodeFlavor:
 
 
 def stored_queue(item: JsonObject) -> StoredQueue:
-    """Project a ClusterQueue. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
+    """Project a ClusterQueue of the API server."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     groups = spec.get("resourceGroups") or []
     return StoredQueue(
         name=metadata["name"],
         uid=metadata["uid"],
         api_version=item["apiVersion"],
-        cohort=spec.get("cohortName") or spec.get("cohort") or "",
+        cohort=spec.get("cohortName") or "",
         quotas=tuple(_quotas(groups)),
         groups=groups,
         is_edited=any(map(_is_edit, metadata.get("managedFields") or ())),

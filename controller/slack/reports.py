@@ -6,12 +6,12 @@ docs/admins/slack-quota.md describes what an admin does about each.
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
+from controller.gauges import ComputedGauge, Samples
 from controller.slack.pace import LimitChange, limit_text
 from controller.slack.quota import SlackQuota, StoredQueue
 from shared.config.fault_tolerance import SlackQueue
@@ -48,24 +48,15 @@ class SlackRows(Protocol):
     rows: tuple[SlackQuota, ...]
 
 
-class _SlackGauges(Collector):
-    """Reads the rows at each scrape: flavors and resources come and go."""
-
-    def __init__(self, known: SlackRows) -> None:
-        self._known = known
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one family for each metric."""
-        for name, (text, value) in _GAUGES.items():
-            family = GaugeMetricFamily(name, text, labels=["flavor", "resource"])
-            for row in self._known.rows:
-                family.add_metric(list(row.key), float(value(row)))
-            yield family
-
-
 def show_slack_quota(registry: CollectorRegistry, known: SlackRows) -> None:
     """Register the metrics of each flavor and resource of the slack queue."""
-    registry.register(_SlackGauges(known))
+
+    def samples(value: Callable[[SlackQuota], Decimal]) -> Samples:
+        return {row.key: float(value(row)) for row in known.rows}
+
+    for name, (text, value) in _GAUGES.items():
+        labels = ["flavor", "resource"]
+        registry.register(ComputedGauge(name, text, labels, partial(samples, value)))
 
 
 class SlackReports:
@@ -96,7 +87,7 @@ class SlackReports:
             queue,
             "SlackQueueWithoutCohort",
             f"ClusterQueue {self._name} has no cohort, so it lends nothing and has no"
-            " lendingLimit. Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams",
+            " lendingLimit. Set spec.cohortName to the cohort of the teams",
         )
 
     def forbidden(self, queue: StoredQueue, why: str) -> None:

@@ -1,6 +1,7 @@
 """Applies a set of objects with server-side apply, in an order that works."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ _CRDS = Resource(
 _PATIENCE_SECONDS = stretched(180.0)
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
+_LATE_WEBHOOK = re.compile(r"failed calling webhook .*(deadline exceeded|Client\.Timeout)")
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")
 
 
@@ -138,15 +140,24 @@ class ManifestApplier:
 
 
 async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """Sends the request again if no answer came: both reads and applies may be repeated."""
+    """Sends the request again if no answer came, or none of a webhook: both reads and applies may
+    be repeated.
+    """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
             return await request()
-        except Unreachable:
-            if time.monotonic() > deadline:
+        except (Unreachable, ApiError) as failure:
+            if not _may_pass(failure) or time.monotonic() > deadline:
                 raise
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _may_pass(failure: Unreachable | ApiError) -> bool:
+    """True for a failure of a busy machine: the API server gives a webhook ten seconds."""
+    return isinstance(failure, Unreachable) or (
+        failure.status == 500 and _LATE_WEBHOOK.search(failure.message) is not None
+    )
 
 
 def _is_true(definition: JsonObject, condition: str) -> bool:

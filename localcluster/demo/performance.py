@@ -27,10 +27,10 @@ from shared.kube.client import Gone, KubeError, WatchEventType
 from shared.process.clock import SystemClock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# From the first submission on. The samples themselves need about 30 s.
+# From the first submission on. The samples themselves need about 40 s.
 PATIENCE_SECONDS = stretched(180.0)
 # Kueue processes a new AppWrapper within a moment; until then `explain` has another answer.
-_EXPLANATIONS = 5
+_EXPLANATIONS = 20
 _KUEUE_MESSAGE = "Kueue reports ("
 _WIDEST = 120
 

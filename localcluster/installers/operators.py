@@ -381,6 +381,8 @@ def set_marker(marker: Path) -> None:
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.write_text(_MARKER_TEXT)
+    except FileNotFoundError:
+        return  # another cluster removed the folder meanwhile: the next probe makes both again
     except OSError as failure:
         raise LocalClusterError(
             f"The Training Operator waits for a file {marker}, which cannot be written:"

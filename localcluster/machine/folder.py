@@ -88,8 +88,9 @@ class ClusterFolder:
         if self._lock.path.exists():
             self._empty()
         self._lock.release(remove=True)
-        if self.path.exists() and not any(self.path.iterdir()):
-            self.path.rmdir()
+        with contextlib.suppress(FileNotFoundError):  # another run swept it meanwhile
+            if not any(self.path.iterdir()):
+                self.path.rmdir()
 
     def _empty(self) -> None:
         for entry in self.path.iterdir():

@@ -59,12 +59,12 @@ class QueueTrouble:
 
 
 def local_queue(item: JsonObject) -> Queue:
-    """Read a LocalQueue of Kueue's v1beta1 or v1beta2."""
+    """Read a LocalQueue of Kueue."""
     return _queue("LocalQueue", item)
 
 
 def cluster_queue(item: JsonObject) -> Queue:
-    """Read a ClusterQueue of Kueue's v1beta1 or v1beta2."""
+    """Read a ClusterQueue of Kueue."""
     return _queue("ClusterQueue", item)
 
 
@@ -146,7 +146,7 @@ class WaitingWorkload:
 
 
 def waiting_workload(item: JsonObject) -> WaitingWorkload:
-    """Read a Workload of Kueue's v1beta1 or v1beta2."""
+    """Read a Workload of Kueue."""
     metadata, owner = item["metadata"], controller_of(item)
     conditions = (item.get("status") or {}).get("conditions") or ()
     is_wrapped = owner is not None and owner.kind == "AppWrapper"

@@ -162,12 +162,11 @@ _GIVEN_UP: Final = "DeactivatedDueToRequeuingLimitExceeded"
 class PodsReadyEviction:
     """Kueue's eviction of a Workload whose pods were not ready within waitForPodsReady.
 
-    `count`: the number of such evictions. `given_up`: Kueue will not admit the Workload again.
+    `count`: the number of such evictions.
     """
 
     workload: str
     count: int
-    given_up: bool = False
 
 
 def pods_ready_eviction(workload: JsonObject) -> PodsReadyEviction | None:
@@ -185,9 +184,7 @@ def pods_ready_eviction(workload: JsonObject) -> PodsReadyEviction | None:
         for each in statistics.get("evictions") or ()
         if each.get("reason") == _PODS_READY_TIMEOUT
     )
-    return PodsReadyEviction(
-        workload["metadata"]["name"], count or 1, given_up=evicted.reason == _GIVEN_UP
-    )
+    return PodsReadyEviction(workload["metadata"]["name"], count or 1)
 
 
 def requeued_at(workload: JsonObject) -> datetime | None:

@@ -15,6 +15,7 @@ from localcluster.product import NAMESPACE
 from tests.e2e.research_team import TEAM, ResearchTeam, a_team
 from tests.support.cluster import people
 from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.patient_client import be_patient
 from tests.support.observer.controller_words import is_traceback
 from tests.support.observer.observer import Observer
 
@@ -54,6 +55,7 @@ async def node_cluster(
     starting = LocalCluster(options, reporter_for())
     with _seen(request):
         running = await starting.__aenter__()
+    be_patient(running.client)
     sound = False
     try:
         assert running.node is not None

@@ -21,7 +21,7 @@ from tests.support.patience import comes_to
 # It is over when every pod of a job has failed: `end_of_grace`.
 GRACE: Final = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
 # The controller's own watch of the pods may be later than a test's, and no status counts failures.
-_LATER_SECONDS: Final = stretched(3.0)
+_LATER_SECONDS: Final = stretched(8.0)
 _ONCE_MORE: Final = 'test "$ATTEMPT" -ge 2 && exit 0\n'
 # Nobody fails before all have started.
 _MEET: Final = (
@@ -29,10 +29,12 @@ _MEET: Final = (
     'until [ "$(ls /shared | grep -c started)" = {pods} ]; do sleep 0.1; done\n'
 )
 _FIRST: Final = "touch /shared/failed\n"
-_AFTER: Final = "until test -e /shared/failed; do sleep 0.1; done; sleep 2\n"
+# Nodes report whole seconds, and the first one has yet to end.
+_PAUSE: Final = round(stretched(4.0))
+_AFTER: Final = f"until test -e /shared/failed; do sleep 0.1; done; sleep {_PAUSE}\n"
 _FIRST_IN_PYTHON: Final = "open('/shared/failed', 'w')\n"
 _AFTER_IN_PYTHON: Final = (
-    "while not os.path.exists('/shared/failed'): time.sleep(0.05)\ntime.sleep(1.2)\n"
+    f"while not os.path.exists('/shared/failed'): time.sleep(0.05)\ntime.sleep({_PAUSE})\n"
 )
 _MEET_IN_PYTHON: Final = (
     "import os, sys, time\n"

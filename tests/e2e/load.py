@@ -1,6 +1,7 @@
 """AppWrappers that come, are changed and go at a steady pace, over several connections."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +14,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, KubeError, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
-from tests.support.cluster.kubectl import UNANSWERED
+from tests.support.cluster.kubectl import RIGHTS_UNKNOWN
 from tests.support.cluster.senders import send_steadily
 from tests.support.patience import comes_to
 
@@ -22,6 +23,7 @@ CONNECTIONS = 4
 # others, of which every second one is deleted again.
 WHOLE_LIFE = 20
 RUNNERS = 6
+_KUEUE_IS_LATE = re.compile(r"kueue-webhook-service\..*(deadline exceeded|Client\.Timeout)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +87,15 @@ class Load:
         """What was refused or not answered, by whoever was replaced.
 
         A webhook that serves, and says that the API server has not told it in time what the user
-        may do, says that the machine is too busy.
+        may do, says that the machine is too busy. So does Kueue's, which is not replaced, if it
+        does not answer in time.
         """
         return [
             each
             for each in self.answers
-            if each.error is not None and not UNANSWERED.search(each.error)
+            if each.error is not None
+            and not RIGHTS_UNKNOWN.search(each.error)
+            and not _KUEUE_IS_LATE.search(each.error)
         ]
 
     @property

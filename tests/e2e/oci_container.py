@@ -90,19 +90,20 @@ class Container:
         pending = [self.process.pid]
         while pending:
             for child in _children(pending.pop()):
-                status = Path(f"/proc/{child}/status").read_text()
-                (ids,) = (line for line in status.splitlines() if line.startswith("NSpid:"))
-                # This machine's, that of the namespaces around runc, the container's.
-                if len(ids.split()) == 4 and ids.split()[-1] == "1":
-                    return child
-                pending.append(child)
+                with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                    status = Path(f"/proc/{child}/status").read_text()
+                    (ids,) = (line for line in status.splitlines() if line.startswith("NSpid:"))
+                    # This machine's, that of the namespaces around runc, the container's.
+                    if len(ids.split()) == 4 and ids.split()[-1] == "1":
+                        return child
+                    pending.append(child)
         raise AssertionError(f"the container has not started: {self.text()}")
 
 
 def _children(process: int) -> list[int]:
     """Of all its threads: runc starts processes from any."""
     found: list[int] = []
-    for thread in Path(f"/proc/{process}/task").iterdir():
+    for thread in Path(f"/proc/{process}/task").glob("*"):
         with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             found += [int(each) for each in (thread / "children").read_text().split()]
     return found

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from controller.apply.deleter import NODE_PATIENCE
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 from shared.process.clock import SystemClock
 from tests.e2e.containers import job, pod
-from tests.e2e.node_processes import processes_of
+from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.recorded import sharing
 from tests.e2e.research_team import ResearchTeam, container_of, ended
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
@@ -50,11 +51,7 @@ async def test_a_deletion_kills_what_ignores_it_when_its_patience_is_over(
         life, container = await running(team, body)
         await team.delete(name)
         await life.until_deleted()
-        assert processes_of(container) == []
-        await life.caught_up()
-        last = last_state(life)
-        assert exit_of(last) == KILLED
-        assert ended_at(last) - asked_at(life) >= PATIENCE
+        await was_killed(life, container)
         # Its node was told so from the beginning, and says itself when it has ended.
         assert periods(life)[0] == PATIENCE.seconds
         assert periods(life)[-1] == 0
@@ -101,14 +98,10 @@ async def test_a_reset_kills_it_too_before_anything_begins_again(
     resetting = await life.until_phase("Resetting")
     alive, seen_at = len(processes_of(container)), SystemClock().now()
     resuming = await life.until_phase("Resuming", after=version_of(resetting))
-    assert processes_of(container) == []
+    first = await was_killed(life, container, name="deaf")
     assert resuming["status"]["attempt"] == 2
-    await life.caught_up()
     # Its process lived in its patience. A busy machine may have been late for a look at it.
     assert alive or seen_at >= asked_at(life) + PATIENCE
-    first = last_state(life, attempt=1, name="deaf")
-    assert exit_of(first) == KILLED
-    assert ended_at(first) - asked_at(life) >= PATIENCE
     done = await life.until_phase("Succeeded")
     await life.caught_up()
     begun = [
@@ -117,7 +110,7 @@ async def test_a_reset_kills_it_too_before_anything_begins_again(
         if attempt_of(event.object) == 2
     ]
     assert begun
-    assert all(each >= ended_at(first) for each in begun)
+    assert all(each >= first for each in begun)
     between = [
         event.object
         for event in life.events
@@ -151,6 +144,36 @@ async def test_obstacles_of_a_deletion_are_reported(team: ResearchTeam) -> None:
     await life.caught_up()
     assert exit_of(last_state(life)) == KILLED
     assert ended_at(last_state(life)) - asked_at(life) >= timedelta(seconds=60)
+
+
+async def was_killed(life: Life, container: str, *, name: str = "") -> datetime:
+    """Its pod is gone: its process was killed when its patience was over. Returns when it ended, at
+    the earliest.
+
+    A node that takes longer than NODE_PATIENCE to report that, as on a very busy machine, is not
+    waited for: then the controller removes the pod.
+    """
+    gone, left = SystemClock().now(), processes_of(container)
+    await life.caught_up()
+    last = last_state(life, name=name)
+    if is_reported(last):
+        assert left == []
+        assert exit_of(last) == KILLED
+        assert ended_at(last) - asked_at(life) >= PATIENCE
+        return ended_at(last)
+
+    async def processes() -> list[NodeProcess]:
+        return processes_of(container)
+
+    await comes_to(processes, [])
+    assert gone - asked_at(life) >= PATIENCE + timedelta(seconds=NODE_PATIENCE)
+    return asked_at(life) + PATIENCE
+
+
+def is_reported(pod: JsonObject) -> bool:
+    """True if the node has reported the end of its container."""
+    [status] = pod["status"]["containerStatuses"]
+    return "terminated" in status["state"]
 
 
 async def running(team: ResearchTeam, body: JsonObject) -> tuple[Life, str]:

@@ -22,7 +22,7 @@ from tests.e2e.containers import job
 from tests.e2e.go_operator import GoOperator
 from tests.e2e.registry import registry, tags_of
 from tests.e2e.tagged_image import tagged
-from tests.e2e.typed_pages import until_it_can_be_typed, until_the_webhook_is_reached
+from tests.e2e.typed_pages import WAITS, until_it_can_be_typed, until_the_webhook_is_reached
 from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
@@ -113,7 +113,7 @@ async def site(
             "KUBECONFIG": str(cluster.kubeconfig),
             "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
         }
-        instead = {REGISTRY: f"{address}/team", PUSH: f"{PUSH} TLS_VERIFY=0 TOOL=buildah"}
+        instead = {REGISTRY: f"{address}/team", PUSH: f"{PUSH} TLS_VERIFY=0 TOOL=buildah", **WAITS}
         person = Person(clone.folder, environment, tmp_path, instead)
         async with registry(tmp_path / "registry", address):
             yield Site(cluster, kubectl, clone, person, address)
@@ -293,7 +293,14 @@ async def nothing_of_ours_is_left(site: Site) -> None:
     # And what is not ours still is as it was.
     assert f"clusterqueue.kueue.x-k8s.io/{TEAMS_QUEUE}" in objects
     alice = site.kubectl.impersonating("alice", "team1-edit-group")
-    await alice("create", "deployment", "web", "--image=none", "-n", "team1", "--dry-run=server")
+    asked = ("create", "deployment", "web", "--image=none", "-n", "team1", "--dry-run=server")
+
+    async def is_allowed() -> bool | str:
+        """Or the error: the API server knows a moment later that the webhooks are gone."""
+        done = await alice.run(*asked)
+        return done.code == 0 or done.err
+
+    await comes_to(is_allowed, True)
 
 
 @pytest.mark.timeout(2700, func_only=True)

@@ -89,13 +89,14 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
 
     await load.more(100)
     victim, _ = await pods_of(node_cluster, "webhook")
+    restarts = victim["status"]["containerStatuses"][0]["restartCount"]
     killed = time.monotonic()
     os.kill(process_of(victim).pid, signal.SIGKILL)
 
     async def is_back() -> bool:
         return any(
             pod["metadata"]["uid"] == victim["metadata"]["uid"]
-            and pod["status"]["containerStatuses"][0]["restartCount"] == 1
+            and pod["status"]["containerStatuses"][0]["restartCount"] == restarts + 1
             and pod["status"]["containerStatuses"][0]["ready"]
             for pod in await pods_of(node_cluster, "webhook")
         )
@@ -107,7 +108,8 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     enough.set()
     await running
 
-    assert [each for each in load.failed if not killed <= each.ended <= back] == []
+    # What began before may be answered after: it was under way.
+    assert [each for each in load.failed if each.ended < killed or each.began > back] == []
     # Of those that were begun meanwhile most were served by the other.
     meanwhile = [each for each in load.answers if killed <= each.began <= back]
     assert sum(each.error is None for each in meanwhile) > len(meanwhile) / 2

@@ -94,11 +94,16 @@ def traces(folder: Path, owner: int | None = None) -> Traces:
 
 
 async def comes_to_nothing_but(
-    kinds: set[str], folder: Path, before: Traces, owner: int | None = None
+    kinds: set[str],
+    folder: Path,
+    before: Traces,
+    owner: int | None = None,
+    *,
+    perhaps: frozenset[str] = frozenset(),
 ) -> None:
     """The kernel needs a moment to take namespaces down; then only these kinds differ."""
     deadline = time.monotonic() + _SECONDS
-    while (different := traces(folder, owner).beyond(before)).keys() != kinds:
+    while (different := traces(folder, owner).beyond(before)).keys() - perhaps != kinds:
         assert time.monotonic() < deadline, different
         await asyncio.sleep(0.1)
 

@@ -11,6 +11,17 @@ TEAM = "team1"
 SAMPLE = ROOT / "samples" / "wrapped-pod.yaml"
 _DRY_RUN = "kubectl create --dry-run=server"
 _JOB_WITHOUT_QUEUE = "kubectl create job probe"
+_MAY_SHE = "kubectl auth can-i create pods --namespace team1 --as=alice --as-group=team1-edit-group"
+_HER_FIRST = (
+    "kubectl create --namespace team1 --filename samples/wrapped-pod.yaml --as=alice"
+    " --as-group=team1-edit-group"
+)
+# Within a block: command -> what is typed instead. The right that the block gives counts a moment
+# later.
+WAITS = {
+    _HER_FIRST: f"for _ in $(seq 300); do {_MAY_SHE} > /dev/null && break; sleep 1; done\n"
+    f"{_HER_FIRST}"
+}
 
 
 async def until_it_can_be_typed(commands: str, admin: Kubectl) -> None:

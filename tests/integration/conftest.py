@@ -25,6 +25,7 @@ from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents
 from tests.support.cluster.own_team import make_own_nodes
+from tests.support.cluster.patient_client import be_patient
 from tests.support.cluster.remote_observer import CLUSTER, FAILED, SOCKET, RemoteObserver
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
@@ -114,6 +115,7 @@ async def _attached(
     scratch = tmp_path_factory.mktemp("attached")
     async with AttachedCluster(folder / CLUSTER, scratch) as attached:
         config.stash[_OBSERVER] = observer = RemoteObserver(folder / SOCKET)
+        be_patient(attached.client)
         await make_own_nodes(attached)
         async with another_team(attached, NAMESPACE, team_documents(NAMESPACE)):
             yield attached
@@ -130,6 +132,7 @@ async def _owned(
     # The first run on a machine builds for minutes: people must see that.
     with capture.global_and_fixture_disabled():
         running = await starting.__aenter__()
+    be_patient(running.client)
     try:
         with Observer(running.kubeconfig) as observer:
             request.config.stash[_OBSERVER] = observer
@@ -185,7 +188,7 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
 def _complaints(request: pytest.FixtureRequest) -> list[str]:
     """What the own cluster's controller says of its own bugs."""
     words = request.config.stash.get(_WORDS, None)
-    if words is None:
+    if words is None or "cluster" not in request.fixturenames:  # it has a cluster of another kind
         return []
     found = words.complaints()
     # A test file may have it away for all of its tests.
@@ -212,6 +215,7 @@ async def second_cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalC
     kueue = request.config.getoption("--kueue")
     options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2, kueue=kueue)
     async with LocalCluster(options) as running:
+        be_patient(running.client)
         with Observer(running.kubeconfig) as watching:
             yield running
             assert not (found := watching.report()), found

@@ -19,7 +19,7 @@ from typing import Final
 
 import orjson
 
-from controller.facts.observe import deployed_status
+from controller.facts.component_status import deployed_status
 from controller.phases.phase import EDGES, Phase
 from shared.api.conditions import is_true
 from shared.api.names import CONDITION_QUOTA_RESERVED

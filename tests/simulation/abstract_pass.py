@@ -14,11 +14,11 @@ from typing import Final
 import orjson
 
 from controller.apply.status import status_after
-from controller.facts.components import Located, project_component
+from controller.facts.component_status import deployed_status
+from controller.facts.components import project_component
 from controller.facts.observe import (
-    GatherContext,
     Observation,
-    deployed_status,
+    Reads,
     locate_from,
     observe,
     presence_of,
@@ -41,7 +41,7 @@ from controller.phases.actions import (
 from controller.phases.ask import Ask, Need
 from controller.phases.decide import next_step
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Presence
+from controller.phases.snapshot import Component, FaultTolerance, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import (
     FINALIZER,
@@ -299,17 +299,17 @@ def _answered(found: Observation, need: Need, seen: Seen) -> Observation:
     waits = found.snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
     if proved or (need is Need.OBSERVED and not waits):
         recorded = enumerate(appwrapper.component_statuses)
-        located = [_located(appwrapper, index, each, seen) for index, each in recorded]
-        context = GatherContext(appwrapper, found.snapshot, CONFIG, NOW)
-        found = observe(context, located, [_pod(pod, i) for i, pod in enumerate(seen.pods)])
-        gone = proved and not seen.pods and not any(each.facts for each in located)
+        components = [_component(appwrapper, index, each, seen) for index, each in recorded]
+        pods = [_pod(pod, i) for i, pod in enumerate(seen.pods)]
+        found = observe(Reads(found, NOW, components, pods))
+        gone = proved and not seen.pods and not any(each.uid for each in components)
         found = replace(found, snapshot=replace(found.snapshot, gone=gone))
         answered.add(Need.OBSERVED)
     unread = found.snapshot.unread - answered
     return replace(found, snapshot=replace(found.snapshot, unread=unread))
 
 
-def _located(appwrapper: AppWrapper, index: int, recorded: JsonObject, seen: Seen) -> Located:
+def _component(appwrapper: AppWrapper, index: int, recorded: JsonObject, seen: Seen) -> Component:
     resource, name = _RESOURCES[index], str(recorded.get("name") or "")
     for each in seen.made:
         if (each.attempt, each.index) == (appwrapper.attempt, index):

@@ -156,6 +156,15 @@ def test_a_leader_that_ends_during_a_slow_renewal_is_followed_within_3_seconds(t
     assert end <= competition.terms[1].began <= end + 3.0
 
 
+def test_a_leader_of_a_slow_api_server_has_time_to_release_the_lease() -> None:
+    """Without its release the next one would have to wait for 10 s."""
+    competition = Competition()
+    competition.faults.latency = lambda: 1.2  # type: ignore[method-assign]
+    lived(competition, (30.0, competition.end("a")))
+    assert competition.terms[1].name == "b"
+    assert 30.0 <= competition.terms[1].began <= 30.0 + 9.0
+
+
 def test_a_frozen_leader_may_not_write_when_it_wakes_though_it_does_not_know_yet() -> None:
     competition = Competition()
     seen: dict[str, tuple[bool, bool]] = {}

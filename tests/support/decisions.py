@@ -196,9 +196,9 @@ def line(action: Action) -> str:
         case Warn(reason, message, logged):
             return f"warn ({reason.value}){_details(message, logged)}"
         case StartTimer(timer):
-            return f"start {timer.value}"
+            return f"start {timer.field}"
         case ClearTimer(timer):
-            return f"clear {timer.value}"
+            return f"clear {timer.field}"
         case DeleteComponents(mode, keep):
             how = "" if mode is DeletionMode.GRACEFUL else f" {mode.value}"
             return f"delete{how}{_SPARING if keep else ''}"

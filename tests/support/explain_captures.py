@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
+from cli.explaining.report import Situation
 from cli.explaining.text import render, render_line
 from cli.reports import as_json, to_text
 from cli.terminal import CommandTerminal
@@ -55,6 +56,7 @@ def captures() -> dict[Path, str]:
     for name in AS_JSON:
         report = explain(SITUATIONS[name]())
         found[FOLDER / f"explain-{name}.json"] = to_text(as_json(report), "json")
+    found[FOLDER / "explain-answers.txt"] = answers()
     return found
 
 
@@ -80,17 +82,23 @@ def page(text: str) -> str:
 
 
 def situations_table() -> str:
-    """Returns a row per situation: its cause, its name for programs, and the answer."""
-    lines = ["| How it comes about | `situation` | The answer |", "|---|---|---|"]
+    """Returns a row per situation: its name for programs, and how it comes about."""
+    causes: dict[Situation, list[str]] = {}
     for build in SITUATIONS.values():
-        report = explain(build())
         how = " ".join((build.__doc__ or "").split())
-        lines.append(f"| {_cell(how)} | `{report.situation}` | {_cell(report.answer)} |")
+        causes.setdefault(explain(build()).situation, []).append(how)
+    lines = ["| `situation` | How it comes about |", "|---|---|"]
+    lines += [f"| `{name}` | {' '.join(found)} |" for name, found in causes.items()]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+def answers() -> str:
+    """Returns the answer to each situation, below its cause."""
+    parts = []
+    for build in SITUATIONS.values():
+        how = " ".join((build.__doc__ or "").split())
+        parts.append(f"{how}\n{explain(build()).answer}\n")
+    return "\n".join(parts)
 
 
 def _printed(shown: object, width: int) -> str:

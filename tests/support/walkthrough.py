@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from localcluster.machine.child import captured
+from tests.support.cluster.kubectl import without_asides
 from tests.support.manifests import ROOT
 from tests.support.patience import KUBECTL_PATIENCE
 
@@ -131,7 +132,7 @@ class Person:
             raise AssertionError(said)
         if block.shown is not None:
             expected = self.would_type(block.shown)
-            if not shows(expected, output):
+            if not shows(expected, without_asides(output)):
                 raise AssertionError(f"{said}\nis not what the page shows:\n{expected}")
         return output
 

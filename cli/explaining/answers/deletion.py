@@ -154,8 +154,7 @@ def _without_cleanup(case: Case, blocked_by: str) -> tuple[CommandHint, ...]:
 def _left(case: Case) -> tuple[list[LeftComponent], list[LeftPod]]:
     pods = [project_left_pod(each, "", case.now) for each in objects(case.seen.pods)]
     components = []
-    for index, located in enumerate(case.moment.located):
-        component = located.component
+    for index, component in enumerate(case.moment.snapshot.components):
         seen = case.seen.components
         item = seen[index] if index < len(seen) else None
         if component.presence not in (Presence.PRESENT, Presence.DELETING):

@@ -35,7 +35,7 @@ from tests.support.cluster.resources import JOBS
 from tests.support.cluster.slack_fleet import SLACK, queue, slack_fleet
 from tests.support.life_record import QUOTA, READY
 from tests.support.manifests import ROOT
-from tests.support.patience import comes_to
+from tests.support.patience import KUBECTL_PATIENCE, comes_to
 from tests.support.walkthrough import Person, blocks_of
 
 pytestmark = pytest.mark.long
@@ -246,7 +246,7 @@ async def kubectl(cluster: LocalCluster) -> AsyncIterator[Kubectl]:
     manifests = "---".join(definition(*each) for each in DEFINITIONS.items())
     await kubectl("apply", "-f", "-", stdin=manifests)
     defined = [f"crd/{each}.monitoring.coreos.com" for each in DEFINITIONS.values()]
-    await kubectl("wait", "--for=condition=Established", *defined)
+    await kubectl("wait", "--for=condition=Established", *defined, KUBECTL_PATIENCE)
 
     async def served() -> list[str]:
         command = ("api-resources", "--api-group=monitoring.coreos.com", "-o", "name")

@@ -13,6 +13,7 @@ from shared.api.objects import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import ends_well, listed
+from tests.support.cluster.patient_client import be_patient
 from tests.support.cluster.resources import JOBS
 from tests.support.observer.observer import observed
 from tests.support.patience import PATIENCE_SECONDS
@@ -27,6 +28,7 @@ PATIENT = {"admissionGracePeriodDuration": "1h", "warmupGracePeriodDuration": "1
 @pytest.fixture
 async def own_cluster() -> AsyncIterator[LocalCluster]:
     async with LocalCluster(ClusterOptions(components=frozenset(), product=True)) as cluster:
+        be_patient(cluster.client)
         with observed(cluster.kubeconfig):
             yield cluster
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -17,12 +18,14 @@ from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.life_record import DEPLOYED, QUOTA, READY, Condition, condition
+from tests.support.patience import until_found
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
 PERIOD = timedelta(seconds=2)
-# A state lasts so long that a slow controller sees it: each run of the pod, and each start.
-RUN = f"{stretched(12.0):.0f}s"
+# A state lasts so long that a slow controller sees it: each run of the pod, each time that it is
+# down, and each start.
+RUN, DOWN = f"{stretched(12.0):.0f}s", f"{stretched(8.0):.0f}s"
 START = f"{stretched(15.0):.0f}s"  # below the default of the period of reports
 
 
@@ -31,7 +34,8 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
     lives: Lives, cluster: LocalCluster
 ) -> None:
     async with reconfigured(cluster, "controller", stabilityPeriod="2s"):
-        component = restarted_job("stable", 1, run_for=RUN, fail_restarts="2")
+        simulation = {"run_for": RUN, "fail_restarts": "2", "restart_after": DOWN}
+        component = restarted_job("stable", 1, **simulation)
         life = await lives.begin(appwrapper("stable", component))
         first = await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
         crashed = await life.until(
@@ -48,6 +52,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
             "that it runs again",
         )
         await life.until_phase("Succeeded")
+    await life.caught_up()  # its pod comes by another watch
     assert since_ready(again) >= last_start(life) + PERIOD
     assert life.phases() == TO_SUCCESS
 
@@ -65,7 +70,7 @@ async def test_problems_are_reported_again_after_the_configured_period(
         seen = 0
         for _ in range(2):
             ran = await life.until(_has(RUNS, after=seen), "that it runs")
-            [pod] = await lives.names(PODS, life)
+            [pod] = await until_found(partial(the_only_pod, lives, life))
             await lives.client.delete(
                 PODS, NAMESPACE, pod, uid=None, propagation=Propagation.BACKGROUND
             )
@@ -73,6 +78,12 @@ async def test_problems_are_reported_again_after_the_configured_period(
             seen = version_of(fell)
         await life.until(_has(RUNS, after=seen), "that it runs again")
     assert life.phases() == ["", "Suspended", "Resuming", "Running"]
+
+
+async def the_only_pod(lives: Lives, life: Life) -> list[str] | None:
+    """Once the one before it has gone."""
+    found = await lives.names(PODS, life)
+    return found if len(found) == 1 else None
 
 
 def _has(conditions: set[str], *, after: int) -> Callable[[JsonObject], bool]:

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.long
 
 TEAM = own("hoarders")
 MANY = 12
+TOO_SLOW = re.compile(r"deadline exceeded|[Tt]imeout|timed out")
 EMPTY = 333_334  # entries of a megabyte
 
 
@@ -50,9 +51,18 @@ def waiting(name: str, entries: int = 0) -> JsonObject:
 
 
 async def create_and_wait(cluster: LocalCluster, body: JsonObject) -> None:
-    """As a member of the team; returns when the controller has looked at it."""
-    said = await created(member_of(cluster, TEAM), body, TEAM)
-    assert said.code == 201, said.message
+    """As a member of the team; returns when the controller has looked at it.
+
+    A busy machine may need longer for a megabyte than a webhook has: then its user tries again.
+    """
+
+    async def is_stored() -> bool:
+        said = await created(member_of(cluster, TEAM), body, TEAM)
+        stored = said.code in (201, 409)  # stored by a try that was not answered in time
+        assert stored or TOO_SLOW.search(said.message), said.message
+        return stored
+
+    await comes_to(is_stored, True)
     name = body["metadata"]["name"]
 
     async def its_phase() -> str:

@@ -17,6 +17,7 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.faulty_lives import RUNS
 from tests.support.cluster.life import exists, listed
+from tests.support.cluster.stages import LONG
 from tests.support.observer.observer import Observer
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 
@@ -77,7 +78,7 @@ async def test_all_pods_of_a_team_fail_at_once_and_then_its_namespace_is_deleted
             client.create(
                 APPWRAPPERS,
                 TEAM,
-                appwrapper(name, job(name, 1, hang="running"), annotations=AT_ONCE),
+                appwrapper(name, job(name, 1, hang="running"), annotations=AT_ONCE | LONG),
             )
             for name in names
         )

@@ -10,6 +10,7 @@ import re
 import signal
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life
 from tests.support.cluster.program_in_a_pod import Pod, pod, why_no_pods
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
+from tests.support.cluster.webhook_process import answer_to
 from tests.support.mounted_volume import MountedVolume
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 from tests.support.team import NAMESPACE as TEAM
@@ -189,18 +191,21 @@ async def test_the_webhook_serves_on_while_its_credentials_are_replaced(
         await comes_to(lambda: asked(cluster, port, "/readyz"), (200, "ok\n"))
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
 
+        broken = watches_broken(running)
         await account.rotate()
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
         await running.logged(READ_ANEW)
-        # Its watches go on under the old token until they end, and begin under the new one.
-        assert "warning" not in levels(running)
+        # Its watches go on under the old token until they end, and begin under the new one. Of
+        # other things that are slow on a busy machine it may warn.
+        assert watches_broken(running) == broken
         await proxy.refuse()
         await proxy.accept()
         await rotate_the_leaf(cluster)
         # It hears of that by a watch; without, it would look in five minutes.
         await comes_to(lambda: times_served(running), 2)
         assert await judged(cluster, port) == {"uid": "7", "allowed": True}
-        assert await asked(cluster, port, "/readyz") == (200, "ok\n")
+        # A warning of the outage is taken back when the pass over the certificates ends.
+        await comes_to(lambda: asked(cluster, port, "/readyz"), (200, "ok\n"))
 
         assert_it_is_confined(running)
         running.ask_to_end()
@@ -215,6 +220,10 @@ async def rotate_the_leaf(cluster: LocalCluster) -> None:
     await cluster.client.patch(SECRETS, NAMESPACE, SERVER_SECRET, annotations, PatchType.MERGE)
 
 
+def watches_broken(running: Pod) -> list[str]:
+    return [message for message in running.messages if "; again in " in message]
+
+
 async def times_served(running: Pod) -> int:
     return sum(message.startswith("serving a certificate") for message in running.messages)
 
@@ -227,11 +236,10 @@ async def asked(cluster: LocalCluster, port: int, path: str) -> tuple[int, str]:
 
 async def judged(cluster: LocalCluster, port: int) -> Any:
     """What it answers to a review that it needs the API server for."""
-    labels = {"kueue.x-k8s.io/queue-name": "default-queue"}
-    body = review(submitted(labels=labels), userInfo=ADMIN)
+    named = submitted(labels={"kueue.x-k8s.io/queue-name": "default-queue"})
+    body, extensions = review(named, userInfo=ADMIN), {"sni_hostname": SERVED_NAME}
     async with await trusting(cluster, port) as http:
-        extensions = {"sni_hostname": SERVED_NAME}
-        answer = await http.post("/validate", json=body, extensions=extensions)
+        answer = await answer_to(http, "/validate", body, extensions=extensions)
         return answer.json()["response"]
 
 
@@ -307,24 +315,25 @@ async def test_the_first_process_of_a_container_hears_sigterm_from_its_beginning
     """The kernel keeps from it every signal without a handler. There is no API server."""
     account = MountedVolume(tmp_path / "account", account_files(cluster, "void"))
     config = config_map(tmp_path, {"controllerManager": SILENT | {"health": {"bindAddress": "0"}}})
-    async with (
-        UnreliableProxy(cluster.access.server) as proxy,
-        pod(
-            tmp_path,
-            program,
-            server=address_of(proxy.url),
-            account=account.folder,
-            config=config.folder,
-        ) as running,
-    ):
-        await proxy.refuse()
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(UnreliableProxy(cluster.access.server))
+        await proxy.refuse()  # before the program starts: it may be quick
+        running = await stack.enter_async_context(
+            pod(
+                tmp_path,
+                program,
+                server=address_of(proxy.url),
+                account=account.folder,
+                config=config.folder,
+            )
+        )
         await running.catches(signal.SIGTERM)
         if moment == "its waiting":
             await running.logged(r"(pods|namespaces): .*; again in .* s")
         running.ask_to_end()
         assert await running.ended() == 0
-        await proxy.accept()
-    assert ("stopped" in running.messages) == (moment == "its waiting")
+    # On a busy machine its imports may be over before this test looks again.
+    assert "stopped" in running.messages or moment == "its imports"
     assert "error" not in levels(running)
 
 

@@ -23,7 +23,7 @@ from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
 from tests.support.manifests import ROOT
-from tests.support.sandbox import Sandbox, processes_of, until_no_process_of
+from tests.support.sandbox import Sandbox, until_no_process_of
 
 pytestmark = pytest.mark.long
 
@@ -88,7 +88,7 @@ async def test_two_clusters_side_by_side_and_one_killed(sandbox: Sandbox) -> Non
     assert down == Outcome(0, f"Stopped the cluster in {other}.\n")
     assert not one.exists()
     assert not other.exists()
-    assert processes_of(sandbox.folder) == []
+    await until_no_process_of(sandbox.folder)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ async def test_disk_full_while_the_cluster_starts(
         "The disk is full: etcd ended because it could not write. Free some space, or use --dir"
     )
     assert files_in(small_disk) == ["others"]
-    assert processes_of(small_disk) == []
+    await until_no_process_of(small_disk)
     kept = Path(str(caught.value).rpartition("The whole log is ")[2].removesuffix("."))
     assert kept.is_file()
     shutil.rmtree(kept.parent)

@@ -16,6 +16,7 @@ from tests.support.cluster.another_team import another_team
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, lives_documents, requesting
 from tests.support.cluster.moved_kueue import move_kueue
+from tests.support.cluster.patient_client import be_patient
 from tests.support.cluster.reconfigured import pause_resets
 from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, revisions
 from tests.support.observer.controller_words import ControllerWords
@@ -32,6 +33,7 @@ LONG = AT_ONCE | {"retryPausePeriodDuration": "1h"}
 async def moving() -> AsyncIterator[LocalCluster]:
     """A cluster with the oldest Kueue; every promise to Kueue is watched from start to end."""
     async with LocalCluster(ClusterOptions(nodes=2, kueue=OLDEST)) as cluster:
+        be_patient(cluster.client)
         with Observer(cluster.kubeconfig) as observer:
             yield cluster
             assert not (found := observer.report()), found
@@ -107,6 +109,7 @@ async def in_every_state(lives: Lives) -> tuple[Life, Life, Life, Life]:
     """One runs on, one pauses between two attempts, one is to fail, one waits for room."""
     runs = await lives.begin(wrapped("runs", "default-priority", hang="running"))
     await runs.until(lambda item: READY in true_conditions(item), "all pods ready")
+    await comes_to(lambda: known_as_ready(lives, runs), True)
     failing = {"run_for": "200ms", "exit_code": "1", "fail_attempts": "1"}
     pauses = await lives.begin(
         appwrapper("pauses", half(pod("pauses", **failing), "low-priority"), annotations=LONG)
@@ -122,6 +125,11 @@ async def in_every_state(lives: Lives) -> tuple[Life, Life, Life, Life]:
     waits = await lives.begin(wrapped("waits", "low-priority", run_for="200ms"))
     await judged(lives, waits)
     return runs, pauses, fails, waits
+
+
+async def known_as_ready(lives: Lives, life: Life) -> bool:
+    """Kueue has read it, too, so that its successor finds it there."""
+    return READY in await lives.kueue_says(life)
 
 
 def half(body: JsonObject, priority: str) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import groupby
 
 import pytest
 import pytest_asyncio
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.kueue
 SHORT = f"{stretched(12.0):.0f}s"
 LONGER, LONGEST = f"{stretched(25.0):.0f}s", "10m"
 NEVER_READY = {"hang": "pending"}
+MORE = range(2, 100)
 SUM = "1h13m15s"  # 60 m of warm-up, 75 s, 60 s of failure grace, and 11 m of removal
 
 
@@ -94,10 +96,15 @@ async def test_repeated_evictions_are_reported_with_reason_and_periods(
         said = words(workload, often)
         waiting = await saying(life, said, "Suspended")
         assert condition(waiting, QUOTA)[:2] == ("False", "PodsReadyTimeout")
-        running = await saying(life, said, "Running")
-        assert condition(running, QUOTA)[:2] == ("True", "Resuming")
-        assert "resettingCount" not in running["status"]
         assert said in await lives.told("too-patient", "PodsReadyTimeout", until=said)
+    # On a busy machine a start may take too long for Kueue: then the next one comes to run.
+    every = [words(workload, often) for often in ("once", *(f"{each} times" for each in MORE))]
+    running = await life.until(
+        lambda item: phase(item) == "Running" and condition(item, QUOTA).message in every,
+        "Running, and still saying why it was evicted",
+    )
+    assert condition(running, QUOTA)[:2] == ("True", "Resuming")
+    assert "resettingCount" not in running["status"]
     await comes_to(lambda: shown_on_the_page(cluster, workload), True)
     await life.check_the_promise_to_kueue()
 
@@ -110,7 +117,7 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
         patient = {"warmupGracePeriodDuration": "1h"}
         body = appwrapper("given-up", pod("given-up", **NEVER_READY), annotations=patient)
         life = await lives.begin(body)
-        advice = f"Kueue took the Workload out of the queue for good. {NEW_WORKLOAD}."
+        advice = f"out of the queue for good. {NEW_WORKLOAD}"
         given_up = await life.until(
             lambda item: (
                 phase(item) == "Suspended" and advice in (condition(item, QUOTA).message or "")
@@ -127,10 +134,14 @@ async def test_one_that_kueue_evicted_too_often_starts_again_with_a_new_workload
         [offered] = report["commands"]
         assert f"delete workload {name} --wait=false" in offered["command"]
         await typed(cluster, offered["command"])
-        await life.until(
+        running = await life.until(
             lambda item: version_of(item) > version_of(given_up) and phase(item) == "Running",
             "another start",
         )
+        # The advice is over with the wait: nobody deletes the Workload of a running job by it.
+        message = condition(running, QUOTA).message or ""
+        assert message.startswith(f"Kueue evicted Workload {name} (")
+        assert NEW_WORKLOAD not in message
 
 
 @pytest.mark.usefixtures("patient_kueue")
@@ -180,7 +191,12 @@ async def test_a_long_pause_and_pods_that_are_kept_lose_to_the_recovery_timeout(
         "told why",
     )
     assert f"Kueue evicted Workload {workload} (once so far)" in condition(said, QUOTA).message
-    assert paused.phases()[-3:] == ["Resetting", "Suspending", "Suspended"]
+    # Kueue admits it again a second later.
+    until_then = [
+        each.object for each in paused.events if version_of(each.object) <= version_of(said)
+    ]
+    steps = [each for each, _ in groupby(map(phase, until_then))]
+    assert steps[-3:] == ["Resetting", "Suspending", "Suspended"]
     gone = await ended(kept, after=failed)
     assert (phase(gone), condition(gone, QUOTA).reason) == ("Failed", "Failed")
     assert await lives.names(PODS, kept) == []
@@ -192,7 +208,7 @@ async def shown_on_the_page(cluster: LocalCluster, workload: str) -> bool:
     shown = await typed(cluster, f"{command} || true")  # grep may find nothing for a moment
     return any(
         f"{NAMESPACE}/too-patient: {words(workload, f'{number} times')}\n" in shown
-        for number in range(2, 100)
+        for number in MORE
     )
 
 

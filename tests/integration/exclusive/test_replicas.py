@@ -35,7 +35,7 @@ from tests.support.cluster.service_proxy import (
 )
 from tests.support.cluster.webhook_certificates import called_port
 from tests.support.cluster.webhook_process import WebhookProcess, started
-from tests.support.patience import PATIENCE_SECONDS, comes_to
+from tests.support.patience import PATIENCE_SECONDS, comes_to, until_found
 from tests.support.team import NAMESPACE as TEAM
 
 SECRET = "appwrapper-webhook-server-cert"
@@ -44,7 +44,7 @@ RATE = 50.0
 HASTY = {"settlePeriod": "3s"}
 # Time for the API server to come by on each connection it keeps, and be told to close it. After so
 # little as the cluster's own 300 ms a busy machine sends a request just as the process goes.
-DRAIN = "2s"
+DRAIN = "5s"
 _REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
 
 
@@ -147,7 +147,7 @@ async def served(port: int) -> set[Serving]:
 
 async def rotate(cluster: LocalCluster, what: str, port: int) -> Serving:
     """Asks for a new leaf or CA as an admin would; what both processes serve then."""
-    (before,) = await served(port)
+    before = await served(port)
     await cluster.client.patch(
         SECRETS,
         NAMESPACE,
@@ -156,13 +156,11 @@ async def rotate(cluster: LocalCluster, what: str, port: int) -> Serving:
         PatchType.MERGE,
     )
 
-    async def everywhere() -> bool:
+    async def everywhere() -> Serving | None:
         now = await served(port)
-        return len(now) == 1 and before not in now
+        return now.pop() if len(now) == 1 and not now & before else None
 
-    await comes_to(everywhere, True)
-    (after,) = await served(port)
-    return after
+    return await until_found(everywhere)
 
 
 def settings_file(cluster: LocalCluster) -> Path:

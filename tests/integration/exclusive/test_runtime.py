@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -24,6 +24,7 @@ from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.controller_process import controller
 from tests.support.cluster.life import Life, ends_well
+from tests.support.cluster.stages import LONG
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
@@ -224,11 +225,10 @@ async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
 async def test_a_process_waits_for_the_api_server_and_survives_its_absence(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    async with (
-        UnreliableProxy(cluster.access.server) as proxy,
-        controller(cluster, tmp_path, proxy.url) as process,
-    ):
-        await proxy.refuse()
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(UnreliableProxy(cluster.access.server))
+        await proxy.refuse()  # before the process starts: it may be quick
+        process = await stack.enter_async_context(controller(cluster, tmp_path, proxy.url))
         await process.becomes("/healthz")
         await until(lambda: process.said.count("again in") >= 2, "tried twice")
         assert not await process.is_ready()
@@ -267,9 +267,8 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
     said_before = old.log.stat().st_size
     async with Life(client, NAMESPACE, names[-1]) as last:
         for name in names:
-            await client.create(
-                APPWRAPPERS, NAMESPACE, appwrapper(name, job(name, 1, run_for="300ms"))
-            )
+            body = appwrapper(name, job(name, 1, run_for="300ms"), annotations=LONG)
+            await client.create(APPWRAPPERS, NAMESPACE, body)
         await last.until_phase("Suspended")
         await cluster.processes.stop("controller", patience=PATIENCE_SECONDS)
         assert old.child.exit_code == 0

@@ -157,7 +157,12 @@ async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) 
 
     life = await died(cluster.client, document, grace=None)
 
-    assert life.seen_at[-1] - life.seen_at[0] < GRACE
+    # By the simulation's own clock: when a busy machine's watch told of it says nothing.
+    ended = life.status["containerStatuses"][0]["state"]["terminated"]
+    asked = next(
+        each["metadata"] for each in life.states if "deletionTimestamp" in each["metadata"]
+    )
+    assert time_of(ended["finishedAt"]) < time_of(asked["deletionTimestamp"])  # after GRACE
     assert life.status["phase"] == "Failed"
     assert masked(life.status["containerStatuses"]) == [
         container("main", "trainer:1", terminated(143, "Error"))
@@ -181,22 +186,20 @@ async def test_a_deletion_can_be_ignored_for_a_time(cluster: LocalCluster) -> No
 
 
 async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) -> None:
-    wanted = {"ignore-deletion-for": "10m"}
+    wanted = {"ignore-deletion-for": "1h"}  # longer than a test waits
     document = pod_of_containers("killed", NAMESPACE, wanted, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=0)
 
     # Removed by the API server: nobody reported an end.
     assert life.status["phase"] == "Running"
-    assert life.seen_at[-1] - life.seen_at[0] < GRACE
 
 
 async def test_a_deletion_that_comes_to_sigkill_is_not_ignored(cluster: LocalCluster) -> None:
     """Deleted once more, with one second left: the simulated kubelet kills, and says so."""
-    wanted = {"ignore-deletion-for": "10m"}
+    wanted = {"ignore-deletion-for": "1h"}  # longer than a test waits
     document = pod_of_containers("cut-short", NAMESPACE, wanted, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=1)
 
     assert life.status["phase"] == "Failed"
-    assert life.seen_at[-1] - life.seen_at[0] < GRACE

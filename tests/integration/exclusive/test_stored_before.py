@@ -28,6 +28,7 @@ from tests.support.cluster.life import Life, listed
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.registrations import changed_registrations, unjudged
 from tests.support.cluster.resources import WORKLOADS
+from tests.support.cluster.settled import until_settled
 from tests.support.cluster.tries import json_patch, merge
 from tests.support.patience import KUBECTL_PATIENCE, comes_to
 
@@ -265,9 +266,9 @@ def urgent() -> JsonObject:
 
 async def its_file_comes_again(watched: Watched, made: JsonObject) -> None:
     """`kubectl replace` of what its user typed. A generated name stands in no file."""
-    before = await watched.stored()
     if "generateName" in made["metadata"]:
         return
+    before = await until_settled(watched.stored)
     typed = file(watched.name, annotations=before["metadata"].get("annotations", {}))
     await watched.kubectl("replace", "-f", "-", stdin=json.dumps(typed))
     after = await watched.stored()

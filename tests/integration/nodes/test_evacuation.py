@@ -65,6 +65,7 @@ async def test_an_evicted_node_is_left_at_once_and_no_retry_is_spent(nodes: GpuN
     await nodes.label(bad, "EVICT")
     await nodes.shows(LOST, 8, resource=GPU, reason="label")
     resetting = await life.until_phase("Resetting")
+    await life.caught_up()  # its pods come by another watch
     names = {event.object["metadata"]["uid"]: event.object for event in life.pod_events}
     assert unhealthy(resetting) == (
         "True",

@@ -3,23 +3,14 @@
 Two teams of 8, a slack of 8, and three nodes of 8 GPUs, in a flavor and a cohort of their own.
 """
 
-import asyncio
-from typing import Any
-
 import pytest
 import yaml
 
-from controller.fleet.node_index import NodeIndex
-from controller.slack.keeper import SlackKeeper
 from localcluster.cluster import LocalCluster
 from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
-from shared.config.fault_tolerance import SlackQueue
-from shared.kube.events import EventRecorder
-from shared.process.sources import Sources
 from tests.support.builders.appwrappers import phase
 from tests.support.builders.autopilot import GPU, HEALTH
-from tests.support.builders.nodes import TAINTS
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin
 from tests.support.cluster.removed import removed
@@ -122,7 +113,7 @@ async def test_changes_of_an_admin_to_the_queue(cluster: LocalCluster) -> None:
         await cluster.apply([queue(SLACK, {GPU: 8}, cohort="")])
         assert await fleet.says("SlackQueueWithoutCohort") == (
             f"ClusterQueue {SLACK} has no cohort, so it lends nothing and has no lendingLimit."
-            " Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams"
+            " Set spec.cohortName to the cohort of the teams"
         )
         assert await fleet.limit() is None
         await cluster.apply([EXAMPLE])
@@ -161,41 +152,6 @@ async def test_a_dry_run_reports_and_writes_nothing(cluster: LocalCluster) -> No
         await fleet.shows("appwrapper_slack_lendable", 3)
         await fleet.shows("appwrapper_slack_lending_limit", 8)
         assert await fleet.generation() == written
-
-
-class Older:
-    """A client of an API server whose Kueue serves v1beta1 only."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    async def get_path(self, path: str) -> JsonObject:
-        assert path == "/apis/kueue.x-k8s.io"
-        return {"versions": [{"version": "v1beta1"}]}
-
-
-@pytest.mark.long
-@pytest.mark.kueue
-async def test_the_older_version_of_kueues_api_does_as_well(cluster: LocalCluster) -> None:
-    """In this process: the local cluster's Kueue serves both versions."""
-    client: Any = Older(cluster.client)
-    sources = Sources.of_the_machine()
-    events = EventRecorder(client, sources.clock, component="appwrapper-controller")
-    async with slack_fleet(cluster, EXAMPLE, dryRun=True) as fleet:
-        settings = SlackQueue(name=SLACK)
-        keeper = SlackKeeper(client, sources, NodeIndex(TAINTS), settings, events)
-        tasks = [asyncio.create_task(each()) for each in (keeper.run, events.run)]
-        try:
-            await fleet.comes_to_lend("0")  # it knows of no node
-            await fleet.says("SlackQuotaChanged")
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-        assert nominal(await fleet.queue()) == "8"
 
 
 def nominal(slack: JsonObject) -> str:

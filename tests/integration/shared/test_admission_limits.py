@@ -13,6 +13,7 @@ from localcluster.product import NAMESPACE as OPERATOR
 from tests.support.builders.admission import component, review
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.settled import until_settled
 from tests.support.cluster.unchanged import assert_same
 from tests.support.cluster.waiting_case import NAME, WAITING, manifest, stored, waiting
 from tests.support.cluster.webhook_process import client, webhook_process, write_pair
@@ -74,7 +75,7 @@ async def test_periods_are_stored_within_their_limits_and_the_same_file_is_a_no_
         f"Warning: {warmup}: lowered from 48h to 24h, the most that the operator allows\n"
     )
     assert await ours(cluster) == STORED
-    before = (await stored(cluster))["metadata"]["generation"]
+    before = (await until_settled(lambda: stored(cluster)))["metadata"]["generation"]
     for command in ("apply", "replace"):
         again = await kubectl.run(command, "-f", "-", stdin=annotated(**sent))
         assert again.code == 0

@@ -5,6 +5,7 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ async def test_a_body_of_seven_mebibytes_is_read_and_no_larger_one(
             content = pieces(body) if chunked else body
             try:
                 answer = await webhook.http.post("/validate", content=content)
-            except (httpx.WriteError, httpx.ReadError):
+            except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
                 # It need not read on: the rest came to a closed connection.
                 assert status == 413
             else:
@@ -205,8 +206,8 @@ async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 async def test_a_slow_body_is_awaited_and_delays_no_other_request(webhook: ServedWebhook) -> None:
     reader, writer = await connected(webhook.port)
     writer.write(head(len(GOOD)))
-    for start in range(0, len(GOOD), 200):  # few: LONGEST_UPLOAD limits all of them together
-        writer.write(GOOD[start : start + 200])
+    for start in range(0, len(GOOD), 400):  # few: LONGEST_UPLOAD limits all of them together
+        writer.write(GOOD[start : start + 400])
         await writer.drain()
         await webhook.serves()
     status, body = await answered(reader)
@@ -261,7 +262,8 @@ async def test_a_client_without_tls_is_disconnected(webhook: ServedWebhook) -> N
     reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
     writer.write(head(len(GOOD)) + GOOD)
     async with asyncio.timeout(SECONDS):
-        assert b"allowed" not in await reader.read()
+        with suppress(ConnectionError):
+            assert b"allowed" not in await reader.read()
     writer.close()
     await webhook.serves()
 

@@ -43,10 +43,12 @@ async def test_a_queued_appwrapper_waits_for_pod_set_infos_and_reports_it(
         start = {"spec": {"suspend": False}}
         await client.patch(APPWRAPPERS, WITHOUT_KUEUE, "unmanaged", start, PatchType.MERGE)
         waiting = await life.until(
-            lambda item: "NoWorkload" in str((item.get("status") or {}).get("conditions")),
+            lambda item: (
+                "NoWorkload" in str((item.get("status") or {}).get("conditions"))
+                and not item["spec"].get("suspend")
+            ),
             "what it waits for",
         )
-        assert not waiting["spec"].get("suspend")
         assert condition(waiting, QUOTA) == (
             "False",
             "NoWorkload",

@@ -10,7 +10,7 @@ from localcluster.access.running import RunningCluster
 from localcluster.installers import coscheduler, kueue
 from localcluster.installers.operators import OPERATORS
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kube.client import NotFound, Propagation
+from shared.kube.client import NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import SIMULATION
@@ -63,6 +63,13 @@ class Submitted:
         pages = self.client.pages(PODS, NAMESPACE, label_selector=selector)
         return [item async for page in pages for item in page.items]
 
+    async def end_pod(self, name: str) -> None:
+        """Writes that the pod succeeded, as its node would report it."""
+        status = {"status": {"phase": "Succeeded"}}
+        await self.client.patch(
+            PODS, NAMESPACE, name, status, PatchType.MERGE, subresource="status"
+        )
+
     async def admitted_by(self) -> str:
         """The ClusterQueue that gave it quota; empty while none did."""
         async for page in self.client.pages(WORKLOADS, NAMESPACE):
@@ -101,14 +108,18 @@ async def submit(
     return Submitted(cluster, resource, name)
 
 
-def pod_template(container: str, run_for: str, *, gpus: int = 0, restart: str = "") -> JsonObject:
-    """A pod template; the pod runs for this time."""
+def pod_template(
+    container: str, run_for: str = "", *, gpus: int = 0, restart: str = ""
+) -> JsonObject:
+    """A pod template; the pod runs for this time, or until the test ends it."""
     requests = {"cpu": "1"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
     main = {"name": container, "image": "trainer:1", "resources": {"limits": requests}}
     spec: JsonObject = {"containers": [main]}
     if restart:
         spec["restartPolicy"] = restart
-    return {"metadata": {"annotations": {SIMULATION + "run-for": run_for}}, "spec": spec}
+    life = {"run-for": run_for} if run_for else {"hang": "running"}
+    annotations = {SIMULATION + key: value for key, value in life.items()}
+    return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
 async def test_a_queued_job_is_admitted_and_completes(cluster: RunningCluster) -> None:
@@ -154,18 +165,17 @@ async def test_other_versions_of_queues_are_converted(cluster: RunningCluster) -
 async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
     cluster: RunningCluster,
 ) -> None:
-    template = pod_template("pytorch", "1s", gpus=8)
+    # They hang: with the end of the master its operator deletes the PodGroup.
+    template = pod_template("pytorch", gpus=8)
     gang = pytorch_job("gang", "OnFailure", Master=template, Worker=(3, template))
     job = await submit(cluster, PYTORCH_JOBS, "gang", gang["spec"])
     pods_of_job = "training.kubeflow.org/job-name=gang"
 
-    async def started() -> int:
-        """One may have ended already."""
-        phases = [one["status"]["phase"] for one in await job.pods(pods_of_job)]
-        return sum(phase in ("Running", "Succeeded") for phase in phases)
+    async def phases() -> list[str]:
+        return [one["status"]["phase"] for one in await job.pods(pods_of_job)]
 
     try:
-        await comes_to(started, 4)
+        await comes_to(phases, ["Running"] * 4)
         group = await cluster.client.get(POD_GROUPS, NAMESPACE, "gang")
         assert group["spec"]["minMember"] == 4
         pods = await job.pods(pods_of_job)
@@ -173,13 +183,12 @@ async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
         groups = [one["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for one in pods]
         assert groups == ["gang"] * 4
         assert len({one["spec"]["nodeName"] for one in pods}) == 4
+        names = [str(one["metadata"]["name"]) for one in pods]
+        for name in sorted(names, key=lambda each: "master" in each):
+            # The master last: with its end the job has succeeded, and running workers are deleted.
+            await job.end_pod(name)
         await comes_to(job.conditions, {"Created": "True", "Succeeded": "True"})
-
-        async def phases() -> set[str]:
-            """The job has succeeded with its master; a worker may have begun later."""
-            return {one["status"]["phase"] for one in await job.pods(pods_of_job)}
-
-        await comes_to(phases, {"Succeeded"})
+        assert await phases() == ["Succeeded"] * 4
     finally:
         await job.delete()
 

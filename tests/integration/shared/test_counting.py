@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from localcluster.access.running import RunningCluster
+from shared.api.conditions import is_true
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
@@ -58,6 +59,12 @@ async def annotate(client: KubeClient, name: str, annotations: dict[str, str]) -
     await client.patch(APPWRAPPERS, NAMESPACE, name, patch, PatchType.MERGE)
 
 
+def _first_has_succeeded(item: JsonObject) -> bool:
+    """The status has recorded that of its first component."""
+    first, *_ = (item.get("status") or {}).get("componentStatus") or [{}]
+    return is_true(first.get("conditions") or (), "Succeeded")
+
+
 async def test_a_job_that_went_by_its_ttl_is_not_waited_for(client: KubeClient) -> None:
     short = job("count-short", run_for="300ms")
     short["spec"]["ttlSecondsAfterFinished"] = 0
@@ -65,6 +72,7 @@ async def test_a_job_that_went_by_its_ttl_is_not_waited_for(client: KubeClient) 
     body = appwrapper("count", short, long, annotations=PATIENT)
     async with submitted(client, body) as life:
         await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+        await life.until(_first_has_succeeded, "that the controller knows the short Job's end")
         await comes_to(lambda: exists(client, JOBS, NAMESPACE, "count-short"), False)
         # Too few pods would be too few at once from here on.
         await annotate(client, "count", dict.fromkeys(IMPATIENT, "0s"))
@@ -96,16 +104,17 @@ async def test_a_pod_that_its_replica_set_replaced_is_no_failure(client: KubeCli
             pods = await listed(client, PODS, NAMESPACE, f"{NAME_LABEL}=count-evicted")
             return sorted(each["status"]["phase"] for each in pods)
 
+        async def conditions() -> set[str]:
+            return true_conditions(life.events[-1].object)
+
         await comes_to(phases, ["Failed", "Running", "Running"])
+        # The controller, too, has seen that: else the grace period of the failure is over now.
+        await comes_to(conditions, RUNS)
         await annotate(client, "count-evicted", IMPATIENT)
         # The grace period of a pod that fails later, and is not replaced, ends later.
         later = appwrapper("count-later", failing("count-later"), annotations=IMPATIENT)
         async with submitted(client, later) as witness:
             await witness.until_phase("Resetting")
-
-        async def conditions() -> set[str]:
-            return true_conditions(life.events[-1].object)
-
         await comes_to(conditions, RUNS)
         assert life.events[-1].object["status"]["attempt"] == 1
         assert life.phases() == ["", "Suspended", "Resuming", "Running"]

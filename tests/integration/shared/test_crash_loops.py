@@ -56,11 +56,12 @@ def told_ready(life: Life) -> list[bool]:
 
 
 async def test_one_restart_in_place_is_no_trouble_whatever_the_periods(lives: Lives) -> None:
-    body = appwrapper("once", restarted_job("once", run_for="3s", fail_restarts="1"))
+    body = appwrapper("once", restarted_job("once", run_for="5s", fail_restarts="1"))
     life = await lives.begin(body)
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await lives.annotate("once", **NO_GRACE)
     await life.until_phase("Succeeded")
+    await life.caught_up()
     assert restarts(life) == [1, 1]
     assert life.phases() == TO_SUCCESS
     assert told_ready(life) in ([True], [False, True])

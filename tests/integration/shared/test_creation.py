@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
@@ -10,14 +10,22 @@ import pytest
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS, PODS, JsonObject
 from shared.injection.component import generated_name
-from shared.kube.client import KubeClient, NotFound, PatchType, Propagation, WatchEventType
+from shared.kube.client import (
+    Forbidden,
+    KubeClient,
+    NotFound,
+    PatchType,
+    Propagation,
+    WatchEventType,
+)
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
+from tests.support.cluster.changes import changes
 from tests.support.cluster.followed import followed, said, until_said
 from tests.support.cluster.life import Life, exists, listed
-from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS
+from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS, SERVICES
 from tests.support.patience import comes_to, until_found
 from tests.support.team import NAMESPACE
 
@@ -111,6 +119,7 @@ async def test_a_pod_group_is_created_before_the_job_that_it_gangs(
         recorded = [each["podSets"] for each in ended["status"]["componentStatus"]]
         assert [len(each) for each in recorded] == [0, 1]
         made = await client.get(POD_GROUPS, NAMESPACE, "ganged")
+        await life.caught_up()
         # Their resourceVersions say nothing: its status is written once it has pods.
         assert made["metadata"]["creationTimestamp"] <= min(
             event.object["metadata"]["creationTimestamp"] for event in life.pod_events
@@ -181,9 +190,9 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     made: list[str] = []
 
     async def watch(version: str) -> None:
-        events = client.watch(JOBS, NAMESPACE, resource_version=version)
-        async for event in events:
-            made.extend([event.object["metadata"]["name"]] * (event.type == "ADDED"))
+        async with aclosing(changes(client, JOBS, NAMESPACE, resource_version=version)) as events:
+            async for event in events:
+                made.extend([event.object["metadata"]["name"]] * (event.type == "ADDED"))
 
     version = (await anext(client.pages(JOBS, NAMESPACE))).resource_version
     watching = asyncio.create_task(watch(version))
@@ -219,12 +228,14 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
     client: KubeClient,
 ) -> None:
     async def delete_at_once(version: str) -> None:
-        async for event in client.watch(CONFIGMAPS, NAMESPACE, resource_version=version):
-            name = event.object["metadata"]["name"]
-            if event.type is WatchEventType.ADDED and name == "short-lived":
-                await client.delete(
-                    CONFIGMAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
-                )
+        seen = changes(client, CONFIGMAPS, NAMESPACE, resource_version=version)
+        async with aclosing(seen) as events:
+            async for event in events:
+                name = event.object["metadata"]["name"]
+                if event.type is WatchEventType.ADDED and name == "short-lived":
+                    await client.delete(
+                        CONFIGMAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+                    )
 
     version = (await anext(client.pages(CONFIGMAPS, NAMESPACE))).resource_version
     deleting = asyncio.create_task(delete_at_once(version))
@@ -249,19 +260,27 @@ async def test_a_quota_that_forbids_creation_is_reported_until_it_allows_it(
     quota: dict[str, Any] = {"metadata": {"name": "no-services"}, "spec": {"hard": {"services": 0}}}
     await client.create(RESOURCE_QUOTAS, NAMESPACE, quota)
 
-    async def is_enforced() -> bool:
-        item = await client.get(RESOURCE_QUOTAS, NAMESPACE, "no-services")
-        return "services" in (item.get("status", {}).get("used") or {})
-
-    await comes_to(is_enforced, True)
     service = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "forbidden"},
         "spec": {"ports": [{"port": 80}]},
     }
+
+    async def is_enforced() -> bool:
+        """Its own watch shows the API server the quota, and its status."""
+        try:
+            await client.create(SERVICES, NAMESPACE, service, dry_run=True)
+        except Forbidden as error:
+            return "exceeded quota: no-services" in str(error)
+        return False
+
+    await comes_to(is_enforced, True)
+    patient = {"admissionGracePeriodDuration": "1h"}
     try:
-        body = appwrapper("forbidden", service, job("forbidden", hang="running"))
+        body = appwrapper(
+            "forbidden", service, job("forbidden", hang="running"), annotations=patient
+        )
         async with followed(client, NAMESPACE, body) as life:
             held = await until_said(life, "ResourcesDeployed", "CreateFailed")
             status, _, message = said(held, "ResourcesDeployed")

@@ -5,6 +5,7 @@ They get no more memory than there is room for, and everybody else is answered.
 
 import asyncio
 import re
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -60,13 +61,14 @@ async def test_bodies_that_lack_their_last_byte_give_way(webhook: ServedWebhook)
             reader, writer = await connected(webhook.port)
         except ConnectionError:  # its handshake took too long beside the others
             return b""
-        with suppress(ConnectionError):  # it need not read on
+        with suppress(ConnectionError, ssl.SSLError):  # it need not read on
             writer.write(head(LARGEST_BODY) + b" " * (LARGEST_BODY - 1))
             await writer.drain()
         sent.set()
         answer = b""
-        with suppress(ConnectionError):
-            answer = await reader.read()
+        with suppress(ConnectionError, ssl.SSLError):  # perhaps after its answer
+            while chunk := await reader.read(65536):
+                answer += chunk
         writer.close()
         return answer
 
@@ -78,10 +80,12 @@ async def test_bodies_that_lack_their_last_byte_give_way(webhook: ServedWebhook)
             assert await is_healthy(webhook)
             await webhook.serves()
     answers = [each.result() for each in crowd]
-    gave_way = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ")]
-    assert gave_way
+    why = b"the body came too slowly for the room that there is\n"
+    gave_way = [
+        answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ") and answer.endswith(why)
+    ]
+    assert gave_way, answers
     assert b"\r\nretry-after: 1\r\n" in gave_way[0]
-    assert gave_way[0].endswith(b"the body came too slowly for the room that there is\n")
     assert most_resident(webhook) < MOST_RESIDENT
 
 
@@ -91,11 +95,19 @@ async def test_thousands_of_components_are_refused_at_once(webhook: ServedWebhoo
     body = orjson.dumps(review(appwrapper(*tiny)))
 
     async def judged(path: str) -> httpx.Response:
-        """On a slow machine one waits too long for its turn, is told to come again, and does."""
-        while (answer := await webhook.post(path, body)).status_code == 503:
-            assert answer.text == "too many large requests are being checked\n"
-            await asyncio.sleep(int(answer.headers["retry-after"]))
-        return answer
+        """Sends it again if, on a slow machine, the body or its turn came too late."""
+        late = {
+            408: "the body did not come within 10 s\n",
+            503: "too many large requests are being checked\n",
+        }
+        while True:
+            # After a 408 the rest of the body is not read.
+            with suppress(httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+                answer = await webhook.post(path, body)
+                if answer.status_code not in late:
+                    return answer
+                assert answer.text == late[answer.status_code]
+            await asyncio.sleep(1)
 
     async def hostile(number: int) -> None:
         path = PATHS[number % 2]
@@ -106,7 +118,7 @@ async def test_thousands_of_components_are_refused_at_once(webhook: ServedWebhoo
                 "40000: must have at most 100 items: split it into several AppWrappers"
             )
 
-    async with asyncio.TaskGroup() as group:
+    async with asyncio.timeout(5 * SECONDS), asyncio.TaskGroup() as group:
         for number in range(16):
             group.create_task(hostile(number))
         for _ in range(5):

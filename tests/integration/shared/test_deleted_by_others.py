@@ -17,6 +17,8 @@ from tests.support.cluster.resources import DEPLOYMENTS, JOBS
 from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
 
 LONG = "1h"
+# No reset while a component is refused.
+IN_NO_HURRY = {"admissionGracePeriodDuration": LONG}
 HELD = (QUOTA, DEPLOYED)
 
 
@@ -65,8 +67,8 @@ async def test_a_running_one_fails_at_once(lives: Lives) -> None:
 
 async def test_one_that_is_still_resuming_fails_at_once(lives: Lives) -> None:
     async with lives.forbidden("count/configmaps"):
-        body = appwrapper("loser", job("lost", 1, hang="running"), config_map("late"))
-        life = await lives.begin(body)
+        late = job("lost", 1, hang="running"), config_map("late")
+        life = await lives.begin(appwrapper("loser", *late, annotations=IN_NO_HURRY))
         await is_resuming(life)
         await lives.delete(JOBS, "lost")
         await fails_for(life, "deleted by another client: Job lost")
@@ -87,8 +89,8 @@ async def test_a_running_appwrapper_that_is_deleted_leaves_nothing(lives: Lives)
 
 async def test_an_appwrapper_that_is_deleted_while_it_resumes_leaves_nothing(lives: Lives) -> None:
     async with lives.forbidden("count/configmaps"):
-        body = appwrapper("doomed", job("doomed", hang="running"), config_map("late"))
-        life = await lives.begin(body)
+        late = job("doomed", hang="running"), config_map("late")
+        life = await lives.begin(appwrapper("doomed", *late, annotations=IN_NO_HURRY))
         resuming = await is_resuming(life)
         await lives.delete(APPWRAPPERS, "doomed")
         await life.until_deleted()

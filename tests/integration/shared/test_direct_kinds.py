@@ -25,7 +25,6 @@ from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin, person, service_account
 from tests.support.cluster.refusals import LISTED, WRAP_IT, refused
 from tests.support.cluster.removed import removed
-from tests.support.cluster.resources import CLUSTER_ROLE_BINDINGS
 from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE
 
@@ -82,11 +81,8 @@ FOR_ALL = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
 async def teams(cluster: RunningCluster) -> AsyncIterator[None]:
-    async with another_team(cluster, TEAM, SURROUNDINGS):
-        await cluster.apply(FOR_ALL)
+    async with another_team(cluster, TEAM, [*SURROUNDINGS, *FOR_ALL]):
         yield
-        for binding in FOR_ALL:
-            await removed(cluster.client, CLUSTER_ROLE_BINDINGS, None, binding["metadata"]["name"])
 
 
 @pytest.fixture

@@ -113,5 +113,5 @@ async def test_the_controller_may_read_secrets_that_it_can_name_and_no_others(
         "update": "no",
         "patch": "no",
     }
-    log = (cluster.logs / "controller.log").read_text()
+    log = (cluster.logs / "controller.log").read_text(errors="replace")
     assert '"message":"secrets: 403' not in log  # nor has it tried

@@ -24,6 +24,7 @@ from tests.support.builders.wrapped_kinds import (
 )
 from tests.support.cluster.life import listed
 from tests.support.cluster.own_team import own_nodes
+from tests.support.cluster.settled import until_settled
 from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -54,7 +55,7 @@ async def test_the_same_file_again_changes_nothing(team: Team) -> None:
         wrapping(pytorch_job(Master=template(8)), LEADER_WORKER_SET, name=NAME, labels=NOWHERE)
     )
     await team.kubectl("apply", "-f", "-", stdin=file)
-    before = await team.stored()
+    before = await until_settled(team.stored)
     for command in ("apply", "replace"):
         await team.kubectl(command, "-f", "-", stdin=file)
         after = await team.stored()

@@ -56,6 +56,12 @@ async def test_an_appwrapper_of_the_whole_quota_runs_under_one_workload(
         pytest.skip("needs the Training Operator: --with training-operator")
     life = await lives.begin(appwrapper("fills", component))
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+
+    async def number() -> int:
+        return len(await records(lives, life))
+
+    # Kueue may be slow to let go of that of the AppWrapper before, which has the same name.
+    await comes_to(number, 1)
     [record] = await records(lives, life)
     [owner] = record["metadata"]["ownerReferences"]
     assert owner["kind"] == "AppWrapper"

@@ -25,6 +25,7 @@ from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists, listed
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import PYTORCH_JOBS
+from tests.support.cluster.settled import until_settled
 from tests.support.cluster.tries import (
     INFOS,
     OPEN,
@@ -80,7 +81,8 @@ async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
 async def queued(team: Team) -> AsyncIterator[JsonObject]:
     """An AppWrapper of the researcher's that waits for quota in vain."""
     try:
-        yield await team.submit(manifest())
+        await team.submit(manifest())
+        yield await until_settled(team.stored)
     finally:
         await team.delete("tried")
 
@@ -90,7 +92,6 @@ async def running(team: Team) -> AsyncIterator[JsonObject]:
     """Another one, which has quota and runs."""
     try:
         await team.submit(manifest("running", OPEN))
-
         await comes_to(lambda: team.phase("running"), "Running")
         yield await team.stored("running")
     finally:

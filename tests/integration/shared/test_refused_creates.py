@@ -19,6 +19,7 @@ from tests.support.cluster.third_party_webhook import ALLOWED, denied, judging, 
 from tests.support.team import NAMESPACE
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+LONG = {"admissionGracePeriodDuration": "1h"}
 # As it is where nobody listens.
 NOBODY = "https://127.0.0.1:1/"
 
@@ -50,7 +51,7 @@ async def test_a_refusal_is_reported_with_the_webhooks_message_until_it_allows_i
 
     async with (
         judging(client, tmp_path, "judged", judge),
-        followed(client, NAMESPACE, wrapped("judged")) as life,
+        followed(client, NAMESPACE, wrapped("judged", **LONG)) as life,
     ):
         held = await until_said(life, "ResourcesDeployed", "CreateFailed")
         assert said(held, "ResourcesDeployed") == (
@@ -70,7 +71,7 @@ async def test_a_refusal_is_reported_with_the_webhooks_message_until_it_allows_i
 async def test_one_that_never_allows_it_ends_it_after_the_admission_period(
     client: KubeClient, tmp_path: Path
 ) -> None:
-    period = round(stretched(5))
+    period = round(stretched(10))  # a busy machine tries twice in it
     body = wrapped("banned", admissionGracePeriodDuration=f"{period}s", retryLimit="0")
     refusal = denied(403, "not in this cluster", reason="Forbidden")
     async with (
@@ -115,7 +116,7 @@ async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path
 
     async with (
         judging(client, tmp_path, "patient", judge) as asked,
-        followed(client, NAMESPACE, wrapped("patient")) as life,
+        followed(client, NAMESPACE, wrapped("patient", **LONG)) as life,
     ):
         running = await until_it_runs(life)
         assert asked.times == 3
@@ -126,7 +127,7 @@ async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path
 async def test_a_webhook_that_is_away_is_waited_for(client: KubeClient) -> None:
     """The API server answers 500: nothing says that the component itself is wrong."""
     async with registered(client, "away", NOBODY, b""):
-        body = wrapped("away", admissionGracePeriodDuration="1h")
+        body = wrapped("away", **LONG)
         async with followed(client, NAMESPACE, body) as life:
             held = await until_said(life, "ResourcesDeployed", "CreateFailed")
             status, _, message = said(held, "ResourcesDeployed")

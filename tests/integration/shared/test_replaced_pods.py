@@ -29,8 +29,8 @@ PATIENT = dict.fromkeys(
     ("admissionGracePeriodDuration", "warmupGracePeriodDuration", "failureGracePeriodDuration"),
     LONG,
 )
-# A busy machine replaces a pod in this time, and starts it three seconds later.
-WARMUP_SECONDS = round(stretched(25))
+# A busy machine replaces a pod in this time, and starts it six seconds later.
+WARMUP_SECONDS = round(stretched(32))
 
 
 async def runs(life: Life, *, after: int = 0) -> JsonObject:
@@ -53,7 +53,7 @@ async def delete_pod(lives: Lives, name: str) -> None:
 async def test_a_pod_that_comes_in_the_place_of_another_gets_a_whole_warm_up(lives: Lives) -> None:
     """That of the first one is over by then, and there is neither grace nor a retry."""
     body = scaled("Deployment", "warms-up", 1)
-    slow_start = pod_template(start_after="3s")["metadata"]["annotations"]
+    slow_start = pod_template(start_after="6s")["metadata"]["annotations"]
     body["spec"]["template"]["metadata"]["annotations"] = slow_start
     graces = {
         "admissionGracePeriodDuration": LONG,

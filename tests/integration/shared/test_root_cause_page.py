@@ -24,7 +24,7 @@ Traceback (most recent call last):
     batch = loader.read(shard)
 ValueError: shard 7 has 3 columns, 4 are wanted"""
 LOST = "torch.distributed.DistBackendError: [Rank {}] Connection reset by peer"
-_CHANGING = re.compile(r"gpu-node-\d+ *|\d\d:\d\d:\d\d|\d+m?\d*s +")
+_CHANGING = re.compile(r"gpu-node-\d+ *|\d\d:\d\d:\d\d|\d+(?:m(?:\d+s)?|s) +")
 
 
 async def test_the_sessions_of_the_page(lives: Lives, cluster: RunningCluster) -> None:

@@ -1,6 +1,7 @@
 """What root causes change of an AppWrapper's life, and what they leave alone."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import PODS, JsonObject
-from shared.kube.client import Propagation
+from shared.kube.client import NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
@@ -79,21 +80,30 @@ async def test_a_slow_workers_record_is_waited_for(lives: Lives, cluster: Runnin
     """Case 21: the PyTorchJob failed before the pod that failed first has said so."""
     if "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
-    body = appwrapper("slow", two_roles("slow"), annotations=PATIENT)
-    life = await lives.begin(body)
-    workers = await running(lives, life, 2)
     root = End(after=0.25, record=raised("ValueError: SECRET-25", rank=1))
     lost = End(after=1, record=LOST)
-    await workers.end({0: lost})
-    await comes_to(lambda: failed(lives, "slow"), True)
-    await workers.end({1: root})
-    ended = await life.until_phase("Failed")
+    # The controller waits for five seconds, which this process may miss on a busy machine.
+    for name in ("slow", "slow-again", "slow-once-more"):
+        life = await lives.begin(appwrapper(name, two_roles(name), annotations=PATIENT))
+        workers = await running(lives, life, 2)
+        await workers.end({0: lost})
+        status = {"status": workers.ended(1, root)}
+        with suppress(NotFound):  # what has failed is deleted
+            await comes_to(lambda name=name: failed(lives, name), True)  # type: ignore[misc]
+            said = await lives.client.patch(
+                PODS, NAMESPACE, workers.name(1), status, PatchType.MERGE, subresource="status"
+            )
+            ended = await life.until_phase("Failed")
+            if version_of(said) < version_of(ended):
+                break
+    else:
+        pytest.fail("it did not wait")
     world = await world_of(lives, ended)
     told = failure(1, {0: lost, 1: root}, then=NO_RETRY, container="pytorch")
-    wanted = expected(Case(name="slow", failures=(told,)), [workers])
+    wanted = expected(Case(name=name, failures=(told,)), [workers])
     assert (world.root_cause, world.events) == (wanted.root_cause, wanted.events)
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
-    assert await column(cluster, "slow") == world.root_cause["summary"]
+    assert await column(cluster, name) == world.root_cause["summary"]
     assert "SECRET" not in operators_log(cluster)
 
 

@@ -21,6 +21,7 @@ from tests.support.cluster.sample_team import (
     row_of,
     statuses,
 )
+from tests.support.cluster.workloads import workload_of
 from tests.support.life_record import revisions
 from tests.support.manifests import ROOT, SAMPLES, document
 from tests.support.patience import comes_to
@@ -71,11 +72,12 @@ async def test_runs_to_its_end(team: Team, file: str) -> None:
     # Recorded: who looks now and then may miss five seconds of running on a busy machine.
     async with Life(team.client, NAMESPACE, document(ROOT / file)["metadata"]["name"]) as life:
         name = await team.apply(file)
-        await life.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
-        priority = (await team.workload("AppWrapper", name))["spec"]["priority"]
+        runs = await life.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
+        # By its UID: that of the sample before, of the same name, may still be there.
+        workload = await workload_of(team.client, runs["metadata"]["uid"])
         await life.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
 
-    assert priority == SUCCEED[file]
+    assert workload["spec"]["priority"] == SUCCEED[file]
     # As in the documentation: the quota is given back, the pods stay for their logs.
     table = await team.kubectl("get", "appwrappers", name, "-n", NAMESPACE)
     heading, row = table.splitlines()
@@ -184,14 +186,14 @@ async def test_on_a_volume_that_stays_it_runs_to_its_end(team: Team) -> None:
 
 async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Team) -> None:
     first, second = (document(ROOT / file)["metadata"]["name"] for file in (FILLS, WAITS))
-    # Recorded: the first one runs for ten seconds.
+    # Recorded: the first one runs for twenty seconds.
     async with (
         Life(team.client, NAMESPACE, first) as filling,
         Life(team.client, NAMESPACE, second) as waiting,
     ):
         await team.apply(FILLS)
         await comes_to(lambda: quota_reserved(team, first), "True")
-        await team.apply(WAITS)
+        await team.create(WAITS)
         await filling.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
         await waiting.until(lambda item: row_of(item) == SUSPENDED, f"the row {SUSPENDED}")
         await waiting.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")

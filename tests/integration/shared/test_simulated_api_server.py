@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import NAMESPACES, JsonObject
+from shared.api.objects import CONFIGMAPS, NAMESPACES, JsonObject
 from shared.kube.client import AlreadyExists, ApiError, KubeClient, NotFound, PatchType, Propagation
 from tests.simulation.api.kinds import CRDS, PROBES, SERVICE_ACCOUNTS
 from tests.simulation.differential.run import RESOURCES, Run, differences
@@ -82,10 +82,13 @@ async def test_both_servers_give_the_same_answers_and_events(
 
 
 async def _until_usable(client: KubeClient, namespace: str) -> None:
-    """Wait for the test's Kind, and for the account without which no pod may be created."""
+    """Wait for the test's Kind, for the account without which no pod may be created, and for the
+    ConfigMap that each namespace gets: one of the watches would see it come.
+    """
     while True:
         try:
             await client.get(SERVICE_ACCOUNTS, namespace, "default")
+            await client.get(CONFIGMAPS, namespace, "kube-root-ca.crt")
             async for _ in client.pages(PROBES, namespace):
                 return
         except ApiError:

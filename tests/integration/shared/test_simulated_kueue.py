@@ -37,6 +37,16 @@ class Recorded:
             async for event in stream:
                 self.events.append((resource, event))
 
+    async def has_come_to_the_end(self, client: KubeClient, name: str) -> bool:
+        """True once the newest state of this AppWrapper is among the events.
+
+        Its watch may be later than that of the Workloads.
+        """
+        stored = await client.get(APPWRAPPERS, NAMESPACE, name)
+        return stored["metadata"]["resourceVersion"] in [
+            event.object["metadata"]["resourceVersion"] for _, event in self.events
+        ]
+
     def steps(self) -> Steps:
         known: dict[str, JsonObject] = {}
         changes = []
@@ -82,9 +92,10 @@ def until_finished(steps: Steps, name: str) -> list[str]:
     return steps.handshake[: steps.handshake.index(ends) + 1]
 
 
-async def finishes(recorded: Recorded, name: str) -> None:
+async def finishes(lives: Lives, recorded: Recorded, name: str) -> None:
     ends = f"Workload {name}: Finished=True Succeeded"
     await comes_to(lambda: _async(ends in recorded.steps().handshake), True)
+    await comes_to(lambda: recorded.has_come_to_the_end(lives.client, name), True)
 
 
 async def _async(value: bool) -> bool:
@@ -115,7 +126,7 @@ def stopped(item: JsonObject) -> bool:
 async def test_a_successful_life(lives: Lives) -> None:
     async with recording(lives.client) as recorded:
         await lives.begin(big("a", run_for="1s"))
-        await finishes(recorded, "a")
+        await finishes(lives, recorded, "a")
     body = workloads.wrapped("a", workloads.job("a", 1))
     simulated = await asyncio.to_thread(kueue_lives.simulated, (1.0, body))
     compare(simulated, recorded)
@@ -132,7 +143,7 @@ async def test_a_deactivated_life(lives: Lives) -> None:
         await comes_to(lambda: _async("Requeued=False" in "".join(_told(recorded))), True)
         await lives.set_active(life, True)
         await ends_its_second_run(lives, life)
-        await finishes(recorded, "a")
+        await finishes(lives, recorded, "a")
     acts = (Act(10.0, "deactivate", "a", {"seconds": 20.0}),)
     body = workloads.wrapped("a", workloads.job("a", 1, run_for="15s"))
     simulated = await asyncio.to_thread(kueue_lives.simulated, (1.0, body), acts=acts)
@@ -145,7 +156,7 @@ async def test_a_preempted_life(lives: Lives) -> None:
         await life.until(ready, "pods ready")
         await lives.begin(big("urgent", "high-priority", run_for="1s"))
         await ends_its_second_run(lives, life)
-        await finishes(recorded, "a")
+        await finishes(lives, recorded, "a")
     simulated = await asyncio.to_thread(
         kueue_lives.simulated,
         (1.0, kueue_lives.prioritized("a", "low-priority", "15s")),

@@ -123,6 +123,8 @@ async def decodes(cluster: RunningCluster, manifest: dict[str, Any]) -> bool:
     except (Invalid, Forbidden):
         return True
     except ApiError as error:
+        if "failed calling webhook" in error.message:
+            return True  # on a busy machine; webhooks are called with what was decoded
         if not error.message.startswith('Pod in version "v1" cannot be handled as a Pod: '):
             raise
         return False

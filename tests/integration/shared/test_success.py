@@ -183,13 +183,26 @@ async def test_a_helper_that_does_not_go_is_forced_with_a_warning(lives: Lives) 
     board["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 2
     body = appwrapper(
         "stuck",
-        job("stuck-work", 1, run_for="500ms"),
+        job("stuck-work", 1, hang="running"),
         board,
         annotations={"forcefulDeletionGracePeriodDuration": "3s"},
     )
     helper = {"workload.codeflare.dev.appwrapper/helper": "true"}
     body["spec"]["components"][1]["annotations"] = helper
     life = await lives.begin(body)
+    uid = life.events[0].object["metadata"]["uid"]
+
+    async def running() -> list[str]:
+        pods = await listed(lives.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
+        return [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
+
+    async def number_running() -> int:
+        return len(await running())
+
+    # A helper's pod that no node runs yet would go at once.
+    await comes_to(number_running, 2)
+    [work] = [each for each in await running() if each.startswith("stuck-work-")]
+    await lives.patch_pod(work, {"phase": "Succeeded"})
     await life.until_phase("Succeeded")
     assert await lives.told("stuck", "StragglersRemoved") == [
         "helpers are not deleted in time: Job stuck-board; their pods are forced"

@@ -11,6 +11,7 @@ import pytest_asyncio
 from cli.command import ExitCode
 from cli.main import main
 from cli.terminal import CommandTerminal
+from localcluster.access.probes import node_is_ready
 from localcluster.access.running import RunningCluster
 from localcluster.installers import kwok
 from shared.api.conditions import is_true
@@ -70,6 +71,12 @@ async def two_nodes(cluster: RunningCluster) -> AsyncIterator[None]:
         "spec": {"nodeLabels": {NODE_LABEL: FLAVOR}},
     }
     await cluster.apply([flavor, *nodes])
+    names = [each["metadata"]["name"] for each in nodes]
+
+    async def ready() -> list[bool]:
+        return [node_is_ready(await cluster.client.get(NODES, None, each)) for each in names]
+
+    await comes_to(ready, [True, True])
     yield
     for resource, name in (*OURS, *FIRSTS, (RESOURCE_FLAVORS, FLAVOR)):
         await removed(cluster.client, resource, None, name)
@@ -95,6 +102,12 @@ async def versions(cluster: RunningCluster) -> list[str]:
     return found
 
 
+async def is_active(cluster: RunningCluster, team: str) -> bool:
+    """True once Kueue admits from the team's ClusterQueue."""
+    queue = await cluster.client.get(CLUSTER_QUEUES, None, f"{team}-cluster-queue")
+    return is_true(queue.get("status", {}).get("conditions", ()), "Active")
+
+
 async def gpus(cluster: RunningCluster) -> str:
     queue = await cluster.client.get(CLUSTER_QUEUES, None, f"{TEAM}-cluster-queue")
     gpu = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][2]
@@ -111,12 +124,7 @@ async def test_objects_applied_by_kubectl_are_changed_only_on_request(
                            ("nominalQuota: 64", "nominalQuota: 8")):  # fmt: skip
         text = text.replace(template, ours)
     await admin(cluster)("apply", "--filename", "-", stdin=text)
-
-    async def active() -> bool:
-        queue = await cluster.client.get(CLUSTER_QUEUES, None, f"{TEAM}-cluster-queue")
-        return is_true(queue.get("status", {}).get("conditions", ()), "Active")
-
-    await comes_to(active, True)  # Kueue writes no more
+    await comes_to(lambda: is_active(cluster, TEAM), True)  # Kueue writes no more
     create = ("create", TEAM, "--flavor", FLAVOR, "--cohort", COHORT)
     before = await versions(cluster)
     code, out, err = await typed(cluster, *create, "--quota", "nvidia.com/gpu=8")
@@ -185,6 +193,7 @@ async def test_a_user_of_a_team_sees_it_and_is_refused_the_rest_with_messages(
 ) -> None:
     whom = ("--as", "alice", "--as-group", f"{USERS}-edit-group")
     async with another_team(cluster, USERS, team_documents(USERS)):
+        await comes_to(lambda: is_active(cluster, USERS), True)
         code, out, err = await typed(cluster, "show", USERS, *whom)
         assert err == ""
         assert code == ExitCode.FINE

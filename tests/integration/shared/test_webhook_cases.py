@@ -164,7 +164,7 @@ async def test_the_data_of_a_secret_is_not_in_the_log(
     assert "pa55-word" not in said
 
     async def log() -> str:
-        return (cluster.logs / "webhook.log").read_text()
+        return (cluster.logs / "webhook.log").read_text(errors="replace")
 
     async def is_told() -> bool:
         return path in await log()

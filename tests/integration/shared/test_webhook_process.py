@@ -22,6 +22,7 @@ from tests.support.builders.admission import POD, SERVICE, appwrapper, component
 from tests.support.cluster.webhook_process import (
     ALONE,
     WebhookProcess,
+    answer_to,
     client,
     started,
     webhook_process,
@@ -46,7 +47,7 @@ async def test_it_serves_reloads_and_ends(tmp_path: Path, kubeconfig: Path) -> N
         port = await webhook.ready_port()
         async with client(port, first) as http:
             assert (await http.get("/readyz")).text == "ok\n"
-            answered = (await http.post("/mutate", json=GOOD)).json()
+            answered = (await answer_to(http, "/mutate", GOOD)).json()
             assert (answered["response"]["uid"], answered["response"]["allowed"]) == ("7", True)
 
             second = write_pair(tmp_path, 2)
@@ -141,7 +142,7 @@ def _in_two(body: bytes) -> tuple[bytes, bytes]:
 
 async def _takes_connections(port: int) -> bool:
     try:
-        _, writer = await _connected(port)
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
     except ConnectionRefusedError:
         return False
     except OSError:  # it was ending just then
@@ -339,9 +340,7 @@ async def test_two_replicas_give_the_same_answers_to_the_byte(
     ):
         for name, body in REVIEWS.items():
             for path in ("/mutate", "/validate"):
-                answers = [
-                    await http.post(path, content=orjson.dumps(body)) for http in (first, second)
-                ]
+                answers = [await answer_to(http, path, body) for http in (first, second)]
                 told = [(each.status_code, each.headers, each.content) for each in answers]
                 assert told[0] == told[1], (name, path)
                 # What is compared is an answer, and not the same failure twice.

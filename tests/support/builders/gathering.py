@@ -7,12 +7,11 @@ from typing import Any
 
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
-from controller.facts.observe import Observation
+from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
 from controller.facts.remembered_appwrapper import project_appwrapper
 from controller.facts.unexpected_objects import Owned
 from controller.gather.component_reads import ComponentLocator
-from controller.gather.reads import Reads
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.memory import Memory
@@ -289,7 +288,7 @@ class Gathering:
         reads = await self.gatherer.begin(key, now)
         if reads is None:
             return None
-        while isinstance(step := next_step(reads.snapshot, now, reads.context.config), Ask):
+        while isinstance(step := next_step(reads.snapshot, now, reads.config), Ask):
             reads = await self._answered(reads, step.need)
         for need in asked:
             if need in reads.snapshot.unread:

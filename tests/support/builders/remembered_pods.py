@@ -1,8 +1,11 @@
-"""Builds pods as the controller remembers them."""
+"""Builds pods as the controller remembers them, and the components that own them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from controller.facts.pods import Pod
+from controller.phases.snapshot import Component
 
 
 def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
@@ -29,3 +32,8 @@ def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
         "crash_loop": None,
     }
     return Pod(**{**fields, **changes})
+
+
+def with_uids(components: Sequence[Component], *uids: str) -> tuple[Component, ...]:
+    """Gives the components' objects these UIDs, in order."""
+    return tuple(replace(each, uid=uid) for each, uid in zip(components, uids, strict=False))

@@ -29,15 +29,13 @@ def raw_queue(
     name: str,
     *groups: Mapping[str, Mapping[str, Any]],
     version: int = 5,
-    api: str = "v1beta2",
     cohort: str = "default-cohort",
     manager: str = "kubectl",
     uid: str = "",
 ) -> JsonObject:
     """Builds a ClusterQueue. A group is flavor → resource → nominalQuota, or its whole entry."""
-    cohort_key = "cohort" if api == "v1beta1" else "cohortName"
     return {
-        "apiVersion": f"{KUEUE}/{api}",
+        "apiVersion": f"{KUEUE}/v1beta2",
         "kind": "ClusterQueue",
         "metadata": {
             "name": name,
@@ -48,7 +46,7 @@ def raw_queue(
                 {"manager": "kueue", "subresource": "status", "fieldsV1": {"f:status": {}}},
             ],
         },
-        "spec": ({cohort_key: cohort} if cohort else {})
+        "spec": ({"cohortName": cohort} if cohort else {})
         | {"resourceGroups": [_group(each) for each in groups]},
     }
 

@@ -10,6 +10,7 @@ from typing import Final
 import yaml
 
 from localcluster.access.running import RunningCluster
+from shared.api.conditions import condition
 from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
 from shared.kube.client import ApiError, KubeClient, NotFound
 from tests.support.builders.appwrappers import appwrapper
@@ -77,8 +78,8 @@ async def another_team(
 
 
 async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) -> None:
-    """Waits until ServiceAccounts exist, Kueue's webhook knows the namespaces, and the API server
-    knows every right.
+    """Waits until ServiceAccounts exist, Kueue knows the namespaces and the queues, and the API
+    server knows every right.
 
     Each of them reacts to a write a moment later.
     """
@@ -88,6 +89,8 @@ async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) ->
             name = document["metadata"]["name"]
             await service_account_exists(client, name)
             await comes_to(partial(kueue_knows, client, name), True)
+        if document["kind"] == "ClusterQueue":
+            await comes_to(partial(_is_judged, client, document["metadata"]["name"]), True)
         if document["kind"] == "RoleBinding":
             who, namespace = _who(document["subjects"][0]), document["metadata"]["namespace"]
             await comes_to(partial(_may, client, who, {**_WRAP, "namespace": namespace}), True)
@@ -142,6 +145,12 @@ async def kueue_knows(client: KubeClient, namespace: str) -> bool:
     except ApiError:
         return True
     return True
+
+
+async def _is_judged(client: KubeClient, queue: str) -> bool:
+    """True once Kueue has written whether the ClusterQueue admits: before, no queue of it does."""
+    found = await client.get(CLUSTER_QUEUES, None, queue)
+    return condition((found.get("status") or {}).get("conditions") or (), "Active") is not None
 
 
 def _who(subject: JsonObject) -> JsonObject:

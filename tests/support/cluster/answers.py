@@ -51,22 +51,14 @@ class Said:
 
 
 async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bool = False) -> Said:
-    """Creates `body` with this kubectl's identity; with `dry_run` the server only validates it.
-
-    Retries, as a user would, if the webhook got no answer about the user's rights in time.
-    """
+    """Creates `body` with this kubectl's identity; with `dry_run` the server only validates it."""
     client = await connect(str(who.kubeconfig))
     try:
         gvk = GroupVersionKind.of(body["apiVersion"], body["kind"])
         resource = await Discovery(client, SystemClock()).resource_for(gvk)
     finally:
         await client.close()
-    request = create(resource, namespace, body, dry_run=dry_run)
-    for _ in range(TRIES):
-        said = await answer(who, request)
-        if said.code < 300 or not UNANSWERED.search(said.message):
-            break
-    return said
+    return await answer(who, create(resource, namespace, body, dry_run=dry_run))
 
 
 class Asker:
@@ -115,9 +107,16 @@ async def asker(kubeconfig: Path) -> AsyncGenerator[Asker, None]:
 
 
 async def answer(who: Kubectl, request: Request) -> Said:
-    """Returns the API server's answer to any request."""
+    """Returns the API server's answer to any request.
+
+    Retries, as a user would, if the webhook got no answer about the user's rights in time.
+    """
     async with asker(who.kubeconfig) as one:
-        return await one.answer(request, who.user, who.uid, who.groups)
+        for _ in range(TRIES):
+            said = await one.answer(request, who.user, who.uid, who.groups)
+            if not UNANSWERED.search(str(said.object.get("message"))):
+                break
+    return said
 
 
 async def is_admin(client: KubeClient, namespace: str, account: str) -> bool:

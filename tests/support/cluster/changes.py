@@ -6,8 +6,9 @@ from contextlib import aclosing
 
 from shared.api.objects import Resource
 from shared.kube.client import (
+    ApiError,
     KubeClient,
-    TooManyRequests,
+    KubeError,
     Unreachable,
     WatchEvent,
     WatchEventType,
@@ -39,5 +40,14 @@ async def changes(
                     version = event.object["metadata"]["resourceVersion"]
                     if event.type is not WatchEventType.BOOKMARK:
                         yield event
-        except (TooManyRequests, Unreachable):
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+        except KubeError as error:
+            if not _passes(error):
+                raise
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+
+
+def _passes(error: KubeError) -> bool:
+    """True if the API server is away, or busy."""
+    if isinstance(error, ApiError):
+        return error.status == 429 or error.status >= 500
+    return isinstance(error, Unreachable)

@@ -10,7 +10,8 @@ from tests.support.cluster.life import Life
 def entries_about(cluster: RunningCluster, life: Life) -> list[JsonObject]:
     """Returns the complete lines that name its UID."""
     uid = life.events[0].object["metadata"]["uid"]
-    text = (cluster.logs / "controller.log").read_text()
+    # The last line may be in the middle of a character.
+    text = (cluster.logs / "controller.log").read_text(errors="replace")
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return [json.loads(line) for line in lines if f'"uid":"{uid}"' in line]
 

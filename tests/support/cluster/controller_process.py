@@ -45,7 +45,7 @@ class ControllerProcess:
 
     @property
     def said(self) -> str:
-        return self._log.read_text()
+        return self._log.read_text(errors="replace")
 
     async def says(self, text: str, *, times: int = 1, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until its log has this text so many times."""

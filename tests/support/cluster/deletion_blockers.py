@@ -5,7 +5,7 @@ from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE
-from tests.support.life_record import DELETING, DEPLOYED, QUOTA, Condition, condition
+from tests.support.life_record import DELETING, DEPLOYED, QUOTA, condition
 
 HOLD = "example.com/hold"
 
@@ -17,14 +17,17 @@ async def set_finalizers(
     await client.patch(resource, NAMESPACE, name, patch, PatchType.MERGE)
 
 
-async def blocked(life: Life, message: str) -> JsonObject:
-    """Returns the first state with this message that holds its quota."""
+async def blocked(life: Life, message: str, *, more: bool = False) -> JsonObject:
+    """Returns the first state with this message that holds its quota; with `more`, it goes on."""
+
+    def told(item: JsonObject) -> str:
+        whole = condition(item, DELETING).message
+        return whole[: len(message)] if more else whole
+
     item = await life.until(
-        lambda each: (
-            DELETING in true_conditions(each) and condition(each, DELETING).message == message
-        ),
+        lambda each: DELETING in true_conditions(each) and told(each) == message,
         f"the blocker {message!r}",
     )
-    assert condition(item, DELETING) == Condition("True", "DeletionBlocked", message)
+    assert condition(item, DELETING)[:2] == ("True", "DeletionBlocked")
     assert true_conditions(item) >= {QUOTA, DEPLOYED}
     return item

@@ -344,3 +344,23 @@ EXPECTED: dict[str, Expected] = {
         ("Nothing happens until the cause is removed.",),
     ),
 }
+
+HIDDEN_FROM_TEAMS = [
+    "workloads of the cluster: who holds quota (no right to list them)",
+    "cohorts of the cluster: what can be borrowed (no right to list them)",
+    "nodes of the cluster: whether a node is large enough (no right to list them)",
+]
+HIDDEN_FROM_READERS = [
+    f"Namespace {TEAM} (no right to get it)",
+    f"workloads of namespace {TEAM}: who holds quota (no right to list them)",
+    "workloads of the cluster: who holds quota (no right to list them)",
+    f"localqueues of namespace {TEAM}: whether the queue exists and is open (no right to list"
+    " them)",
+    "clusterqueues of the cluster: how much quota is used and free (no right to list them)",
+    "cohorts of the cluster: what can be borrowed (no right to list them)",
+    "nodes of the cluster: whether a node is large enough (no right to list them)",
+    f"pods of namespace {TEAM}: what its pods do (no right to list them)",
+    f"events of namespace {TEAM}: what happened to it (no right to list them)",
+    "localqueues/pendingworkloads of visibility.kueue.x-k8s.io: the position in the queue (no"
+    " right to get them)",
+]

@@ -110,8 +110,8 @@ async def column(cluster: RunningCluster, name: str) -> str:
 
 
 def operators_log(cluster: RunningCluster) -> str:
-    """Returns the controller's whole log."""
-    return (cluster.logs / "controller.log").read_text()
+    """Returns the controller's whole log; its last line may be in the middle of a character."""
+    return (cluster.logs / "controller.log").read_text(errors="replace")
 
 
 async def fails_as(

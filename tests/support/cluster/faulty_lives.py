@@ -14,6 +14,7 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
+from tests.support.cluster.stages import LONG
 from tests.support.life_record import retries
 from tests.support.observer.attempts import ATTEMPT_LABEL
 from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
@@ -69,8 +70,11 @@ class CreatedJobs:
         await comes_to(made, expected)
 
 
+# All have LONG periods: an outage takes as long as it takes, with all that follows.
+
+
 async def succeeds(lives: Lives, made: CreatedJobs, name: str) -> None:
-    life = await lives.begin(appwrapper(name, job(name, 1, run_for=_RUN_FOR)))
+    life = await lives.begin(appwrapper(name, job(name, 1, run_for=_RUN_FOR), annotations=LONG))
     done = await life.until_phase("Succeeded")
     assert (done["status"]["attempt"], retries(done)) == (1, 0), life.story()
     await _ended(life, made, name, 1)
@@ -78,7 +82,7 @@ async def succeeds(lives: Lives, made: CreatedJobs, name: str) -> None:
 
 async def is_reset(lives: Lives, made: CreatedJobs, name: str) -> None:
     body = job(name, 1, run_for=_RUN_FOR, fail_attempts="1")
-    life = await lives.begin(appwrapper(name, body, annotations=AT_ONCE))
+    life = await lives.begin(appwrapper(name, body, annotations=AT_ONCE | LONG))
     done = await life.until_phase("Succeeded")
     assert (done["status"]["attempt"], retries(done)) == (2, 1), life.story()
     await _ended(life, made, name, 2)
@@ -86,7 +90,7 @@ async def is_reset(lives: Lives, made: CreatedJobs, name: str) -> None:
 
 async def is_suspended(lives: Lives, made: CreatedJobs, name: str) -> None:
     """Suspend it while it runs, resume it, and delete it while it runs again."""
-    life = await lives.begin(appwrapper(name, job(name, 1, hang="running")))
+    life = await lives.begin(appwrapper(name, job(name, 1, hang="running"), annotations=LONG))
     running = await until_it_runs(life)
     await asyncio.sleep(_LATER_SECONDS)  # a late create must not outlive its attempt
     await lives.set_active(life, False)

@@ -20,6 +20,7 @@ from tests.support.team import NAMESPACE
 
 PAGE = "docs/admins/node-health.md"
 _LONGEST_SECONDS = 2 * PATIENCE_SECONDS
+NO_EXECUTE = "appwrapper_nodes_no_execute"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 
@@ -97,6 +98,8 @@ class GpuNodes:
         finally:
             for node, key in self._labelled:
                 await self.label(node, None, key)
+            if self._labelled:  # else the controller may drive the next test's pods off them
+                await self.shows(NO_EXECUTE, 0, resource=GPU)
 
 
 @asynccontextmanager

@@ -8,17 +8,11 @@ from typing import Any, Self
 
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
-from shared.kube.client import (
-    KubeClient,
-    NotFound,
-    TooManyRequests,
-    Unreachable,
-    WatchEvent,
-    WatchEventType,
-)
+from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
+from tests.support.cluster.changes import changes
 from tests.support.life_record import phases
-from tests.support.patience import LOOK_EVERY_SECONDS, PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class Life:
@@ -59,23 +53,19 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        # The API server ends a watch that does not keep up with a burst. A busy one ends an old
-        # watch too late, or refuses the next. The one after continues.
-        while True:
-            stream = self._client.watch(
-                resource, self._namespace, resource_version=version, label_selector=selector
-            )
-            with suppress(Unreachable, TooManyRequests):
-                async with aclosing(stream):
-                    async for event in stream:
-                        version = event.object["metadata"]["resourceVersion"]
-                        if event.type is WatchEventType.BOOKMARK:
-                            continue
-                        name = event.object["metadata"]["name"]
-                        if resource != APPWRAPPERS or name == self._name:
-                            events.append(event)
-                            self._changed.set()
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+        stream = changes(
+            self._client,
+            resource,
+            self._namespace,
+            resource_version=version,
+            label_selector=selector,
+        )
+        async with aclosing(stream):
+            async for event in stream:
+                name = event.object["metadata"]["name"]
+                if resource != APPWRAPPERS or name == self._name:
+                    events.append(event)
+                    self._changed.set()
 
     async def until(
         self,

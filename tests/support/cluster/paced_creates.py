@@ -8,6 +8,7 @@ from typing import Any
 from shared.kube.client import KubeClient, KubeError
 from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
+from tests.support.cluster.kubectl import RIGHTS_UNKNOWN, TRIES
 from tests.support.cluster.senders import send_steadily
 
 
@@ -24,7 +25,8 @@ class Create:
 class PacedCreates:
     """Sends at most `rate` creates a second in `namespace`, fewer where answers are slow.
 
-    Each create is sent once. No controller runs the AppWrappers: they are managed by another one.
+    Each create is sent once, and again only if its user's rights were not known in time. No
+    controller runs the AppWrappers: they are managed by another one.
     """
 
     client: KubeClient
@@ -67,10 +69,14 @@ class PacedCreates:
     async def _create(self, index: int) -> None:
         began = time.monotonic()
         error: str | None = None
-        try:
-            await self.client.post(self._path, self._object(f"paced-{index}"), retry=False)
-        except KubeError as failure:
-            error = str(failure)
+        for _ in range(TRIES):
+            error = None
+            try:
+                await self.client.post(self._path, self._object(f"paced-{index}"), retry=False)
+            except KubeError as failure:
+                error = str(failure)
+            if error is None or not RIGHTS_UNKNOWN.search(error):
+                break
         self.done.append(Create(began, time.monotonic(), error))
 
     @property

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -77,8 +77,11 @@ class Pod(WebhookProcess):
     @property
     def children(self) -> list[str]:
         """Returns the processes that it has started."""
-        tasks = Path(f"/proc/{self.pid}/task").iterdir()
-        return [child for task in tasks for child in (task / "children").read_text().split()]
+        found: list[str] = []
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+                found += (task / "children").read_text().split()
+        return found
 
     @property
     def status(self) -> dict[str, list[str]]:
@@ -94,10 +97,12 @@ class Pod(WebhookProcess):
         return {each[4] for each in fields if "ro" not in each[5].split(",")}
 
     async def begins(self) -> None:
-        """Waits until there is a first process, which soon becomes the program."""
+        """Waits until there is a first process, which soon becomes the program; or its end."""
         async with asyncio.timeout(stretched(30.0)):
-            while not _children(self.process.pid):  # noqa: ASYNC110  no event reports it
-                await asyncio.sleep(0.001)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended by now
+                # No event reports it.
+                while not (self._reading.done() or _children(self.process.pid)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
 
     def ask_to_end(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Sends the signal to the program itself."""

@@ -14,7 +14,7 @@ from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.cluster.another_team import another_team, team_documents
-from tests.support.cluster.gpu_nodes import RUNS
+from tests.support.cluster.gpu_nodes import NO_EXECUTE, RUNS
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import RESOURCE_FLAVORS, WORKLOADS
@@ -127,19 +127,21 @@ class Racks:
         """
         self._changed.add(node)
         await self._patch(node, {"spec": {"unschedulable": True}})
-        words = ControllerWords.of(self.cluster.directory)
-
-        async def withheld() -> float:
-            try:
-                return words.sample(_UNSCHEDULABLE, {"resource": GPU, "reason": "cordoned"})
-            except OSError:  # it is being started
-                return -1.0
-
-        await comes_to(withheld, self.cluster.options.gpus_per_node)
+        await comes_to(
+            lambda: self._metric(_UNSCHEDULABLE, resource=GPU, reason="cordoned"),
+            self.cluster.options.gpus_per_node,
+        )
 
     async def silence(self, node: str) -> None:
         """Stop the node's heartbeats."""
         await self.label(node, HEARTBEAT_STOPPED, HEARTBEAT_LABEL)
+
+    async def _metric(self, name: str, **labels: str) -> float:
+        """Return a value of the controller's /metrics; -1 while it is being started."""
+        try:
+            return ControllerWords.of(self.cluster.directory).sample(name, labels)
+        except OSError:
+            return -1.0
 
     async def _patch(self, node: str, patch: JsonObject) -> None:
         await self.client.patch(NODES, None, node, patch, PatchType.MERGE)
@@ -161,6 +163,9 @@ class Racks:
                 return all(node_is_ready(each) for each in nodes)
 
             await comes_to(ready, True)
+            # Else the controller may drive the next test's pods off them.
+            if self._changed and self.cluster.processes["controller"].state == "running":
+                await comes_to(lambda: self._metric(NO_EXECUTE, resource=GPU), 0)
 
 
 def _documents() -> list[JsonObject]:

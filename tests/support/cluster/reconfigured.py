@@ -11,11 +11,13 @@ from shared.api.objects import JsonObject
 
 
 def pause_resets(cluster: LocalCluster, paused: bool) -> None:
-    """Edits the file as the kubelet does after an admin's edit of the ConfigMap."""
+    """Edits the file as the kubelet does after an admin's edit of the ConfigMap: all at once."""
     file = cluster.directory / "product" / "controller.yaml"
     configuration = yaml.safe_load(file.read_text())
     configuration.setdefault("appwrapper", {})["pauseResets"] = paused
-    file.write_text(yaml.safe_dump(configuration))
+    edited = file.with_suffix(".edited")
+    edited.write_text(yaml.safe_dump(configuration))
+    edited.replace(file)
 
 
 @asynccontextmanager

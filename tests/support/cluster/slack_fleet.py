@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from controller.rbac import SLACK_QUEUE_NAME
+from localcluster.access.probes import node_is_ready
 from localcluster.cluster import LocalCluster
 from localcluster.installers import kwok
 from shared.api.objects import EVENTS, NODES, JsonObject
@@ -46,8 +47,17 @@ class SlackFleet:
         )
 
     async def make_nodes(self) -> None:
-        """Creates the nodes in their first state, including nodes that a test has deleted."""
+        """Creates the nodes in their first state, including nodes that a test has deleted.
+
+        Returns when they are ready: the capacity is to have no steps before.
+        """
         await self.cluster.apply([_node(number) for number in range(3)])
+
+        async def ready() -> int:
+            stored = [await self.client.get(NODES, None, name) for name in self.nodes]
+            return sum(map(node_is_ready, stored))
+
+        await comes_to(ready, len(self.nodes))
 
     async def patch_node(self, number: int, patch: JsonObject, subresource: str = "") -> None:
         await self.client.patch(

@@ -79,8 +79,8 @@ async def _admits(client: KubeClient, appwrapper: str) -> bool:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     try:
         await client.create(CONFIGMAPS, "default", body, dry_run=True)
-    except ApiError:
-        return False
+    except ApiError as error:
+        return NAME not in error.message
     return True
 
 

@@ -24,6 +24,7 @@ class UnreliableProxy:
         self._serving: set[asyncio.Task[None]] = set()
         self._port = 0
         self._listener: socket.socket | None = None
+        self._placeholder: socket.socket | None = None  # has the port while it is refused
         self.accepted = 0
 
     async def __aenter__(self) -> Self:
@@ -37,6 +38,8 @@ class UnreliableProxy:
         trace: TracebackType | None,
     ) -> None:
         await self.refuse()
+        if self._placeholder is not None:
+            self._placeholder.close()
 
     @property
     def url(self) -> str:
@@ -67,6 +70,8 @@ class UnreliableProxy:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
+            # Connections to it are refused, and no other program picks the port meanwhile.
+            self._placeholder = _bound(self._port)
         for passage in self._open:
             passage.reset()
         for task in self._serving:
@@ -76,8 +81,9 @@ class UnreliableProxy:
     async def accept(self) -> None:
         """Listens again, on the same port."""
         # Not asyncio's own server (3.11): a connection just accepted when it closes stays open.
-        listener = self._listener = socket.create_server(("127.0.0.1", self._port))
-        listener.setblocking(False)
+        listener = self._listener = self._placeholder or _bound(0)
+        self._placeholder = None
+        listener.listen()
         self._port = listener.getsockname()[1]
         asyncio.get_running_loop().add_reader(listener, self._take, listener)
 
@@ -104,6 +110,15 @@ class UnreliableProxy:
     async def _serve(self, passage: "_Passage") -> None:
         with suppress(OSError, asyncio.CancelledError):
             await passage.run(self._target)
+
+
+def _bound(port: int) -> socket.socket:
+    """Returns a socket that has the port, or a free one for 0, and does not listen yet."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    bound.setblocking(False)
+    return bound
 
 
 class _Passage:

@@ -23,10 +23,11 @@ from shared.api.objects import (
     Resource,
 )
 from shared.config.configuration import CertManagement
-from shared.kube.client import KubeError, PatchType, WatchEventType
+from shared.kube.client import KubeError, PatchType
 from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 from tests.support.ca_bundles import Reading, surely
+from tests.support.cluster.changes import changes
 from tests.support.cluster.senders import send_steadily
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE as TEAM
@@ -40,7 +41,7 @@ BOTH = {
     VALIDATING: NAMES.validating_webhook_config_name,
 }
 # As short as a busy machine can distinguish; the defaults are 30 s and 10 min.
-QUICK = {"settlePeriod": "3s", "revocationPeriod": "4s"}
+QUICK = {"settlePeriod": "6s", "revocationPeriod": "7s"}
 # Only a watch is so quick: polling happens once in ten minutes.
 LATE = 1.5  # seconds; less than the settle period
 
@@ -60,15 +61,10 @@ async def history(cluster: LocalCluster) -> AsyncIterator[list[Contents]]:
     versions: list[Contents] = []
 
     async def follow() -> None:
-        watch = cluster.client.watch(
-            SECRETS,
-            NAMESPACE,
-            resource_version=version,
-            field_selector=f"metadata.name={SECRET}",
-        )
+        watch = changes(cluster.client, SECRETS, NAMESPACE, resource_version=version)
         async with aclosing(watch) as events:
             async for event in events:
-                if event.type is WatchEventType.BOOKMARK:
+                if event.object["metadata"]["name"] != SECRET:
                     continue
                 versions.append(parse(event.object.get("data") or {}))
 

@@ -18,9 +18,11 @@ import yaml
 
 from localcluster.machine.slowness import stretched
 from tests.support.builders.certificates import self_signed
+from tests.support.cluster.kubectl import TRIES
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 _ROOT = Path(__file__).resolve().parents[3]
+_UNANSWERED = re.compile(r"no answer within \d+ s")
 # The webhook alone decides, whatever the user of the review.
 ALONE: dict[str, Any] = {"appwrapper": {"userRBACAdmissionCheck": False}}
 
@@ -162,6 +164,19 @@ def write_pair(folder: Path, serial: int) -> bytes:
         (folder / "new").write_bytes(content)
         os.replace(folder / "new", folder / name)
     return certificate
+
+
+async def answer_to(
+    http: httpx.AsyncClient, path: str, body: Any, **options: Any
+) -> httpx.Response:
+    """Returns the answer to a review. Asks again, as a user would, if the API server did not report
+    in time what the user may do.
+    """
+    for _ in range(TRIES):
+        response = await http.post(path, json=body, **options)
+        if not _UNANSWERED.search(response.text):
+            break
+    return response
 
 
 def client(port: int, certificate: bytes | None = None) -> httpx.AsyncClient:

@@ -6,7 +6,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controller.controller import Controller
-from controller.gauges import WatchGauge
+from controller.gauges import watch_gauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import LeaseState
 from shared.config.configuration import Configuration
@@ -24,5 +24,5 @@ def registries() -> tuple[CollectorRegistry, ...]:
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
     held = LeaseState(leads=True, holder="pod_1", acquired=datetime(2026, 1, 1, tzinfo=UTC))
-    watches = WatchGauge(lambda: controller.watched, lambda: 0.0)
+    watches = watch_gauge(lambda: controller.watched, lambda: 0.0)
     return ReplicaMetrics(lambda: True, held, watches).registry, controller._metrics.registry

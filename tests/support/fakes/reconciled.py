@@ -4,9 +4,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from controller.facts.observe import GatherContext, Observation
+from controller.facts.observe import Observation, Reads
 from controller.fleet.reset_holds import ResetGate
-from controller.gather.reads import Reads
 from controller.phases.actions import Actions, MoveTo, SetCondition
 from controller.phases.ask import Need
 from controller.phases.snapshot import Evacuation, FaultTolerance, Snapshot
@@ -57,8 +56,7 @@ class Reconciled:
         self.reads.append([])
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
         snapshot = replace(self.snapshot, unread=frozenset(Need))
-        context = GatherContext(appwrapper, snapshot, self.config, now)
-        return Reads(context, Observation(appwrapper, snapshot, self.config))
+        return Reads(Observation(appwrapper, snapshot, self.config), now)
 
     async def answered(self, reads: Reads, need: Need) -> Reads:
         self.reads[-1].append(need)

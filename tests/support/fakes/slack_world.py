@@ -24,7 +24,7 @@ from tests.support.builders.slack import (
 from tests.support.fakes.fake_clock import START, FakeClock, fake_sources
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
-SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
+SERVED: JsonObject = {"resources": []}
 LIMIT = "/spec/resourceGroups/0/flavors/0/resources/0/lendingLimit"
 TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
 

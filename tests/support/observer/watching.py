@@ -17,6 +17,7 @@ from tests.support.observer.change import Change
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _PAUSE: Final = 0.2
+_ON_THE_WAY: Final = 0.02
 _LIST_SECONDS: Final = stretched(120.0)
 
 
@@ -78,6 +79,7 @@ class Watch:
 
         By then every change of this resource up to that revision has been reported, since a watch
         reports in order: but for objects that came and went so lately that neither has shown them.
+        Those are on their way: a process that stood still has the list and the changes to read.
         """
         revision, items = await self._list(whole=False)
         listed = {
@@ -86,6 +88,7 @@ class Watch:
         while not self._has_come_to(revision, listed):
             self._moved.clear()
             await self._moved.wait()
+        await asyncio.sleep(_ON_THE_WAY)
         return revision
 
     def _has_come_to(self, revision: int, listed: dict[str, int]) -> bool:

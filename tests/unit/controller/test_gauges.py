@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -5,7 +6,7 @@ from prometheus_client import generate_latest
 
 from controller.facts.remembered_appwrapper import Outline
 from controller.facts.wait_times import WaitTimes
-from controller.gauges import WatchGauge
+from controller.gauges import AppWrapperGauges, watch_gauge
 from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
@@ -21,23 +22,29 @@ def shown(metrics: ControllerMetrics | ReplicaMetrics) -> list[str]:
     return [line for line in lines if not line.startswith(("#", "process_"))]
 
 
-def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
-    metrics = ControllerMetrics()
-    now = {"Running": 2, "": 1}
-    metrics.show_phases(lambda: now)
-    now["Running"] = 3
-    counted = {line for line in shown(metrics) if line.startswith("appwrappers{")}
-    assert 'appwrappers{phase="Running"} 3.0' in counted
-    assert 'appwrappers{phase=""} 1.0' in counted
-    assert 'appwrappers{phase="Failed"} 0.0' in counted
-    assert len(counted) == 9
-
-
 def known(name: str, phase: str = "Running", **fields: Any) -> tuple[tuple[str, str], Outline]:
     """One AppWrapper of namespace a, or of the one before a slash."""
     namespace, _, short = name.rpartition("/")
     outline = Outline(uid=name, phase=phase, is_ours=True, text=b"{}", **fields)
     return (namespace or "a", short), outline
+
+
+def show(
+    metrics: ControllerMetrics, outlines: Any, has_pods: Callable[[Any], bool] = lambda _: True
+) -> None:
+    metrics.show_appwrappers(AppWrapperGauges(outlines, has_pods, lambda: 1_000.0))
+
+
+def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
+    metrics = ControllerMetrics()
+    outlines = [known("r1"), known("r2"), known("new", "")]
+    show(metrics, lambda: outlines)
+    outlines.append(known("r3"))
+    counted = {line for line in shown(metrics) if line.startswith("appwrappers{")}
+    assert 'appwrappers{phase="Running"} 3.0' in counted
+    assert 'appwrappers{phase=""} 1.0' in counted
+    assert 'appwrappers{phase="Failed"} 0.0' in counted
+    assert len(counted) == 9
 
 
 def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
@@ -48,7 +55,7 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
         known("w3", wait_times=WaitTimes(unused_since=950.0, deletion_blocked=True)),
         known("b/w4", wait_times=WaitTimes(waits_since=1_007.0)),  # by a clock that is ahead
     ]
-    metrics.show_standings(lambda: outlines, lambda _: True, lambda: 1_000.0)
+    show(metrics, lambda: outlines)
     found = [line for line in shown(metrics) if "{namespace=" in line and "_held_" not in line]
     assert found == [
         'appwrapper_longest_wait_seconds{namespace="a"} 600.0',
@@ -75,7 +82,7 @@ def test_a_scrape_shows_the_quota_that_is_held_without_any_pod() -> None:
         known("c/cpu", wait_times=since),
     ]
     with_pods = {("a", "pods"), ("b", "ready")}
-    metrics.show_standings(lambda: outlines, lambda key: key in with_pods, lambda: 1_000.0)
+    show(metrics, lambda: outlines, lambda key: key in with_pods)
     assert [line for line in shown(metrics) if "_held_" in line] == [
         'appwrapper_quota_held_without_pods{namespace="a"} 2.0',
         'appwrapper_quota_held_without_pods{namespace="b"} 0.0',
@@ -95,7 +102,7 @@ def test_a_scrape_shows_the_oldest_appwrapper_of_each_phase() -> None:
         known("p1", "Resetting", phase_since=1_002.0),  # by a clock that is ahead
         known("other", "Paused"),  # another operator's phase
     ]
-    metrics.show_standings(lambda: outlines, lambda _: True, lambda: 1_000.0)
+    show(metrics, lambda: outlines)
     phases = [line for line in shown(metrics) if line.startswith("appwrapper_oldest_in_phase")]
     assert len(phases) == len(Phase)
     assert [line for line in phases if not line.endswith(" 0.0")] == [
@@ -133,7 +140,7 @@ def test_a_scrape_shows_the_oldest_answer_about_each_resource() -> None:
     volcano = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
     watches = [Watch(PODS, 990.0), Watch(volcano, 999.0), *map(Watch, jobs, (880.0, 1_000.0))]
     metrics = ReplicaMetrics(
-        lambda: True, LeaseState(), WatchGauge(lambda: watches, lambda: 1_000.0)
+        lambda: True, LeaseState(), watch_gauge(lambda: watches, lambda: 1_000.0)
     )
     ages = [line for line in shown(metrics) if line.startswith("appwrapper_watch_age")]
     assert ages == [

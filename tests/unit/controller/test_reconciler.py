@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext, Observation
+from controller.facts.observe import Observation, Reads
 from controller.fleet.reset_holds import ResetGate
-from controller.gather.reads import Reads
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
@@ -34,7 +33,7 @@ class Steps:
         found = self._observation
         if found is None:
             return None
-        return Reads(GatherContext(found.appwrapper, found.snapshot, found.config, now), found)
+        return Reads(found, now)
 
     async def apply(self, observation: Observation, actions: Any, now: datetime) -> Any:
         assert now == START

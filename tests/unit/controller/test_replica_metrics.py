@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from controller.gauges import WatchGauge
+from controller.gauges import watch_gauge
 from controller.replica_metrics import ReplicaMetrics
 from controller.runtime.leadership import LeaseState
 
-NO_WATCHES = WatchGauge(lambda: (), lambda: 0.0)
+NO_WATCHES = watch_gauge(lambda: (), lambda: 0.0)
 
 
 def test_readiness_is_asked_for_at_each_scrape() -> None:

@@ -91,7 +91,6 @@ VARIABLES = {
     ("controller.gather.component_reads", "resource"): WRAPPED,
     ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
     ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
-    ("controller.slack.keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
     ("controller.gather.queue_watch", "resource"): {
         KUEUES_WORKLOADS,
         LOCAL_QUEUES,

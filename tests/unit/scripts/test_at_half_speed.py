@@ -8,7 +8,7 @@ import pytest
 from localcluster.realnode import cgroups
 from localcluster.realnode.cgroups import Hierarchy
 from scripts import at_half_speed
-from scripts.at_half_speed import inside, limit, main, share_of, with_cpu
+from scripts.at_half_speed import inside, limit, main, share_above, share_of, with_cpu
 from scripts.calibration import plan
 
 
@@ -34,6 +34,16 @@ def test_a_share_of_all_cores_is_the_quota(
     assert written(tmp_path) == old
     limit(tmp_path, 2, cores, share)
     assert written(tmp_path) == old | {"cpu.max": f"{quota} 20000"}
+
+
+@pytest.mark.parametrize(("share", "quota"), [(0.8, "32000"), (1.0, "-1"), (1.0, "90000")])
+def test_below_a_quota_there_is_no_more_than_it(share: float, quota: str, tmp_path: Path) -> None:
+    (tmp_path / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+    (tmp_path / "cpu.cfs_period_us").write_text("20000\n")
+    assert share_above(Hierarchy(tmp_path, 1), 2) == share
+    assert share_above(Hierarchy(tmp_path, 2), 2) == 1.0  # the root of the machine
+    (tmp_path / "cpu.max").write_text(f"{quota.replace('-1', 'max')} 20000\n")
+    assert share_above(Hierarchy(tmp_path, 2), 2) == share
 
 
 def test_the_hierarchy_with_the_cpu_controller_is_chosen(tmp_path: Path) -> None:
@@ -71,6 +81,7 @@ def test_it_refuses_clearly(
     cpu = tmp_path / "cpu"
     monkeypatch.setattr(cgroups, "hierarchies", lambda: [Hierarchy(cpu, 1)])
     monkeypatch.setattr(at_half_speed, "with_cpu", lambda found: found[0])
+    monkeypatch.setattr(at_half_speed, "share_above", lambda *_: 1.0)
     monkeypatch.setattr(at_half_speed, "measured", lambda: plan(1.6, 2))
     assert main(["--", "make"]) == 1
     half = cpu / f"half-speed-{os.getpid()}"

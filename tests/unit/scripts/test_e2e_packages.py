@@ -1,5 +1,6 @@
 """What is done where a real node's requirements are met, can be met, and cannot be."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -98,7 +99,9 @@ def test_after_the_installation_it_runs(monkeypatch: pytest.MonkeyPatch) -> None
     debian = Debian(monkeypatch, FRESH)
     left_out, took = e2e_packages.settle()
     assert debian.installed == [("runc",)]
-    assert (left_out, took) == ("", ("installation of packages: 0 s",))
+    assert left_out == ""
+    [said] = took
+    assert re.fullmatch(r"installation of packages: \d+ s", said)
 
 
 def test_an_installation_that_fails_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:

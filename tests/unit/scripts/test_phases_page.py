@@ -10,6 +10,7 @@ from controller.reports.reason import Reason
 from scripts.phase_reach import Reach, explore
 from scripts.phases_page import ADMITTED, phases_page
 from shared.api.names import CONDITION_QUOTA_RESERVED
+from tests.support.manifests import ROOT
 
 LIFE, RETRIES = 0, 1
 WITHOUT_DELETION = {
@@ -112,11 +113,10 @@ def test_every_phase_is_reached_and_every_reason_is_explained(reach: Reach) -> N
     ]
 
 
-def test_every_sentence_of_a_condition_has_its_row(reach: Reach) -> None:
-    table = page().split("## Statuses and reasons of conditions")[1].split("## Reasons")[0]
-    rows = re.findall(r"^\| (\w+) \| (True|False) \| `(\w+)` \| ([\w, ]+) \|", table, re.MULTILINE)
-    assert {(kind, status == "True", reason) for kind, status, reason, _ in rows} == set(reach.said)
-    assert len(rows) == len(reach.said)
+def test_every_reason_that_a_decision_gives_a_condition_is_on_the_admins_page(reach: Reach) -> None:
+    table = (ROOT / "docs" / "admins" / "conditions-and-events.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| (True|False) \| `(\w+)` \|", table, re.MULTILINE)
+    assert reach.reported <= {(kind, status == "True", reason) for kind, status, reason in rows}
 
 
 @pytest.mark.parametrize(

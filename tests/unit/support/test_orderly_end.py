@@ -20,10 +20,13 @@ def something():
     yield
     HERE.joinpath("cleaned up").touch()
 
-def test_hangs(something):
-    HERE.joinpath("started").touch()
+async def hangs():
+    # Not before: an interrupt while `asyncio.run` begins is lost, as below.
     print("started", flush=True)
-    asyncio.run(asyncio.sleep(20))
+    await asyncio.sleep(20)
+
+def test_hangs(something):
+    asyncio.run(hangs())
 """
 
 LOSES_THE_INTERRUPT = """

@@ -32,6 +32,7 @@ from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
 from tests.support.cluster.served_kinds import converted_by_nobody, served, undefined
+from tests.support.cluster.stages import LONG
 from tests.support.cluster.submitting_team import Team
 from tests.support.life_record import DELETING, DEPLOYED, QUOTA, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
@@ -87,7 +88,9 @@ async def test_a_kind_removed_while_it_runs_counts_as_a_deleted_component(
     lives: Lives, unserved_before: bool
 ) -> None:
     name = f"undefined-{unserved_before}".lower()
-    life = await lives.begin(appwrapper(name, leader_worker_set(name), job(name, hang="running")))
+    parts = leader_worker_set(name), job(name, hang="running")
+    # The API server may need two minutes, in which nobody makes the group's pods.
+    life = await lives.begin(appwrapper(name, *parts, annotations=LONG))
     await life.until_phase("Running")
     await comes_to(lambda: lives.names(LEADER_WORKER_SETS, life), [name])
     if unserved_before:  # so that no watch tells of its end

@@ -34,7 +34,7 @@ async def using_it(client: KubeClient, name: str) -> AsyncIterator[Life]:
 
 
 def log_lines(cluster: RunningCluster) -> list[str]:
-    lines = (cluster.logs / "controller.log").read_text().splitlines()
+    lines = (cluster.logs / "controller.log").read_text(errors="replace").splitlines()
     return [line for line in lines if "leaderworkerset" in line.lower()]
 
 

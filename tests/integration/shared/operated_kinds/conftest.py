@@ -13,6 +13,7 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from tests.support.cluster.another_team import another_team
 from tests.support.cluster.lives import NAMESPACE, Lives, lives_documents
 from tests.support.cluster.own_team import make_own_nodes
+from tests.support.cluster.patient_client import be_patient
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
 from tests.support.team import WORKER
@@ -27,6 +28,7 @@ async def operated(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster
     kueue = request.config.getoption("--kueue")
     options = ClusterOptions(components=COMPONENTS, nodes=2, kueue=kueue)
     async with LocalCluster(options) as running:
+        be_patient(running.client)
         with Observer(running.kubeconfig) as watching:
             request.config.stash[_OBSERVER] = watching
             if WORKER:

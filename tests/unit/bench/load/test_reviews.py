@@ -84,6 +84,13 @@ def test_fewer_requests_than_connections() -> None:
     assert [len(webhook.requests) for webhook in webhooks] == [1, 0]
 
 
+def test_a_refusal_for_want_of_an_answer_about_rights_is_a_slow_answer() -> None:
+    refused = b'{"response":{"allowed":false,"status":{"message":"...: no answer within 2 s"}}}'
+    must_be_allowed(HttpAnswer(200, refused))
+    with pytest.raises(LoadFailed):
+        must_be_allowed(HttpAnswer(500, refused))
+
+
 def test_a_closed_connection_is_an_error() -> None:
     webhook = Webhook(answer=b"HTTP/1.1 200 OK\r\n")
     webhook.recv = lambda size, /: b""  # type: ignore[method-assign]  # the other side hung up

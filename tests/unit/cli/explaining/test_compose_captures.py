@@ -21,7 +21,7 @@ STALE = "run `make generate`"
 
 
 def test_the_page_has_a_table_of_situations() -> None:
-    assert "<!-- situations -->\n| How it comes about " in PAGE.read_text()
+    assert "<!-- situations -->\n| `situation` | How it comes about |" in PAGE.read_text()
 
 
 def test_the_page_shows_captures_and_situations_as_they_are() -> None:
@@ -59,6 +59,6 @@ def test_every_situation_that_there_is_is_acted_out() -> None:
 
 def test_the_captures_have_the_width_in_their_names() -> None:
     for path, content in CAPTURES.items():
-        if path.suffix == ".txt":
+        if path.suffix == ".txt" and path != FOLDER / "explain-answers.txt":
             width = int(path.stem.rpartition("-")[2])
             assert max(map(len, content.splitlines())) <= width, path.name

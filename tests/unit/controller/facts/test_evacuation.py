@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
-from controller.facts.observe import GatherContext, observe
+from controller.facts.observe import Observation, Reads, observe
 from controller.facts.placement import AVOIDED, TOPOLOGY, AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
@@ -42,8 +42,8 @@ def gpu_pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
 def membership(*components: Component) -> Membership:
     job = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2)
     made = components or (job,)
-    uids = tuple(f"job{index or ''}" for index in range(len(made)))
-    return Membership(appwrapper_uid="u1", attempt=1, components=made, uids=uids)
+    own = pod_builders.with_uids(made, "job", *(f"job{index}" for index in range(1, len(made))))
+    return Membership(appwrapper_uid="u1", attempt=1, components=own)
 
 
 def found(*pods: Pod, nodes: NodeIndex | None = None) -> Evacuation | None:
@@ -165,14 +165,9 @@ def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
     """Kueue would assign the node again, and each move would spend a retry."""
     item = gathering.appwrapper("Running")
     item["spec"]["components"] = [{TOPOLOGY: workload, AVOIDED: {}}]
-    context = GatherContext(
-        AppWrapper(item),
-        Snapshot(phase=Phase.RUNNING),
-        FaultTolerance(),
-        gathering.NOW,
-        latched_nodes().tags,
-    )
-    observation = observe(context, (), [gpu_pod("a")])
+    running = Observation(AppWrapper(item), Snapshot(phase=Phase.RUNNING), FaultTolerance())
+    nodes = latched_nodes().tags
+    observation = observe(Reads(running, gathering.NOW, pods=[gpu_pod("a")], nodes=nodes))
     assert (observation.snapshot.evacuation is None) is bool(workload)
 
 

@@ -48,8 +48,9 @@ def membership(expected: int = 2, terminal: Terminal | None = None) -> Membershi
         expected_pods=expected,
         reports=True,
         terminal=terminal,
+        uid="job",
     )
-    return Membership(appwrapper_uid="u1", attempt=1, components=(job,), uids=("job",))
+    return Membership(appwrapper_uid="u1", attempt=1, components=(job,))
 
 
 def names(

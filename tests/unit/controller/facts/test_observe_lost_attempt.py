@@ -55,6 +55,13 @@ async def test_objects_created_by_this_process_are_remembered() -> None:
     assert observation.snapshot.components[0].presence is Presence.PRESENT
 
 
+async def test_creations_stay_remembered_if_the_components_lost_their_conditions_too() -> None:
+    item = without_number(created=False)
+    bench = Gathering(item, known=facts(), pods=pods("1"), created=True)
+    assert (await bench.observe()).appwrapper.attempt == 1
+    assert bench.creations.object_uid("u1", 1, 0) == "j1"
+
+
 @pytest.mark.parametrize("label", ["", "second", "-1", "1.5", "٣", "9" * 10])
 async def test_an_attempt_label_that_is_no_number_counts_as_the_go_operators(label: str) -> None:
     bench = Gathering(without_number(), known=facts(attempt=label))

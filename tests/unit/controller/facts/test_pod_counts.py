@@ -7,7 +7,7 @@ import pytest
 from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
 from shared.api.conditions import Terminal
-from tests.support.builders.remembered_pods import pod
+from tests.support.builders.remembered_pods import pod, with_uids
 from tests.support.decisions import CONFIG
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -21,8 +21,7 @@ def of(*components: Component) -> Membership:
     return Membership(
         appwrapper_uid="u1",
         attempt=1,
-        components=components,
-        uids=("job", "deployment", "other")[: len(components)],
+        components=with_uids(components, "job", "deployment", "other"),
     )
 
 

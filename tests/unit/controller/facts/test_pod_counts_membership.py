@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.pod_counts import Membership
 from controller.phases.snapshot import Component, Presence
-from tests.support.builders.remembered_pods import pod
+from tests.support.builders.remembered_pods import pod, with_uids
 from tests.support.decisions import JOB, SERVICE
 
 SERVE = Component(name="serve", kind="Deployment", presence=Presence.PRESENT, expected_pods=2)
@@ -18,8 +18,7 @@ def membership(*components: Component, taken_over: bool = False, attempt: int = 
     return Membership(
         appwrapper_uid="u1",
         attempt=attempt,
-        components=components,
-        uids=("first", "job", "")[: len(components)],
+        components=with_uids(components, "first", "job", ""),
         taken_over=taken_over,
     )
 
@@ -78,4 +77,4 @@ def test_the_component_of_a_pod(
     found = membership(*components)
     one = pod("a", **changes)
     assert found.index_of(one) == index
-    assert found.component_of(one) is (None if index is None else components[index])
+    assert found.component_of(one) is (None if index is None else found.components[index])

@@ -7,7 +7,7 @@ import pytest
 from controller.facts.pod_counts import Membership, unreplaced_failures
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Component, Presence
-from tests.support.builders.remembered_pods import pod
+from tests.support.builders.remembered_pods import pod, with_uids
 
 EARLIER, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:00:05Z"
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
@@ -19,8 +19,7 @@ def of(*components: Component) -> Membership:
     return Membership(
         appwrapper_uid="u1",
         attempt=1,
-        components=components,
-        uids=("job", "deployment")[: len(components)],
+        components=with_uids(components, "job", "deployment"),
     )
 
 

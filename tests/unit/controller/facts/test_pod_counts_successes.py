@@ -11,7 +11,7 @@ from controller.facts.pod_counts import Membership, count_pods
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.conditions import Terminal
-from tests.support.builders.remembered_pods import pod
+from tests.support.builders.remembered_pods import pod, with_uids
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = "2026-01-01T10:00:05Z"
@@ -25,8 +25,7 @@ def counted(pods: list[Pod], *components: Component, seen: tuple[Pod, ...] = ())
     membership = Membership(
         appwrapper_uid="u1",
         attempt=1,
-        components=components,
-        uids=("job", "deployment")[: len(components)],
+        components=with_uids(components, "job", "deployment"),
     )
     return count_pods(with_successes(pods, seen, membership), membership, FaultTolerance(), NOW)
 

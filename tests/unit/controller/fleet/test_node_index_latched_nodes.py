@@ -140,10 +140,18 @@ def test_a_label_in_doubt_stays_so_when_the_breaker_opens_again() -> None:
     nodes.update(change(node("n1", "EVICT"), node("n1")), LATER)
     nodes.update(change(node("n3", "EVICT"), node("n3")), LATER)
     assert nodes.tags == {}
-    # None of these labels remains, so later doubts do not begin so early.
     nodes.update(change(None, node("n4", "EVICT")), LATER + SECOND)
     nodes.doubt(GPU, LATER + SECOND, LATER + 2 * SECOND)
     assert nodes.avoided_hosts() == {GPU: ("n4",)}
+
+
+def test_a_label_that_came_between_two_openings_of_the_breaker_is_certain() -> None:
+    nodes = latching(n1="EVICT")
+    nodes.doubt(GPU, START - SECOND, START)
+    nodes.update(change(None, node("n2", "EVICT")), LATER)
+    nodes.update(change(None, node("n3", "EVICT")), LATER + 2 * SECOND)
+    nodes.doubt(GPU, LATER + SECOND, LATER + 2 * SECOND)
+    assert nodes.avoided_hosts() == {GPU: ("n2",)}
 
 
 def test_a_label_in_doubt_stays_so_when_the_clock_is_set_back() -> None:

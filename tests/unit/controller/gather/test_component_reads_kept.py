@@ -131,13 +131,13 @@ async def test_a_cached_object_with_another_uid_makes_a_component_missing_only_i
 
 async def test_an_object_that_this_process_created_is_the_component() -> None:
     bench = Gathering(appwrapper("Running"), known=facts(), created=True)
-    bench.memory.sightings.is_another("u1", 1, 0, "of-another")
+    bench.memory.creations.is_replaced("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
 
 async def test_during_a_deletion_every_owned_object_is_deleted() -> None:
     bench = Gathering(appwrapper("Suspending", "DeletingResources"), known=facts())
-    bench.memory.sightings.is_another("u1", 1, 0, "of-another")
+    bench.memory.creations.is_replaced("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
 

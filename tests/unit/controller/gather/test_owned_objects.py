@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.owned_objects import _ANYTHING, Dependants, DependantSearch
+from controller.gather.owned_objects import _ANYTHING, LiveLists, dependants
 from shared.api.objects import PODS, Resource
 from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import FakeDiscovery, Unserved
@@ -24,10 +24,10 @@ class SearchBench:
         self.served = FakeDiscovery()
         self.served.more = _ANYTHING
         served: Any = self.served
-        self.search = DependantSearch(kube, served, Unserved(kube, FakeClock(), obstacle))
+        self.lists = LiveLists(kube, served, Unserved(kube, FakeClock(), obstacle))
 
-    async def of(self, resource: Resource) -> Dependants:
-        return await self.search.of(resource, "team1", "u1")
+    async def of(self, resource: Resource) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return await dependants(self.lists, resource.gvk.group_kind, "team1", "u1")
 
     def asked(self) -> list[Any]:
         calls = self.kube.called("pages")
@@ -41,7 +41,7 @@ async def test_dependants_are_listed_by_uid_on_every_page_for_every_kind() -> No
     pods = [listed(9, owned("a", "u1"), owned("b", "u2")), listed(9, owned("c", "u2", "u1"))]
     bench = SearchBench(pods, [listed(9, {"metadata": {"name": "nobody's"}}, owned("rs", "u1"))])
     found = await bench.of(DEPLOYMENTS)
-    assert found == Dependants(("Pod a", "Pod c", "ReplicaSet rs"))
+    assert found == (("Pod a", "Pod c", "ReplicaSet rs"), ())
     assert bench.asked() == ["pods", "replicasets"]
 
 
@@ -53,30 +53,31 @@ async def test_a_job_that_kueue_suspended_is_named_as_such() -> None:
         [listed(9)], [listed(9, suspended | {"spec": {"suspend": True}})], [listed(9)]
     )
     name = "Job ray-redis-cleanup (suspended by Kueue: see appwrapper explain)"
-    assert await bench.of(RAY_CLUSTERS) == Dependants((name,))
+    assert await bench.of(RAY_CLUSTERS) == ((name,), ())
     assert bench.asked() == ["pods", "jobs", "services"]
 
 
 async def test_nothing_found_is_the_proof() -> None:
     bench = SearchBench([listed(9, owned("a", "u2"))])
-    assert await bench.of(JOBS) == Dependants()
+    assert await bench.of(JOBS) == ((), ())
 
 
 async def test_kinds_without_dependants_are_not_listed() -> None:
     bench = SearchBench()
-    assert await bench.of(SERVICES) == Dependants()
+    assert await bench.of(SERVICES) == ((), ())
     assert bench.asked() == []
 
 
 async def test_all_kinds_are_listed_for_an_unknown_kind() -> None:
     bench = SearchBench(*([[listed(9)]] * len(_ANYTHING)))
-    assert await bench.of(OTHERS) == Dependants()
+    assert await bench.of(OTHERS) == ((), ())
     assert bench.asked() == [kind.plural for kind in _ANYTHING]
 
 
 async def test_a_forbidden_list_proves_nothing() -> None:
     bench = SearchBench([listed(9)], Forbidden(403, "Forbidden", "no"))
-    assert await bench.of(DEPLOYMENTS) == Dependants((), ("replicasets may not be listed",))
+    unproved = ("replicasets cannot be listed: 403 Forbidden: no",)
+    assert await bench.of(DEPLOYMENTS) == ((), unproved)
 
 
 @pytest.mark.parametrize(("obstacle", "gone"), [("", True), ("its CRD is changing", False)])
@@ -86,23 +87,23 @@ async def test_a_kind_that_is_not_served_has_none_only_if_there_can_be_none(
     bench = SearchBench([listed(9)], [listed(9)], obstacle=obstacle)
     bench.served.hidden = {"scheduling.x-k8s.io/PodGroup"}
     unproved = () if gone else ("PodGroup: its CRD is changing",)
-    assert await bench.of(PYTORCH_JOBS) == Dependants((), unproved)
+    assert await bench.of(PYTORCH_JOBS) == ((), unproved)
 
 
 async def test_a_list_of_a_version_that_is_served_no_longer_is_no_proof() -> None:
     """The next search finds the version that is served."""
     bench = SearchBench(NotFound(404, "Unknown", "not a Status"), [listed(9)])
     unproved = ("pods cannot be listed: 404 Unknown: not a Status",)
-    assert await bench.of(JOBS) == Dependants((), unproved)
+    assert await bench.of(JOBS) == ((), unproved)
     assert bench.served.forgotten == [PODS.gvk]
-    assert await bench.of(JOBS) == Dependants()
+    assert await bench.of(JOBS) == ((), ())
 
 
 async def test_owned_objects_are_listed_in_the_version_that_is_served() -> None:
     newer = Resource("scheduling.x-k8s.io", "v1", "podgroups", "PodGroup")
     bench = SearchBench([listed(9)], [listed(9)], [listed(9, owned("a", "u1"))])
     bench.served.more = (newer, SERVICES)
-    assert await bench.of(PYTORCH_JOBS) == Dependants(("PodGroup a",))
+    assert await bench.of(PYTORCH_JOBS) == (("PodGroup a",), ())
     assert bench.kube.called("pages")[2].args == (newer, "team1")
 
 

@@ -1,19 +1,19 @@
 """A garbage collector that stands still holds up everything: what is asked then is bounded."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controller.facts.deployed import Deployed
-from controller.facts.observe import GatherContext
+from controller.facts.observe import Observation, Reads
 from controller.gather.owned_objects import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
     BlockerSearch,
-    Findings,
+    LiveLists,
 )
+from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
@@ -25,11 +25,9 @@ from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
-SCENE = GatherContext(
-    AppWrapper(appwrapper("Terminating")),
-    Snapshot(phase=Phase.TERMINATING),
-    FaultTolerance(),
-    NOW,
+TERMINATING = Snapshot(phase=Phase.TERMINATING)
+READS = Reads(
+    Observation(AppWrapper(appwrapper("Terminating")), TERMINATING, FaultTolerance()), NOW
 )
 
 
@@ -45,7 +43,9 @@ def going(name: str, **metadata: Any) -> dict[str, Any]:
 
 def search(client: Any) -> BlockerSearch:
     served: Any = FakeDiscovery()
-    return BlockerSearch(client, served, Unserved(client, FakeClock(), ""), Memory().deletions)
+    unserved = Unserved(client, FakeClock(), "")
+    lists = LiveLists(client, served, unserved)
+    return BlockerSearch(client, lists, unserved, Memory().deletions)
 
 
 async def findings(
@@ -55,24 +55,25 @@ async def findings(
     *,
     forcing: bool = True,
     owned: Any = None,
-) -> tuple[Findings, FakeKube]:
+) -> tuple[Explanation, tuple[Deployed, ...], FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
-    found = await search(kube).look(SCENE, (), [left(x) for x in names], pods, forcing=forcing)
-    return found, kube
+    looked_for = [left(x) for x in names]
+    found, empty = await search(kube).look(READS, looked_for, pods, forcing=forcing)
+    return found, empty, kube
 
 
 async def test_the_search_ends_after_a_few_components() -> None:
     names = "abcdefgh"
-    found, kube = await findings(names, [going(name) for name in names])
+    _, empty, kube = await findings(names, [going(name) for name in names])
     assert len(kube.called("get")) == MOST_COMPONENTS
-    assert found.empty == tuple(left(name) for name in names[:MOST_COMPONENTS])
+    assert empty == tuple(left(name) for name in names[:MOST_COMPONENTS])
 
 
 @pytest.mark.parametrize("forcing", [True, False])
 async def test_only_what_is_being_deleted_and_owns_nothing_is_empty(forcing: bool) -> None:
     young = {"metadata": {"name": "b", "uid": "uid-b"}}
-    found, _ = await findings("ab", [going("a"), young], forcing=forcing)
-    assert found.empty == ((left("a"),) if forcing else ())
+    found, empty, _ = await findings("ab", [going("a"), young], forcing=forcing)
+    assert empty == ((left("a"),) if forcing else ())
     assert found.blockers == (
         "Job a waits for the garbage collector",
         "Job b is not being deleted yet",
@@ -88,7 +89,7 @@ POD = {"metadata": {"name": "p", "ownerReferences": [{"uid": "uid-a"}]}}
         ([listed(9, POD)], "Job a waits for Pod p"),
         (
             Forbidden(403, "Forbidden", "no"),
-            "Job a may wait for objects that it owns: pods may not be listed",
+            "Job a may wait for objects that it owns: pods cannot be listed: 403 Forbidden: no",
         ),
     ],
     ids=["owned", "not listed"],
@@ -96,26 +97,27 @@ POD = {"metadata": {"name": "p", "ownerReferences": [{"uid": "uid-a"}]}}
 async def test_a_component_that_owns_or_may_own_objects_is_not_empty(
     owned: Any, blocker: str
 ) -> None:
-    found, _ = await findings("a", [going("a")], owned=owned)
-    assert found == Findings(blockers=(blocker,), stuck=((("none", "Job"), 1),))
+    found, empty, _ = await findings("a", [going("a")], owned=owned)
+    assert found == Explanation(NOW, True, (blocker,), (), stuck=((("none", "Job"), 1),))
+    assert empty == ()
 
 
 async def test_the_components_found_are_counted_by_finalizer() -> None:
     held = going("b", finalizers=["a.b/c", "foregroundDeletion"])
-    found, _ = await findings("ab", [going("a"), held])
+    found, _, _ = await findings("ab", [going("a"), held])
     assert found.stuck == ((("none", "Job"), 1), (("other", "Job"), 1))
 
 
 async def test_with_pods_about_nothing_is_empty() -> None:
-    found, kube = await findings("a", [going("a")], (LeftPod(name="p", deleting=True),))
-    assert (found.empty, kube.called("pages")) == ((), [])
+    found, empty, kube = await findings("a", [going("a")], (LeftPod(name="p", deleting=True),))
+    assert (empty, kube.called("pages")) == ((), [])
     assert found.blockers == ("1 of 2 pods are within their grace period",)
 
 
 @pytest.mark.parametrize("answer", [NotFound(404, "NotFound", "no"), going("a", uid="another")])
 async def test_an_object_that_was_deleted_meanwhile_is_no_obstacle(answer: Any) -> None:
-    found, _ = await findings("a", [answer])
-    assert found == Findings()
+    found, empty, _ = await findings("a", [answer])
+    assert (found, empty) == (Explanation(NOW, True, (), ()), ())
 
 
 async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
@@ -131,7 +133,6 @@ async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
             raise NotFound(404, "NotFound", "no")
 
     one = search(Client())
-    context = replace(SCENE)
-    looks = [one.look(context, (), [left("a")], (), forcing=True) for _ in range(20)]
+    looks = [one.look(READS, [left("a")], (), forcing=True) for _ in range(20)]
     await asyncio.gather(*looks)
     assert most == SEARCHES_AT_ONCE

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.components import Located
 from controller.facts.deployed import Deployed
-from controller.gather.owned_objects import OrphanedOwners
+from controller.gather.owned_objects import LiveLists, orphaned_owners
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import Resource
@@ -21,7 +20,7 @@ from shared.kube.client import (
     Unauthorized,
     Unreachable,
 )
-from tests.support.builders.gathering import FakeDiscovery, Unserved, facts
+from tests.support.builders.gathering import FakeDiscovery, Unserved
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -34,9 +33,8 @@ def appwrapper(*kinds: tuple[str, str]) -> AppWrapper:
     return AppWrapper({"metadata": metadata, "status": {"componentStatus": recorded}})
 
 
-def located(**fields: Any) -> Located:
-    component = Component(name="train", kind="?", presence=Presence.GONE)
-    return Located(**{"component": component, "resource": None, "facts": None, **fields})
+def component(**fields: Any) -> Component:
+    return Component(**{"name": "train", "kind": "?", "presence": Presence.GONE, **fields})
 
 
 def template(uid: str) -> dict[str, Any]:
@@ -54,7 +52,7 @@ class MakersBench:
         self.served = FakeDiscovery()
         self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
         served: Any = self.served
-        self.makers = OrphanedOwners(kube, served, Unserved(kube, FakeClock(), obstacle))
+        self.lists = LiveLists(kube, served, Unserved(kube, FakeClock(), obstacle))
 
     async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
         found, unproved = await self.look(*kinds, **fields)
@@ -64,7 +62,8 @@ class MakersBench:
     async def look(
         self, *kinds: tuple[str, str], **fields: Any
     ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
-        return await self.makers.find(appwrapper(*kinds), [located(**fields)] * len(kinds))
+        components = [component(**fields)] * len(kinds)
+        return await orphaned_owners(self.lists, appwrapper(*kinds), components)
 
     def asked(self) -> list[tuple[Resource, str]]:
         calls = self.kube.called("pages")
@@ -138,9 +137,8 @@ async def test_each_once() -> None:
 
 
 async def test_existing_or_unnamed_components_have_no_orphaned_makers() -> None:
-    assert await MakersBench().find(DEPLOYMENT, facts=facts()) == ()
-    nameless = Component(name="", kind="?", presence=Presence.PLANNED)
-    assert await MakersBench().find(DEPLOYMENT, component=nameless) == ()
+    assert await MakersBench().find(DEPLOYMENT, uid="uid-train") == ()
+    assert await MakersBench().find(DEPLOYMENT, name="", presence=Presence.PLANNED) == ()
 
 
 NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
@@ -185,6 +183,7 @@ async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) ->
         (Forbidden(403, "Forbidden", "no"), "403 Forbidden: no"),
         (NOT_SERVED, "404 Unknown: the answer is not a Status"),
         (ApiError(500, "InternalError", "boom"), "500 InternalError: boom"),
+        (ApiError(200, "NotAList", "it is no list"), "200 NotAList: it is no list"),
     ],
 )
 async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None:
@@ -194,5 +193,5 @@ async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None
 
 
 async def test_makers_of_an_unreadable_component_are_not_searched() -> None:
-    hidden = Component(name="train", kind="?", presence=Presence.UNKNOWN, unreadable="403")
-    assert await MakersBench().find(DEPLOYMENT, component=hidden) == ()
+    hidden = {"presence": Presence.UNKNOWN, "unreadable": "403"}
+    assert await MakersBench().find(DEPLOYMENT, **hidden) == ()

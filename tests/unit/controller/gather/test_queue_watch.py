@@ -22,6 +22,7 @@ from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, list
 KEY = ("team1", "train")
 GONE = NotFound(404, "NotFound", "gone")
 NO = Forbidden(403, "Forbidden", "no")
+OLDER = {"versions": [{"version": "v1beta1"}]}
 SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
 
 
@@ -162,12 +163,6 @@ async def test_queueing_is_read_from_the_caches() -> None:
         assert seen.kueue.called("get") == []
 
 
-async def test_an_older_kueue_is_asked_in_its_version() -> None:
-    async with watching(*ALL, get_path=[{"versions": [{"version": "v1beta1"}]}]) as seen:
-        assert await seen.look() == CONSIDERED
-        assert seen.kueue.versions == {"v1beta1"}
-
-
 async def test_one_read_proves_to_all_that_a_queue_is_missing() -> None:
     async with watching(get=[GONE, GONE]) as seen:
         assert await seen.look() == WITHOUT_QUEUE
@@ -272,13 +267,15 @@ async def test_words_that_change_each_second_wake_once_in_ten() -> None:
         assert seen.woken == [KEY], "that it is gone is more than other words"
 
 
+ABSENT = Queueing(workload=False, unmanaged="Kueue is not installed in this cluster")
+
+
 async def test_without_kueue_it_is_looked_for_now_and_then() -> None:
     async with watching(*ALL, get_path=[GONE] * 6 + [SERVED]) as seen:
-        absent = Queueing(workload=False, unmanaged="Kueue is not installed in this cluster")
-        assert (await seen.look(), seen.woken) == (absent, [KEY])
+        assert (await seen.look(), seen.woken) == (ABSENT, [KEY])
         assert list(seen.watch.informers) == []
         await seen.clock.advance(29)
-        assert await seen.look() == absent
+        assert await seen.look() == ABSENT
         await seen.clock.advance(120)
         assert await seen.look() == CONSIDERED
         watched = [each.resource.plural for each in seen.watch.informers]
@@ -293,15 +290,36 @@ async def test_nothing_is_known_while_the_api_cannot_be_read() -> None:
         assert await seen.look() == CONSIDERED
 
 
+async def test_a_kueue_without_v1beta2_is_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    async with watching(*ALL, get_path=[OLDER, SERVED]) as seen:
+        assert await seen.look() is None
+        assert (list(seen.watch.informers), seen.kueue.versions) == ([], set())
+        warnings = [each.getMessage() for each in caplog.records]
+        assert warnings == ["the installed Kueue does not serve v1beta2"]
+        await seen.clock.advance(1)
+        assert await seen.look() == CONSIDERED
+        assert seen.kueue.versions == {"v1beta2"}
+
+
+async def test_a_kueue_without_v1beta2_leaves_the_report_that_there_is_none() -> None:
+    """Nothing wakes an AppWrapper then, so what it reports must stay what is known."""
+    async with watching(*ALL, get_path=[GONE, OLDER, SERVED]) as seen:
+        assert await seen.look() == ABSENT
+        await seen.clock.advance(1)
+        assert len(seen.kueue.called("get_path")) == 2
+        assert await seen.look() == ABSENT
+        seen.woken.clear()
+        await seen.clock.advance(2)
+        assert (await seen.look(), seen.woken) == (CONSIDERED, [KEY])
+
+
 async def test_a_kueue_that_goes_is_looked_for_again() -> None:
     async with watching(*ALL, get_path=[SERVED, GONE, GONE, GONE]) as seen:
         seen.kueue.refuses = GONE
         for feed in seen.kueue.feeds.values():
             feed.fail(NO)
         await seen.clock.advance(3)
-        assert await seen.look() == Queueing(
-            workload=False, unmanaged="Kueue is not installed in this cluster"
-        )
+        assert await seen.look() == ABSENT
 
 
 async def test_a_kind_that_its_group_lacks_is_listed_again_with_growing_pauses() -> None:

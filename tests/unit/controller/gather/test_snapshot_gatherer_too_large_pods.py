@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from controller.facts.pods import Pod, project_pod
+from controller.phases.snapshot import PodCounts
 from tests.support.builders.gathering import Gathering, appwrapper, facts, raw_pod
 
 GPUS = "nvidia.com/gpu"
@@ -24,10 +25,14 @@ def rejected(name: str, gpus: int, uid: str = "u1") -> Pod:
     return project_pod(item)
 
 
-async def said(*pods: Pod) -> str:
-    item = appwrapper("Running", "QuotaReserved", "ResourcesDeployed")
+async def seen(phase: str, *pods: Pod) -> PodCounts:
+    item = appwrapper(phase, "QuotaReserved", "ResourcesDeployed")
     bench = Gathering(item, known=facts(), pods=pods, largest={GPUS: Decimal(8)})
-    return (await bench.observe()).snapshot.pods.too_large
+    return (await bench.observe()).snapshot.pods
+
+
+async def said(*pods: Pod) -> str:
+    return (await seen("Running", *pods)).too_large
 
 
 async def test_the_request_of_an_own_pod_is_named() -> None:
@@ -38,3 +43,8 @@ async def test_the_request_of_an_own_pod_is_named() -> None:
 
 async def test_a_pod_of_an_earlier_appwrapper_of_this_name_is_not_named() -> None:
     assert await said(rejected("a", 8), rejected("b", 16, uid="u0")) == ""
+
+
+async def test_a_deletion_searches_for_no_request_that_is_too_large() -> None:
+    counts = await seen("Suspending", rejected("b", 16))
+    assert (bool(counts.held_up), counts.too_large) == (True, "")

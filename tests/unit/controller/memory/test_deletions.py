@@ -20,7 +20,6 @@ def test_nothing_is_known_of_what_was_never_asked_for() -> None:
     assert not deletions.was_complete("u1", 0)
     assert not deletions.had_makers("u1")
     assert not deletions.was_announced("u1", 1, "apps/Deployment", "train")
-    deletions.explain("u1", None)
     deletions.find_left("u1")
     deletions.end("u1")
     memory.forget("u1", ("team1", "train"))

@@ -38,7 +38,7 @@ def fill(memory: Memory, uid: str) -> None:
     memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
     memory.deletions.accept(uid, "j1")
     memory.deletions.explain(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
-    memory.sightings.is_another(uid, 1, 0, "j1")
+    memory.creations.is_replaced(uid, 1, 1, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
     failing = replace(running, root_cause=RootCause(pod="train-0"))
@@ -124,7 +124,6 @@ def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
-    memory.deletions.explain("u1", None)
     memory.deletions.find_left("u1")
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0

@@ -48,3 +48,24 @@ def test_asking_changes_nothing() -> None:
     assert creations.failures("u1", 2) == 0
     assert creations.problem("u1", 1) is PROBLEM
     assert creations.failures("u1", 1) == 1
+
+
+def test_an_object_in_the_place_of_the_one_first_seen_is_no_component() -> None:
+    creations = Memory().creations
+    assert not creations.is_replaced("u1", 1, 0, "a")
+    assert not creations.is_replaced("u1", 1, 1, "b")
+    assert not creations.is_replaced("u1", 1, 0, "a")
+    assert creations.is_replaced("u1", 1, 0, "c")
+    assert creations.is_replaced("u1", 1, 0, "c")
+    assert not creations.is_replaced("u1", 2, 0, "c")
+
+
+def test_a_question_about_an_earlier_attempt_keeps_the_latest() -> None:
+    """As if the status lost the number of the attempt, which then counts as 0."""
+    creations = Memory().creations
+    creations.record_success("u1", 2, 0, "a")
+    creations.record_problem("u1", 2, PROBLEM)
+    assert not creations.is_replaced("u1", 0, 0, "b")
+    assert creations.latest("u1") == 2
+    assert creations.is_replaced("u1", 2, 0, "b")
+    assert creations.problem("u1", 2) is PROBLEM

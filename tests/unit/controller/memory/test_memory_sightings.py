@@ -84,23 +84,13 @@ def test_other_phases_are_nothing_to_it() -> None:
     assert not fell(sightings, Phase.SUSPENDING, 0)
 
 
-def test_an_object_in_the_place_of_the_one_first_seen_is_another() -> None:
-    sightings = Memory().sightings
-    assert not sightings.is_another("u1", 1, 0, "a")
-    assert not sightings.is_another("u1", 1, 1, "b")
-    assert not sightings.is_another("u1", 1, 0, "a")
-    assert sightings.is_another("u1", 1, 0, "c")
-    assert sightings.is_another("u1", 1, 0, "c")
-    assert not sightings.is_another("u1", 2, 0, "c")
-
-
 def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     memory = Memory()
     sightings = memory.sightings
-    sightings.is_another("u1", 1, 0, "a")
+    memory.creations.is_replaced("u1", 1, 0, "a")
     assert not fell(sightings, Phase.RESUMING, 0)
     memory.forget("u1", ("team1", "train"))
-    assert not sightings.is_another("u1", 1, 0, "c")
+    assert not memory.creations.is_replaced("u1", 1, 0, "c")
     assert fell(sightings, Phase.RUNNING, 1)
 
 

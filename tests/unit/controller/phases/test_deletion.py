@@ -206,10 +206,10 @@ def test_every_phase_that_deletes_forces_after_the_deadline(phase: Phase, keep: 
     assert reported(overdue, HELD).decision == lines(forces)
 
 
-def evicted(times: str, periods: str = "1h17m57s", *, again: str = "") -> str:
+def evicted(times: str, periods: str = "1h17m57s") -> str:
     return (
         f"Kueue evicted Workload appwrapper-a-1 ({times}): its pods were not ready within the "
-        f"timeout or recoveryTimeout of waitForPodsReady. This spent no retry. {again}The periods "
+        f"timeout or recoveryTimeout of waitForPodsReady. This spent no retry. The periods "
         f"and retries of this AppWrapper add up to {periods}; evacuations, and waits before resets "
         "and deletions, take longer. An admin can raise both timeouts in Kueue's configuration."
     )
@@ -246,18 +246,6 @@ def test_the_reported_sum_of_periods_is_that_of_the_appwrapper() -> None:
     )
     message = evicted("3 times so far", "1h13m15s")
     assert f"warn (PodsReadyTimeout): {message}" in patient.decision
-
-
-def test_an_appwrapper_that_kueue_gave_up_reports_how_to_restart_it() -> None:
-    given_up = EVICTED.but(
-        pods_ready_eviction=PodsReadyEviction("appwrapper-a-1", 3, given_up=True)
-    )
-    again = (
-        "Kueue took the Workload out of the queue for good. An admin can delete the Workload: Kueue"
-        " then makes a new one, and queues it. "
-    )
-    message = evicted("3 times so far", again=again)
-    assert f"warn (PodsReadyTimeout): {message}" in given_up.decision
 
 
 NEW = Situation(Snapshot(phase=Phase.SUSPENDED, deletion_requested=True))

@@ -25,7 +25,7 @@ from controller.phases.actions import (
     WakeAfter,
     Warn,
 )
-from controller.phases.decide import BY_PHASE
+from controller.phases.decide import ROWS
 from controller.phases.phase import EDGES, Phase
 from controller.phases.snapshot import HoldReason, Snapshot
 from scripts.phase_walk import CONFIG, NOW, every_decision
@@ -53,8 +53,8 @@ def decisions() -> Decisions:
     return every_decision()
 
 
-def test_every_phase_has_a_function() -> None:
-    assert set(BY_PHASE) == set(Phase) == set(EDGES)
+def test_every_phase_has_rows() -> None:
+    assert set(ROWS) == set(Phase) == set(EDGES)
 
 
 def test_taken_edges_are_exactly_the_drawn_edges(decisions: Decisions) -> None:

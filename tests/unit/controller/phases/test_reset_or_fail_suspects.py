@@ -9,7 +9,7 @@ import pytest
 from controller.apply.status import status_after
 from controller.facts.components import project_component
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
-from controller.facts.observe import GatherContext, locate_from, observe
+from controller.facts.observe import Observation, Reads, locate_from, observe
 from controller.phases import decide
 from controller.phases.actions import MoveTo, RecordSuspect
 from controller.phases.phase import Phase
@@ -132,9 +132,9 @@ def suspect_of(*pods: Any, gave_up: bool = False, mode: str = "Preferred") -> Su
     job: Any = {"metadata": {"name": "train", "uid": "job", "resourceVersion": "1"}}
     job["status"] = {"conditions": failed if gave_up else []}
     facts = project_component("batch/Job", job)
-    located = locate_from(item, 0, Presence.PRESENT, None, facts)
-    context = GatherContext(item, Snapshot(phase=Phase.RUNNING), config, NOW)
-    return observe(context, [located], pods).snapshot.suspect
+    component = locate_from(item, 0, Presence.PRESENT, None, facts)
+    running = Observation(item, Snapshot(phase=Phase.RUNNING), config)
+    return observe(Reads(running, NOW, [component], pods)).snapshot.suspect
 
 
 EARLY = pod("a", "Failed", node="n1", failed_at="2026-01-02T09:00:00Z", exit_codes=(1,))

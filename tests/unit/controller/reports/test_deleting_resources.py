@@ -40,8 +40,11 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
             ["Job train waits for Pod 0, Pod 1, Pod 2 and 6 more"],
         ),
         (
-            {"unproved": ("jobs may not be listed",)},
-            ["Job train may wait for objects that it owns: jobs may not be listed"],
+            {"unproved": ("jobs cannot be listed: 403", "PodGroup: its CRD is changing")},
+            [
+                "Job train may wait for objects that it owns: jobs cannot be listed: 403;"
+                " PodGroup: its CRD is changing"
+            ],
         ),
         ({}, ["Job train waits for the garbage collector"]),
         ({"pods_left": True}, []),

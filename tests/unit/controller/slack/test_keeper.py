@@ -173,7 +173,7 @@ async def test_without_a_cohort_nothing_is_written_and_one_message_reports_it() 
             "Warning",
             "SlackQueueWithoutCohort",
             f"ClusterQueue {SLACK} has no cohort, so it lends nothing and has no lendingLimit."
-            " Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams",
+            " Set spec.cohortName to the cohort of the teams",
         )
     ]
 
@@ -280,24 +280,19 @@ async def test_a_missing_right_is_reported_once() -> None:
         assert world.reasons == ["SlackQuotaForbidden", "SlackQuotaChanged"]
 
 
-async def test_the_first_version_that_kueue_serves_is_used() -> None:
+async def test_it_waits_until_kueue_serves_its_api() -> None:
     world = SlackWorld()
-    world.kueue.answers["get_path"] = [
-        NotFound(404, "NotFound", "no Kueue"),
-        {"versions": [{"version": "v1"}]},
-        {"versions": [{"version": "v1beta1"}]},
-    ]
+    world.kueue.answers["get_path"] = [NotFound(404, "NotFound", "no Kueue"), SERVED]
     async with running(world):
         await world.seconds(10)
-        assert world.kueue.asked == {"v1beta1/clusterqueues", "v1beta1/resourceflavors"}
+        assert world.kueue.asked == {"v1beta2/clusterqueues", "v1beta2/resourceflavors"}
 
 
-async def test_another_served_version_of_kueue_is_read_again() -> None:
+async def test_an_api_that_was_away_is_read_again() -> None:
     world = SlackWorld()
     away = NotFound(404, "NotFound", "no Kueue")
-    world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, away, SERVED]
+    world.kueue.answers["get_path"] = [SERVED, away, SERVED]
     async with running(world):
-        assert {each[:7] for each in world.kueue.asked} == {"v1beta1"}
         world.kueue.unserved = True
         gone = NotFound(404, "NotFound", "the server could not find the requested resource")
         world.kueue.feeds["clusterqueues"].fail(gone)
@@ -308,7 +303,6 @@ async def test_another_served_version_of_kueue_is_read_again() -> None:
         world.kueue.unserved = False
         world.kueue.feeds |= {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
         await world.seconds(5)
-        assert {each[:7] for each in world.kueue.asked} == {"v1beta1", "v1beta2"}
         assert [each.resource.kind for each in world.keeper.informers] == [
             "ClusterQueue",
             "ResourceFlavor",

@@ -161,12 +161,10 @@ def test_a_node_of_no_flavor_is_no_capacity(flavors: list[NodeFlavor]) -> None:
     assert schedulable(index_of([labelled_node("n1")]).shares(), flavors) == {}
 
 
-@pytest.mark.parametrize(
-    ("api", "cohort"), [("v1beta1", "one"), ("v1beta2", "one"), ("v1beta1", ""), ("v1beta2", "")]
-)
-def test_both_versions_of_kueues_api_are_read(api: str, cohort: str) -> None:
-    found = stored_queue(gpu_queue(SLACK, 8, "500m", api=api, cohort=cohort))
-    assert (found.api_version, found.cohort) == (f"kueue.x-k8s.io/{api}", cohort)
+@pytest.mark.parametrize("cohort", ["one", ""])
+def test_a_cluster_queue_of_the_api_server_is_read(cohort: str) -> None:
+    found = stored_queue(gpu_queue(SLACK, 8, "500m", cohort=cohort))
+    assert (found.api_version, found.cohort) == ("kueue.x-k8s.io/v1beta2", cohort)
     assert [(each.key, each.nominal, each.lending_limit) for each in found.quotas] == [
         ((FLAVOR, GPU), Decimal(8), Decimal("0.5"))
     ]

@@ -120,6 +120,16 @@ def test_a_foreign_certificate_is_not_replaced(marker: Path) -> None:
     assert marker.read_text() == "a certificate"
 
 
+def test_a_folder_that_another_cluster_removes_meanwhile_is_made_by_the_next_request(
+    marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Path, "mkdir", lambda *_, **__: None)
+        set_marker(marker)
+    set_marker(marker)
+    assert marker.exists()
+
+
 def test_a_place_that_cannot_be_written_is_named(marker: Path) -> None:
     marker.parent.parent.write_text("a file where a folder should be")
     with pytest.raises(LocalClusterError) as caught:

@@ -1,3 +1,4 @@
+import random
 import socket
 from collections.abc import Iterator
 
@@ -30,21 +31,23 @@ def listener() -> Iterator[socket.socket]:
         yield listening
 
 
-def unused() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@pytest.fixture
+def unused() -> list[int]:
+    """Two ports of the clusters' range: the kernel gives none of them to a connection meanwhile."""
+    ports = Ports(random.sample(default_range(), 100))
+    found = [ports.reserve(), ports.reserve()]
+    ports.release_all()
+    return found
 
 
 @pytest.fixture
-def free_port() -> int:
-    return unused()
+def free_port(unused: list[int]) -> int:
+    return unused[0]
 
 
 @pytest.fixture
-def other_port() -> int:
-    return unused()
+def other_port(unused: list[int]) -> int:
+    return unused[1]
 
 
 def test_busy_port_is_skipped(listener: socket.socket, free_port: int) -> None:

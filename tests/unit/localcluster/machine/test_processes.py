@@ -205,7 +205,7 @@ async def until(condition: Callable[[], bool]) -> None:
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended before, or just now
         return False
 
 
@@ -233,5 +233,5 @@ async def test_a_group_that_cannot_be_started_leaves_no_process(tmp_path: Path) 
 def cmdline(pid: str) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return b""

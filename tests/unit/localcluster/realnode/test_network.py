@@ -1,3 +1,4 @@
+import os
 import socket
 
 import pytest
@@ -8,7 +9,7 @@ from localcluster.realnode.network import NodeNetwork
 
 
 def test_one_slot_is_reserved_by_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    slot = 1_000_003  # none that a cluster of this machine has
+    slot = 1_000_000 + os.getpid()  # none that a cluster or another run of this test has
     held = network._reserve(slot)
     assert isinstance(held, socket.socket)
     assert network._reserve(slot) is None

@@ -149,7 +149,7 @@ TIMEOUT = "PodsReadyTimeout"
                 counted(TIMEOUT, "WaitForStart", 2),
                 counted("Deactivated", "RequeuingLimitExceeded", 1),
             ),
-            PodsReadyEviction("w", 2, given_up=True),
+            PodsReadyEviction("w", 2),
             id="given up after as many as Kueue allows",
         ),
         pytest.param(evicted("w", "Deactivated"), None, id="deactivated by somebody"),
