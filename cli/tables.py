@@ -10,7 +10,8 @@ def new_table(
 ) -> Table:
     """Return an empty table. A heading that begins with > marks a column of numbers.
 
-    `gap`: the blanks between columns. `whole`: the columns that are not folded, besides numbers.
+    `gap`: the blanks between columns. `whole`: the columns that are cut off and not folded if the
+    terminal is narrow; > stands for all columns of numbers.
     """
     made = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=header_style)
     for heading in headings:
@@ -18,7 +19,7 @@ def new_table(
         made.add_column(
             heading.removeprefix(">"),
             justify="right" if number else "left",
-            no_wrap=number or heading in whole,
+            no_wrap=heading in whole or (number and ">" in whole),
             overflow="fold",
         )
     return made

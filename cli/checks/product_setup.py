@@ -76,7 +76,9 @@ def validating_webhooks(seen: Installed, _: datetime) -> CheckResult:
 
 def _registered(generated: JsonObject, stored: Iterable[JsonObject]) -> CheckResult:
     name = generated["metadata"]["name"]
-    found = _named(stored, name) or {}
+    found = _named(stored, name)
+    if found is None:
+        return warning(f"there is no {generated['kind']} {name}", _INSTALL)
     differing = _differing(_webhooks_of(generated), _webhooks_of(found), name)
     return warning(differing, _WRITE) if differing else ok(f"{name}, as configured")
 

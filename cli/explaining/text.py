@@ -46,7 +46,7 @@ _MOST_HOLDERS: Final = 5
 _MOST_PODS: Final = 12
 _MOST_LINES: Final = 12  # of an error
 _INDENT: Final = (0, 0, 0, 2)
-_table: Final = partial(new_table, whole=("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"))
+_table: Final = partial(new_table, whole=(">", "FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"))
 
 
 def render(report: ExplainReport) -> RenderableType:

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from secrets import token_hex
 
 from cli.command import CommandError
 
@@ -29,14 +30,15 @@ def _write(target: Path, text: str) -> None:
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8")  # a pipe, a device
         return
-    made = target.with_name(f".{target.name}.{os.getpid()}")
+    # No process id: in containers it is the same again, and a killed command leaves its file.
+    made = target.with_name(f".{target.name}.{token_hex(4)}")
     try:
         with made.open("x", encoding="utf-8", newline="") as stream:
+            if target.exists():
+                shutil.copymode(target, made)  # before the text, which may contain Secrets
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, made)
         made.replace(target)
     finally:
         made.unlink(missing_ok=True)

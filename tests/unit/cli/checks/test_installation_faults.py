@@ -103,6 +103,10 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "no webhook configuration": (
+        {"mutating": (KUEUES_WEBHOOKS,)},
+        [("mutating webhooks", f"there is no MutatingWebhookConfiguration {MUTATING_NAME}")],
+    ),
     "Kueue is asked first": (
         {"mutating": (MUTATING, KUEUES_WEBHOOKS | {"metadata": {"name": "a-kueue"}})},
         [

@@ -375,12 +375,19 @@ def test_keys_of_older_generators_are_ignored_with_a_warning_each() -> None:
         f"4: bypassCoscheduler: {ignored}write schedulerName: default-scheduler",
         f"5: priorityslope: {none}",
         f"7: schedulingSpec.minAvailable: {none}",
-        f"9: {requeuing}.timeInSeconds: {ignored}write warmupGracePeriodDuration",
-        f"10: {requeuing}.pauseTimeInSeconds: {ignored}write retryPausePeriodDuration",
-        f"11: {requeuing}.maxNumRequeuings: {ignored}write retryLimit",
+        f"9: {requeuing}.timeInSeconds: {ignored}write warmupGracePeriodDuration: 120s",
+        f"10: {requeuing}.pauseTimeInSeconds: {ignored}write retryPausePeriodDuration: 90s",
+        f"11: {requeuing}.maxNumRequeuings: {ignored}write retryLimit: 3",
         f"12: {requeuing}.forceDeletionTimeInSeconds: {ignored}write"
         " forcefulDeletionGracePeriodDuration",
         f"13: {requeuing}.growthType: {none}",
         f"14: {requeuing}.somethingElse: {none}",
         f"15: requeuing: {none}",
     ]
+
+
+def test_a_bypass_that_is_off_needs_no_successor() -> None:
+    made = generate([("f", NAMED + "bypassCoscheduler: false")], [])
+    assert made.warnings == (
+        "f:4: bypassCoscheduler: ignored: a key of an older generator; it has no successor",
+    )
