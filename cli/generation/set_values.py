@@ -30,8 +30,10 @@ def apply(root: ParsedValues, text: str, option: str) -> ParsedValues:
         path = scanner.path()
         value = _assigned(value, path, scanner.value())
         origins = {way: each for way, each in origins.items() if way[: len(path)] != path}
-        for end in range(len(path) + 1):
-            origins.setdefault(path[:end], Origin(option))
+        origins[path] = Origin(option)
+        for end, step in enumerate(path):
+            if isinstance(step, int) or path[:end] not in origins:  # a list may replace a text
+                origins[path[:end]] = Origin(option)
     return ParsedValues(value, origins)
 
 

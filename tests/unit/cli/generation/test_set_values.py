@@ -76,6 +76,13 @@ def test_an_assigned_value_comes_from_the_option() -> None:
     assert (root.value, root.origin(("a", "b"))) == ({"a": {"b": "c"}}, Origin("--set"))
 
 
+def test_a_list_comes_from_the_option_that_set_an_element_of_it() -> None:
+    root = apply(read_values("a: text\nb: {c: [x]}\n", "f"), "a[0]=x,b.c[1]=y", "--set")
+    assert root.value == {"a": ["x"], "b": {"c": ["x", "y"]}}
+    origins = {way: str(root.origin(way)) for way in (("a",), ("b",), ("b", "c"), ("b", "c", 0))}
+    assert origins == {("a",): "--set", ("b",): "f:2", ("b", "c"): "--set", ("b", "c", 0): "f:2"}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
