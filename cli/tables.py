@@ -11,7 +11,7 @@ def new_table(
     """Return an empty table. A heading that begins with > marks a column of numbers.
 
     `gap`: the blanks between columns. `whole`: the columns that are cut off and not folded if the
-    terminal is narrow; > stands for all columns of numbers.
+    terminal is narrow; > means all columns of numbers.
     """
     made = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=header_style)
     for heading in headings:

@@ -249,14 +249,12 @@ def test_a_cluster_without_appwrappers() -> None:
         asyncio.run(gatherer.appwrapper("train"))
 
 
-def test_of_a_namespace_only_the_pods_and_events_of_one_appwrapper_are_listed() -> None:
+def test_one_appwrapper_is_read_by_lists_of_its_own_pods_and_events() -> None:
     gatherer = served(deployed.runs())
     gathered(gatherer)
     lists = [each for each in client_of(gatherer).sent if each.startswith("list")]
     assert "list pods team1 workload.codeflare.dev/appwrapper=train" in lists
-    assert (
-        "list events team1 involvedObject.kind=AppWrapper,involvedObject.name=train" in lists
-    ), lists
+    assert "list events team1 involvedObject.kind=AppWrapper,involvedObject.name=train" in lists
 
 
 def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
