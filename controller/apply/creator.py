@@ -270,6 +270,8 @@ class ComponentCreator:
         if problem.retry_after is not None:
             pause = max(pause, timedelta(seconds=problem.retry_after))
         retry_at = None if problem.fatal else now + pause
+        known = self._creations.problem(uid, attempt) if failures else None
+        first_at = None if problem.fatal else (known and known.first_at) or now
         message = f"spec.components[{index}]: {problem}"
         logger.warning(
             "cannot create a component: %s",
@@ -285,6 +287,7 @@ class ComponentCreator:
                 retry_at=retry_at,
                 refused=index if problem.refused else None,
                 taken=(index, problem.taken) if problem.taken else None,
+                first_at=first_at,
             ),
         )
 

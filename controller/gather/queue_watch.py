@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 # Seconds for which Kueue's configuration, a namespace and a missing queue are remembered.
 READ_AGE: Final = 10.0
+# Seconds until the next look while the API server refuses a watch of Kueue's objects.
+REFUSED_AGE: Final = 30.0
 _MOST_REMEMBERED: Final = 1000
 _NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
 
@@ -85,7 +87,11 @@ class QueueWatch:
         if self._kueue.absent:
             return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
         caches = self._kueue.objects
-        if caches is None or not caches.current:
+        if caches is None or not caches.whole:
+            return None
+        if not caches.current:
+            # Its watch reports no change that it missed meanwhile, if this cache knows it already.
+            self._wake_later((appwrapper.namespace, appwrapper.name), REFUSED_AGE)
             return None
         trouble = caches.trouble(appwrapper.namespace, appwrapper.queue_name)
         if trouble and trouble.missing:

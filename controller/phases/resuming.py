@@ -210,6 +210,13 @@ def _all_exist(snapshot: Snapshot) -> bool:
     return all(component.presence is not Presence.PLANNED for component in snapshot.components)
 
 
+def _began_late(snapshot: Snapshot, problem: CreateProblem, config: FaultTolerance) -> bool:
+    """True if AdmissionGracePeriod was over before the first failure: no controller was there."""
+    if problem.first_at is None or config.admission_grace == ZERO:
+        return False
+    return remaining(snapshot.timers.admission, config.admission_grace, problem.first_at) == ZERO
+
+
 def _try_again(
     snapshot: Snapshot, problem: CreateProblem, now: datetime, config: FaultTolerance
 ) -> Actions:
@@ -224,6 +231,9 @@ def _try_again(
     waits: list[timedelta] = []
     pause = ZERO if problem.retry_at is None else max(ZERO, problem.retry_at - now)
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
+    if _began_late(snapshot, problem, config):
+        said += BEGIN
+        left = config.admission_grace
     if left > ZERO:
         waits.append(left)
     elif pause > ZERO:

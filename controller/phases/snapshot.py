@@ -206,6 +206,7 @@ class CreateProblem:
     `refused`: the index of a component that certainly does not exist, because no create was sent or
     the API server rejected it. None if the outcome is unknown, or if another object has the name.
     `taken`: the component and its name from generateName, which another object has.
+    `first_at`: when this process saw the first of such failures in a row; None when fatal.
     """
 
     fatal: bool
@@ -213,6 +214,7 @@ class CreateProblem:
     retry_at: datetime | None = None  # not before then; None when fatal
     refused: int | None = None
     taken: tuple[int, str] | None = None
+    first_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 from tests.simulation.choices import Recorded
 from tests.simulation.faults import WRITE_FAULTS
 from tests.simulation.scenarios import SCENARIOS, Act
+from tests.simulation.workloads import job, wrapped
 from tests.simulation.world import World
 
 
@@ -48,5 +49,17 @@ def test_a_create_that_is_due_comes_before_the_end_of_the_admission_period() -> 
     choices = Recorded({("write POST jobs/j-#####", 1): WRITE_FAULTS.index("ghost 40")})
     sleeps = (Act(1.5, "freeze", options={"seconds": 90.0}),)  # before the second try
     outcome = World(choices, replace(SCENARIOS["success"], acts=sleeps)).run()
+    assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
+    # was: cause: a: Resetting after attempt 1, causes []
+
+
+def test_a_create_without_an_answer_after_the_admission_period_spends_no_retry() -> None:
+    faults = (("crash before", 1), ("ghost 6", 2))
+    choices = Recorded(
+        {("write POST jobs/j-#####", time): WRITE_FAULTS.index(each) for each, time in faults}
+    )
+    body = wrapped("a", job(), periods={"admissionGracePeriodDuration": "5s"})
+    two = replace(SCENARIOS["success"], appwrappers=((1.0, body),), leased=True, skews=(0.0, 0.0))
+    outcome = World(choices, two).run()  # the next leader comes after that period
     assert (outcome.violations, outcome.ends) == ((), {"a": "Succeeded"})
     # was: cause: a: Resetting after attempt 1, causes []

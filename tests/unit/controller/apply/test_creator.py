@@ -86,6 +86,7 @@ class CreatorBench:
         self.avoided = NO_HOSTS
         self.asked: list[str] = []
         self.creations = Memory().creations
+        self.now = NOW
         kube: Any = self.kube
         self.served = FakeDiscovery()
         self.served.more = (SERVICES,)
@@ -99,7 +100,7 @@ class CreatorBench:
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
-        await self.creator.create_missing(item, component_texts(item.raw), NOW, CONFIG)
+        await self.creator.create_missing(item, component_texts(item.raw), self.now, CONFIG)
 
     @property
     def problem(self) -> CreateProblem | None:
@@ -198,6 +199,7 @@ async def test_an_object_of_another_owner_that_is_going_is_waited_for() -> None:
         fatal=False,
         message="spec.components[0]: Service a is still being deleted",
         retry_at=NOW + timedelta(seconds=1),
+        first_at=NOW,
     )
 
 
@@ -257,6 +259,7 @@ async def test_a_kept_object_that_cannot_be_adopted(answer: Any, fatal: bool, me
         fatal=fatal,
         message=f"spec.components[0]: {message}",
         retry_at=None if fatal else NOW + timedelta(seconds=1),
+        first_at=None if fatal else NOW,
     )
 
 
@@ -287,6 +290,7 @@ async def test_an_object_of_an_earlier_attempt_is_deleted_first() -> None:
         fatal=False,
         message="spec.components[0]: Service a is left over from attempt 1",
         retry_at=NOW + timedelta(seconds=1),
+        first_at=NOW,
     )
 
 
@@ -332,6 +336,7 @@ async def test_one_that_exists_but_cannot_be_seen_is_tried_again(error: Exceptio
         message="spec.components[0]: Service a exists already, and its owner cannot be read: "
         f"{error}",
         retry_at=NOW + timedelta(seconds=1),
+        first_at=NOW,
     )
 
 
@@ -357,7 +362,9 @@ async def test_pauses_grow_to_a_limit_and_obey_a_server_that_asks_for_longer_one
     for pause in expected:
         await bench.create(template())
         assert bench.problem is not None
-        assert bench.problem.retry_at == NOW + timedelta(seconds=pause)
+        assert bench.problem.retry_at == bench.now + timedelta(seconds=pause)
+        assert bench.problem.first_at == NOW
+        bench.now = bench.problem.retry_at
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,7 @@ async def test_a_taken_generated_name_is_replaced_at_once(
         message=f"spec.components[0]: Service {FIRST} exists already and {whose}",
         retry_at=NOW,
         taken=(0, FIRST),
+        first_at=NOW,
     )
     assert life.names == [FIRST]
     # Without a grace period, too: the name says nothing about the cluster.
@@ -269,6 +270,7 @@ async def test_a_generated_name_that_an_earlier_component_has_is_replaced() -> N
         message=f"spec.components[1]: Service {taken} is also spec.components[0]",
         retry_at=NOW,
         taken=(1, taken),
+        first_at=NOW,
     )
     await life.step()
     other = generated_name("svc-", "u1", 1, 1, taken)

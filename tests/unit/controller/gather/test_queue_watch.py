@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.gather.queue_watch import READ_AGE
+from controller.gather.queue_watch import READ_AGE, REFUSED_AGE
 from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing
 from shared.api.appwrapper import AppWrapper
@@ -31,6 +31,17 @@ async def test_queueing_is_read_from_the_caches() -> None:
         assert seen.kueue.versions == {"v1beta2"}
         assert seen.woken == [KEY]  # once, when everything is listed
         assert seen.kueue.called("get") == []
+
+
+async def test_an_appwrapper_is_looked_at_again_after_a_refused_watch() -> None:
+    """If the cache knows the change already, the watch that works again does not report it."""
+    async with watching(*ALL) as seen:
+        seen.kueue.refuses = NO
+        seen.kueue.feeds["workloads"].fail(NO)
+        await seen.clock.advance(30)
+        assert seen.later == []
+        assert await seen.look() is None
+        assert seen.later == [(KEY, REFUSED_AGE)]
 
 
 async def test_one_read_proves_to_all_that_a_queue_is_missing() -> None:

@@ -1,6 +1,7 @@
 """The phases before Running, and Resetting, which begins the next attempt."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -142,6 +143,7 @@ FORBIDDEN = "403 Forbidden: exceeded quota"
 REFUSED = CreateProblem(fatal=False, message=FORBIDDEN, retry_at=ago(-4))
 STUCK = RESUMING.but(create_problem=REFUSED)
 RETRIED = RESUMING.but(create_problem=replace(REFUSED, retry_at=ago()))
+FIRST = RESUMING.but(create_problem=replace(REFUSED, first_at=ago(6)))
 REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
 
 
@@ -231,6 +233,18 @@ REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
         "a refused create whose retry is due at the admission deadline: the controller was away": (
             RETRIED.since(admission=60),
             f"{REPORTS_THE_REFUSAL}\n{CREATES}",
+        ),
+        "a create that failed first one second before the admission deadline": (
+            FIRST.since(admission=65),
+            resets(Reason.CREATE_FAILED, FORBIDDEN),
+        ),
+        "a create that failed first at the admission deadline: no controller was there": (
+            FIRST.since(admission=66),
+            f"{REPORTS_THE_REFUSAL}\n{PERIODS_BEGIN}\nwake after 4s",
+        ),
+        "a create that failed, without an admission period": (
+            FIRST.since(admission=66).configured(admission_grace=timedelta(0)),
+            resets(Reason.CREATE_FAILED, FORBIDDEN),
         ),
         "a refused create, without a start of the admission period": (
             STUCK.since(),
