@@ -33,7 +33,7 @@ async def test_queueing_is_read_from_the_caches() -> None:
         assert seen.kueue.called("get") == []
 
 
-async def test_an_appwrapper_is_looked_at_again_after_a_refused_watch() -> None:
+async def test_an_appwrapper_is_read_again_after_a_refused_watch() -> None:
     """If the cache knows the change already, the watch that works again does not report it."""
     async with watching(*ALL) as seen:
         seen.kueue.refuses = NO
