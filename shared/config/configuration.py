@@ -5,12 +5,14 @@ project adds. A key is its attribute's name in camel case, unless the field sets
 after an attribute is its description in docs/admins/configuration.md.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from shared.api.objects import is_dns_label, is_dns_subdomain, is_label_value
 from shared.config.fault_tolerance import (
     Autopilot,
     EvacuationBreaker,
@@ -19,30 +21,52 @@ from shared.config.fault_tolerance import (
     ResetRateLimit,
     SlackQueue,
 )
-from shared.config.values import GoDuration, Section, Size
+from shared.config.values import (
+    NOT_NEGATIVE,
+    AddressOrNone,
+    GoDuration,
+    LabelKey,
+    LabelValue,
+    ObjectName,
+    ObjectNameOrEmpty,
+    ResourceName,
+    Section,
+    ShortName,
+    Size,
+    between,
+    must,
+    up_to,
+)
 from shared.kinds.table import KINDS
 
 # `certManagement`: the source of the webhook's certificate, and the lifetimes of certificates.
 
 
+_CertificateName = Annotated[
+    str, must("have 1 to 64 characters, as a certificate's name", lambda name: 1 <= len(name) <= 64)
+]
+# Renewed every 40 minutes.
+_SHORTEST_LEAF: Final = timedelta(hours=1)
+
+
 class CertManagement(Section):
     """The webhook's certificate: its source, its names and its lifetimes."""
 
-    namespace: str = "appwrapper-system"
+    namespace: ShortName = "appwrapper-system"
     """The namespace of both programs."""
     certificate_dir: str = "/tmp/k8s-webhook-server/serving-certs"
     """The folder with `tls.crt` and `tls.key`. Read with source `Files` only."""
-    certificate_name: str = "appwrapper-ca"
+    certificate_name: _CertificateName = "appwrapper-ca"
     """The common name of the certificate authority (CA). 1 to 64 characters."""
-    certificate_org: str = "appwrapper"
+    certificate_org: _CertificateName = "appwrapper"
     """The organization in the CA's name. 1 to 64 characters."""
-    mutating_webhook_config_name: str = "appwrapper-mutating-webhook-configuration"
+    mutating_webhook_config_name: ObjectName = "appwrapper-mutating-webhook-configuration"
     """The name of the MutatingWebhookConfiguration."""
-    validating_webhook_config_name: str = "appwrapper-validating-webhook-configuration"
+    validating_webhook_config_name: ObjectName = "appwrapper-validating-webhook-configuration"
     """The name of the ValidatingWebhookConfiguration."""
-    webhook_service_name: str = "appwrapper-webhook-service"
+    webhook_service_name: ShortName = "appwrapper-webhook-service"
     """The name of the webhook's Service."""
-    webhook_secret_name: str = "appwrapper-webhook-server-cert"
+    webhook_secret_name: ObjectName = "appwrapper-webhook-server-cert"
     """The name of the Secret that holds the certificate and the CA."""
     # Added by this project from here on.
     source: Literal["SelfManaged", "Files"] = "SelfManaged"
@@ -54,11 +78,13 @@ class CertManagement(Section):
     """How long a CA is valid. The webhook replaces the CA after two thirds of this time. At least
     three times `leafLifetime`.
     """
-    leaf_lifetime: GoDuration = timedelta(days=90)
+    leaf_lifetime: Annotated[
+        GoDuration, must("be at least 1h", lambda given: given >= _SHORTEST_LEAF)
+    ] = timedelta(days=90)
     """How long a serving certificate is valid. The webhook replaces the certificate after two
     thirds of this time. At least 1h.
     """
-    settle_period: GoDuration = timedelta(seconds=30)
+    settle_period: Annotated[GoDuration, up_to(timedelta(hours=1), "1h")] = timedelta(seconds=30)
     """How long both webhook configurations must contain a CA before the webhook serves a
     certificate of that CA. API servers need this time to read the change. At most 1h.
     """
@@ -83,23 +109,35 @@ _DIRECT: Final = (
     "scheduling.x-k8s.io/PodGroup",
 )
 _WRAPPED: Final = tuple(each.group_kind for each in KINDS)
+_KIND: Final = re.compile(r"(?:(?P<group>[^/]+)/)?[A-Z][A-Za-z0-9]*")
+
+
+def _is_entry(text: str) -> bool:
+    match = _KIND.fullmatch(text)
+    known = match is not None and (match["group"] is None or is_dns_subdomain(match["group"]))
+    return text == "*" or known
+
+
+_Entry = Annotated[
+    str, must("be group/Kind (batch/Job), Kind in the core group (Pod), or '*'", _is_entry)
+]
 
 
 class AllowedKinds(Section):
     """Which Kinds users may create. The webhook checks both lists on CREATE only."""
 
-    direct: tuple[str, ...] = _DIRECT
+    direct: tuple[_Entry, ...] = _DIRECT
     """The Kinds that users may create themselves in team namespaces. An entry is `group/Kind`,
     `Kind` for the core group, or `*` for every Kind.
     """
-    wrapped: tuple[str, ...] = _WRAPPED
+    wrapped: tuple[_Entry, ...] = _WRAPPED
     """The Kinds that an AppWrapper may contain. Entries as in `direct`."""
 
 
 class LabelSelectorRequirement(Section):
     """A requirement of a label selector, as in Kubernetes."""
 
-    key: str
+    key: LabelKey
     """The key of a label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How the label is compared with `values`."""
@@ -122,7 +160,7 @@ class LabelSelectorRequirement(Section):
 class LabelSelector(Section):
     """A label selector as in Kubernetes. An empty selector matches every object."""
 
-    match_labels: dict[str, str] = Field(default_factory=dict)
+    match_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels that must have exactly these values."""
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
     """Further requirements. All of them must hold."""
@@ -154,13 +192,15 @@ _OPERATORS: Final = (
 class Exemptions(Section):
     """Identities that some rules of the webhook do not apply to."""
 
-    quota_managers: tuple[str, ...] = (
+    quota_managers: tuple[Annotated[str, must("be a user's name", bool)], ...] = (
         "system:serviceaccount:kueue-system:kueue-controller-manager",
     )
     """The users that may start a suspended AppWrapper and write its `podSetInfos`: Kueue's service
     account.
     """
-    service_account_namespaces: tuple[str, ...] = _OPERATORS
+    service_account_namespaces: tuple[
+        Annotated[str, must("be the name of a namespace", is_dns_label)], ...
+    ] = _OPERATORS
     """The namespaces of operators. Their service accounts create pods and jobs for admitted
     AppWrappers.
     """
@@ -177,9 +217,11 @@ class AppWrapperConfig(Section):
     )
     """Whether the webhook requires that the user may create each wrapped object directly."""
     fault_tolerance: FaultToleranceConfig = FaultToleranceConfig()
-    scheduler_name: str = ""
+    scheduler_name: ObjectNameOrEmpty = ""
     """The scheduler of wrapped pods that name none. Empty: the pod template decides."""
-    default_queue_name: str = ""
+    default_queue_name: Annotated[
+        ObjectNameOrEmpty, must("fit into a label: 63 characters", is_label_value)
+    ] = ""
     """The LocalQueue of AppWrappers that name no queue. Empty: the webhook adds no queue."""
     # Added by this project from here on.
     default_queue_name_on_direct_kinds: bool = False
@@ -194,7 +236,7 @@ class AppWrapperConfig(Section):
     """How the webhook treats a period annotation above `gracePeriodCeiling`: `Clamp` lowers the
     period, `Reject` rejects the AppWrapper.
     """
-    counted_resources: tuple[str, ...] = ()
+    counted_resources: tuple[ResourceName, ...] = ()
     """Further resources that pods of teams may use only through Kueue, beside those of
     `resourceTaints` and those of device plugins.
     """
@@ -202,7 +244,7 @@ class AppWrapperConfig(Section):
     """Whether the webhook rejects ResourceClaims in team namespaces, or warns of them. Kueue does
     not count wrapped ResourceClaims.
     """
-    max_pod_sets: int = 8
+    max_pod_sets: Annotated[int, between(1, 18, ", what Kueue's Workload can hold")] = 8
     """The most pod sets of one AppWrapper. From 1 to 18; Kueue's Workload cannot hold more."""
     node_health: NodeHealth = NodeHealth()
     suspect_nodes: Literal["Preferred", "Required", "Off"] = "Preferred"
@@ -213,15 +255,18 @@ class AppWrapperConfig(Section):
     evacuation_breaker: EvacuationBreaker = EvacuationBreaker()
     pause_resets: bool = False
     """Pauses resets and evacuations of all AppWrappers. Suspensions and deletions continue."""
-    stability_period: GoDuration = timedelta(seconds=30)
+    stability_period: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(seconds=30)
     """How long a pod must run after a crash of its container before the pod counts as running."""
-    settle_period: GoDuration = timedelta(seconds=5)
+    settle_period: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(seconds=5)
     """Problems of pods that end and return within this time are reported as one problem."""
     # 75 s limit a flapping pod to four pairs of writes in five minutes, and a fifth for a failure
     # in between. 60 s would leave no room for the first failure, which does not wait.
-    flap_period: GoDuration = timedelta(seconds=75)
+    flap_period: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(seconds=75)
     """The shortest time between two reports of a problem of pods that repeatedly start and stop."""
-    max_object_size: Size = 1 << 20
+    max_object_size: Annotated[
+        Size,
+        must("be from 1 to 3Mi, what the API server can take", lambda size: 1 <= size <= 3 << 20),
+    ] = 1 << 20
     """The largest AppWrapper that the webhook accepts. At most `3Mi`."""
 
 
@@ -232,23 +277,26 @@ class AppWrapperConfig(Section):
 class MetricsListener(Section):
     """The address at which both programs serve `/metrics`."""
 
-    bind_address: str = ":8443"
+    bind_address: AddressOrNone = ":8443"
     """`host:port` or `:port`. `0` or empty: no metrics."""
 
 
 class HealthListener(Section):
     """The address of the controller's probes. The webhook serves its probes on its own port."""
 
-    bind_address: str = ":8081"
+    bind_address: AddressOrNone = ":8081"
     """`host:port` or `:port`. `0` or empty: no probes."""
 
 
 class WebhookListener(Section):
     """The webhook's address. The Go operator has no such key and uses the same port."""
 
-    bind_address: str = ":9443"
+    bind_address: Annotated[
+        AddressOrNone,
+        must("be an address: the webhook has to listen", lambda text: text not in ("", "0")),
+    ] = ":9443"
     """`host:port` or `:port`. Change the Service and the Deployment with it."""
-    drain_period: GoDuration = timedelta(seconds=5)
+    drain_period: Annotated[GoDuration, up_to(timedelta(minutes=10), "10m")] = timedelta(seconds=5)
     """How long a terminating replica continues to serve while Services remove it from their
     endpoints. `terminationGracePeriodSeconds` must be 15 s longer. At most 10m.
     """

@@ -9,7 +9,20 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from shared.config.values import GoDuration, Section, Size
+from shared.api.objects import is_label_key
+from shared.config.values import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    GoDuration,
+    LabelValue,
+    ObjectNameOrEmpty,
+    ResourceName,
+    Section,
+    Size,
+    at_least,
+    between,
+    must,
+)
 
 LONGEST_EXTENSION: Final = 0.1
 """The random extension of a retry pause, as a fraction: not all resets continue at once."""
@@ -24,13 +37,13 @@ class ErrorAggregation(Section):
     """
     stores: dict[str, str] = Field(default_factory=dict)
     """The error stores: name to URL. An AppWrapper names a store and cannot contain a URL."""
-    settle_period: GoDuration = timedelta(seconds=5)
+    settle_period: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(seconds=5)
     """How long the controller waits after a failure before it reads the error records."""
-    max_file_bytes: Size = 2 << 20
+    max_file_bytes: Annotated[Size, at_least(1)] = 2 << 20
     """The largest file of an error store that the controller reads."""
-    max_files: int = 2048
+    max_files: Annotated[int, at_least(1)] = 2048
     """The most files of an error store that the controller reads for one attempt."""
-    read_timeout: GoDuration = timedelta(seconds=10)
+    read_timeout: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(seconds=10)
     """How long one read of an error store may take."""
     inject_env: bool = True
     """Whether the controller sets the environment variables that name the error store in wrapped
@@ -58,7 +71,7 @@ class FaultToleranceConfig(Section):
         serialization_alias="resetPause",
     )
     """The pause of a reset between the deletion of all components and their next creation."""
-    retry_limit: int = 3
+    retry_limit: Annotated[int, between(0, 2**31 - 1)] = 3
     """The number of resets before an AppWrapper fails. From 0 to 2147483647."""
     deletion_on_failure_grace_period: GoDuration = timedelta(0)
     """How long the components of a failed AppWrapper are kept for debugging. They hold their quota
@@ -72,13 +85,13 @@ class FaultToleranceConfig(Section):
     """How long a deletion may take before the controller deletes pods with grace period 0, and the
     longest grace period of wrapped pods.
     """
-    grace_period_maximum: GoDuration = Field(
+    grace_period_maximum: Annotated[GoDuration, POSITIVE] = Field(
         default=timedelta(hours=24),
         validation_alias=AliasChoices("gracePeriodCeiling", "gracePeriodMaximum"),
         serialization_alias="gracePeriodCeiling",
     )
     """The upper limit of all periods above."""
-    success_ttl: GoDuration = Field(
+    success_ttl: Annotated[GoDuration, POSITIVE] = Field(
         default=timedelta(days=7),
         validation_alias=AliasChoices("successTTLCeiling", "successTTL"),
         serialization_alias="successTTLCeiling",
@@ -95,9 +108,9 @@ class FaultToleranceConfig(Section):
 class Taint(Section):
     """A value of a node label that makes a resource of the node unfit."""
 
-    key: str
+    key: Annotated[str, must("be the key of a node label", is_label_key)]
     """The key of a node label."""
-    value: str = ""
+    value: LabelValue = ""
     """The label's value."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     """`NoSchedule`: new pods avoid the node. `PreferNoSchedule`: new pods avoid the node where
@@ -128,12 +141,13 @@ class Autopilot(Section):
     monitor_nodes: bool = True
     """Whether the controller watches nodes: for evacuations, the slack queue and node metrics."""
     resource_taints: Annotated[
-        dict[str, tuple[Taint, ...]], AfterValidator(lambda given: {**_default_taints(), **given})
+        dict[ResourceName, tuple[Taint, ...]],
+        AfterValidator(lambda given: {**_default_taints(), **given}),
     ] = Field(default_factory=_default_taints)
     """Resource name to a list of node labels with effects. A list replaces the default's list of
     that resource; the default's other resources stay. An empty list switches the resource off.
     """
-    prefer_no_schedule_weight: int = 50
+    prefer_no_schedule_weight: Annotated[int, between(1, 100)] = 50
     """The weight of the preference that `PreferNoSchedule` adds. From 1 to 100."""
 
 
@@ -143,7 +157,7 @@ class Autopilot(Section):
 class SlackQueue(Section):
     """The ClusterQueue whose lending limits follow the schedulable capacity."""
 
-    name: str = ""
+    name: ObjectNameOrEmpty = ""
     """The name of the ClusterQueue. Empty: the controller adjusts no lending limit. Short form:
     `slackQueueName` in `appwrapper`.
     """
@@ -154,12 +168,12 @@ class SlackQueue(Section):
 class NodeHealth(Section):
     """How long a node stays suspect."""
 
-    latch: GoDuration = timedelta(0)
+    latch: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(0)
     """How long a node stays evacuated after its label with effect `NoExecute` is gone. `0s`
     switches the latch off.
     """
     # Autopilot's longest test takes about 15 minutes; its next periodic run overwrites the label.
-    testing_timeout: GoDuration = timedelta(hours=2)
+    testing_timeout: Annotated[GoDuration, NOT_NEGATIVE] = timedelta(hours=2)
     """After this time in `TESTING` the controller reports the node, and counts the node as
     unschedulable whatever the label's effect.
     """
@@ -168,20 +182,22 @@ class NodeHealth(Section):
 class ResetRateLimit(Section):
     """The rate of resets in the whole cluster."""
 
-    per_second: float = 5.0
+    per_second: Annotated[
+        float, must("be more than 0 (pauseResets stops resets)", lambda rate: rate > 0)
+    ] = 5.0
     """How many resets per second may begin in the long run. More than 0."""
-    burst: int = 100
+    burst: Annotated[int, at_least(1)] = 100
     """How many resets may begin at once. At least 1."""
 
 
 class EvacuationBreaker(Section):
     """When evacuations wait for an admin: too many nodes turned `NoExecute` within a window."""
 
-    percent: int = 20
+    percent: Annotated[int, between(1, 100)] = 20
     """The breaker opens when more than this percentage of a resource's nodes turn `NoExecute`. From
     1 to 100.
     """
-    minimum_nodes: int = 10
+    minimum_nodes: Annotated[int, at_least(1)] = 10
     """The breaker never opens for a resource with fewer nodes. At least 1."""
-    window: GoDuration = timedelta(minutes=10)
+    window: Annotated[GoDuration, POSITIVE] = timedelta(minutes=10)
     """The time in which the nodes are counted."""

@@ -132,7 +132,9 @@ def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Key
         for found in invalid.errors(include_url=False):
             if found["type"] == "extra_forbidden":
                 continue  # reported before, with the nearest key
-            path = _written_path(found["loc"], resolved)
+            # pydantic marks a wrong key of a map by an element of its own.
+            place = tuple(each for each in found["loc"] if each != "[key]")
+            path = _written_path(place, resolved)
             errors.append(
                 (path, _as_field_error(path, found["type"], found["msg"], found["input"]))
             )
