@@ -11,8 +11,7 @@ from typing import Any
 from shared.kube.client import CannotConnect
 from shared.kube.identity import (
     AuthorizationSource,
-    FixedAuthorization,
-    FixedTls,
+    FixedCredential,
     TlsFiles,
     TlsSource,
     TokenFile,
@@ -70,7 +69,7 @@ class KubeconfigContext:
             self.namespace = str(context.get("namespace") or "default")
             self.tls_server_name: str | None = configuration.tls_server_name or None
             self.proxy: str | None = configuration.proxy or None
-            self.tls: TlsSource = FixedTls(None)
+            self.tls: TlsSource = FixedCredential(None)
             if self.server.startswith("https"):
                 self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
         self.authorization = _authorization(merged, loader, configuration, context.get("user"))
@@ -97,7 +96,7 @@ def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
         path is not None and _is_in(folder, path) for path in (authority, certificate, key)
     ]
     if any(is_inline[1:]) or (is_inline[0] and not certificate):
-        return FixedTls(
+        return FixedCredential(
             client_tls(
                 authority=authority, certificate=certificate, key=key, verify=verify, origin=origin
             )
@@ -180,7 +179,7 @@ def _authorization(
     # A plug-in that just failed left no token, but may return one next time.
     asks = node is not None and any(node["user"].safe_get(key) for key in ("exec", "auth-provider"))
     if not asks and "BearerToken" not in configuration.api_key:
-        return FixedAuthorization(None)
+        return FixedCredential(None)
     return LoaderAuthorization(loader, configuration)
 
 
