@@ -20,7 +20,7 @@ from controller.memory.memory import Memory
 from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
-from shared.kinds.table import says_something
+from shared.kinds.table import record_of
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
@@ -190,7 +190,7 @@ class ComponentWatches:
             sources=self._sources,
             label_selector=LABEL_APPWRAPPER,
             indexes={_BY_OWNER: lambda facts: (facts.owner_uid,) if facts else ()},
-            metadata_only=not says_something(group_kind),
+            metadata_only=record_of(group_kind).report is None,
             failed=lambda error: self._watch_failed(resource, error),
         )
         informer.add_handler(lambda change: self._component_changed(group_kind, change))

@@ -18,6 +18,33 @@ from shared.kube.identity import (
     client_tls,
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """The user and groups of kubectl's --as and --as-group. The API server must allow them."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Settings of a connection to the API server.
+
+    `server` is a URL without a final slash. `tls` holds no context for plain HTTP. If
+    `tls_server_name` is set, TLS verifies it in place of the server's host name. `namespace` is the
+    kubeconfig context's or the pod's own.
+    """
+
+    server: str
+    tls: TlsSource
+    authorization: AuthorizationSource
+    namespace: str = "default"
+    tls_server_name: str | None = None
+    proxy: str | None = None
+    impersonation: Impersonation | None = None
+
+
 # The official `kubernetes` package reads kubeconfigs: contexts, merged files, inline and referenced
 # certificates, exec plug-ins and OIDC. The package reads a `tokenFile` only once, so `TokenFile`
 # replaces that part. The import costs 0.2 s and 43 MB (measured): processes in a pod skip it.
@@ -43,36 +70,37 @@ class LoaderAuthorization:
         return None if value is None else str(value)
 
 
-class KubeconfigContext:
+def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
     """Read a context of the kubeconfig at `paths` (one path, or several joined by ":").
 
     If `name` is None, read the current context. Raise CannotConnect with the file and its error.
     """
-
-    def __init__(self, paths: str, name: str | None = None) -> None:
-        package = _official_package(paths)
-        # OpenSSL reads inline certificates only from files. The folder lives as long as this block,
-        # so no private key remains on disk.
-        with _temporary_folder(paths) as folder:
-            try:
-                merged, loader, configuration = _load(package, paths, folder, name)
-                context = loader.current_context["context"]
-            except CannotConnect:
-                raise
-            # The package raises nearly any exception for a malformed file, and a traceback would
-            # show the file's whole text. Every exception is therefore caught, and its cause is cut
-            # off.
-            except Exception as error:  # noqa: BLE001
-                problem = _without_contents(error)
-                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {problem}") from None
-            self.server = str(configuration.host).rstrip("/")
-            self.namespace = str(context.get("namespace") or "default")
-            self.tls_server_name: str | None = configuration.tls_server_name or None
-            self.proxy: str | None = configuration.proxy or None
-            self.tls: TlsSource = FixedCredential(None)
-            if self.server.startswith("https"):
-                self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
-        self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+    package = _official_package(paths)
+    tls: TlsSource = FixedCredential(None)
+    # OpenSSL reads inline certificates only from files. The folder lives as long as this block, so
+    # no private key remains on disk.
+    with _temporary_folder(paths) as folder:
+        try:
+            merged, loader, configuration = _load(package, paths, folder, name)
+            context = loader.current_context["context"]
+        except CannotConnect:
+            raise
+        # The package raises nearly any exception for a malformed file, and a traceback would show
+        # the file's whole text. Every exception is therefore caught, and its cause is cut off.
+        except Exception as error:  # noqa: BLE001
+            problem = _without_contents(error)
+            raise CannotConnect(f"the kubeconfig {paths} cannot be used: {problem}") from None
+        server = str(configuration.host).rstrip("/")
+        if server.startswith("https"):
+            tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
+    return Credentials(
+        server=server,
+        tls=tls,
+        authorization=_authorization(merged, loader, configuration, context.get("user")),
+        namespace=str(context.get("namespace") or "default"),
+        tls_server_name=configuration.tls_server_name or None,
+        proxy=configuration.proxy or None,
+    )
 
 
 def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
@@ -187,32 +215,6 @@ def _authorization(
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
-    """The user and groups of kubectl's --as and --as-group. The API server must allow them."""
-
-    user: str
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Settings of a connection to the API server.
-
-    `server` is a URL without a final slash. `tls` holds no context for plain HTTP. If
-    `tls_server_name` is set, TLS verifies it in place of the server's host name. `namespace` is the
-    kubeconfig context's or the pod's own.
-    """
-
-    server: str
-    tls: TlsSource
-    authorization: AuthorizationSource
-    namespace: str = "default"
-    tls_server_name: str | None = None
-    proxy: str | None = None
-    impersonation: Impersonation | None = None
-
-
 def load_credentials(
     kubeconfig: str | None = None,
     *,
@@ -239,18 +241,6 @@ def load_credentials(
     raise CannotConnect(
         f"there is no API server to talk to: KUBECONFIG is not set, {nothing_at_home}, and "
         "this is no pod (KUBERNETES_SERVICE_HOST is not set). Set KUBECONFIG to a kubeconfig file"
-    )
-
-
-def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
-    context = KubeconfigContext(paths, name)
-    return Credentials(
-        server=context.server,
-        tls=context.tls,
-        authorization=context.authorization,
-        namespace=context.namespace,
-        tls_server_name=context.tls_server_name,
-        proxy=context.proxy,
     )
 
 

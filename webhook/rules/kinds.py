@@ -10,7 +10,7 @@ from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from shared.api.objects import JsonObject, metadata
-from shared.kinds.table import BY_GROUP_KIND, KINDS
+from shared.kinds.table import KINDS, record_of
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import (
@@ -243,8 +243,7 @@ def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarnin
 
 
 def _is_endless(component: Component) -> bool:
-    kind = BY_GROUP_KIND.get(component.group_kind)
-    return kind is not None and kind.ends is False
+    return record_of(component.group_kind).ends is False
 
 
 def _counts(component: Component) -> bool:
