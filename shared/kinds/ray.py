@@ -148,7 +148,7 @@ def _autoscaling(
             uses=frozenset().union(*(_used_by(template, group) for group in growing)),
         )
     own = f"{cluster}.autoscalerOptions.resources"
-    if uses := resources_asked(optional_at(template, own)):
+    if uses := resources_asked({"resources": optional_at(template, own)}):
         yield Uncounted(
             path=own,
             what="not every Kueue sees the autoscaler's container",
