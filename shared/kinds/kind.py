@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from shared.api.conditions import ComponentReport, Progress
-from shared.api.objects import JsonObject, JsonValue, Resource, type_of
+from shared.api.objects import JsonObject, JsonValue, Resource, of_type, type_of
 from shared.kinds.uncounted_pods import Counter, LeftPods, Uncounted
 
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
@@ -218,11 +218,7 @@ def length_at(template: JsonObject, path: str) -> int:
 
     Raise PodSetError for any other value, and for more elements than there can be pod sets.
     """
-    value = optional_at(template, path)
-    if value is None:
-        return 0
-    if not isinstance(value, list):
-        raise PodSetError(f"{path} is {type_of(value)}, not an array")
+    value = of_type(optional_at(template, path), list, path, PodSetError) or []
     if len(value) > MOST_POD_SETS:
         raise PodSetError(f"{path} has {len(value)} elements, but at most {MOST_POD_SETS} are read")
     return len(value)
@@ -233,11 +229,7 @@ def fields_at(template: JsonObject, path: str) -> JsonObject:
 
     Raise PodSetError for any other value, and for more fields than there can be pod sets.
     """
-    value = optional_at(template, path)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise PodSetError(f"{path} is {type_of(value)}, not an object")
+    value = of_type(optional_at(template, path), dict, path, PodSetError) or {}
     if len(value) > MOST_POD_SETS:
         raise PodSetError(f"{path} has {len(value)} fields, but at most {MOST_POD_SETS} are read")
     return value

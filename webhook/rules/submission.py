@@ -18,7 +18,6 @@ from shared.kinds.table import (
 from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.json_patch import first_difference
 from webhook.rules.malformed_components import problem_of
 
 if TYPE_CHECKING:
@@ -240,17 +239,6 @@ def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObj
     return [(_object(old), _object(new)) for old, new in zip(stored, sent, strict=True)]
 
 
-def are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
-    """True if two `podSets` agree in paths and replicas: Kueue counts by nothing else."""
-    return first_difference(_paths_and_replicas(stored), _paths_and_replicas(sent)) is None
-
-
-def replicas_of(pod_set: JsonValue) -> JsonValue:
-    """Return the replicas. Absent and null mean 1: Kueue may write either."""
-    replicas = _object(pod_set).get("replicas")
-    return 1 if replicas is None else replicas
-
-
 def is_suspended(target: JsonObject | None) -> bool:
     """True if spec.suspend is true; Kueue removes the field when it starts an AppWrapper."""
     return spec_of(target).get("suspend") is True
@@ -259,18 +247,6 @@ def is_suspended(target: JsonObject | None) -> bool:
 def spec_of(target: JsonObject | None) -> JsonObject:
     """Return the spec; {} if there is none."""
     return _object(target.get("spec")) if target is not None else {}
-
-
-def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
-    """Return a comparable form. Malformed values stay: validation rejects them."""
-    if not pod_sets:
-        return []
-    if not isinstance(pod_sets, list):
-        return pod_sets
-    return [
-        [each.get("path"), replicas_of(each)] if isinstance(each, dict) else each
-        for each in pod_sets
-    ]
 
 
 def elements_of(target: JsonObject | None) -> list[JsonValue]:
