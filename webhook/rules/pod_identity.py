@@ -15,6 +15,7 @@ from webhook.rules.submission import (
     in_object,
     other_pod_templates,
     pod_templates,
+    spec_of,
 )
 
 _OURS: Final = f"{GROUP}/"
@@ -95,8 +96,7 @@ def check_direct_priority_classes(submission: Submission) -> Iterator[FieldError
 
 
 def _priority_class(pod_template: JsonObject) -> JsonValue:
-    spec = pod_template.get("spec")
-    return spec.get("priorityClassName") if isinstance(spec, dict) else None
+    return spec_of(pod_template).get("priorityClassName")
 
 
 def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:

@@ -147,9 +147,7 @@ def _merged(before: JsonValue, after: JsonValue) -> JsonValue:
 
 
 def _digest(component: JsonObject) -> str | None:
-    annotations = component.get("annotations")
-    digest = annotations.get(ANNOTATION_SUBMITTED_DIGEST) if isinstance(annotations, dict) else None
-    return digest if isinstance(digest, str) else None
+    return texts(component.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
 
 
 def keep_finalizer(submission: Submission) -> Iterator[SetField]:
@@ -245,7 +243,7 @@ def _is_the_file(request: AdmissionRequest) -> bool:
         return False
     is_another_form = False
     for stored, sent in component_pairs(request):
-        submitted = texts(stored.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
+        submitted = _digest(stored)
         if submitted is None or component_digest(sent) != submitted:
             return False
         is_another_form = is_another_form or component_digest(stored) != submitted

@@ -1,13 +1,13 @@
 """Read the input of rules: a request's components, sent and stored, and the facts around it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.kinds.kind import ROOT, Kind, PodSetError, template_at
+from shared.kinds.kind import ROOT, Kind, PodSet, PodSetError, template_at
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,
@@ -162,13 +162,27 @@ class Submission:
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
     """Yield its pod templates, each once after its field path; for a Pod the Pod itself.
 
-    Omit unreadable ones: `pod_set_paths` reports these. Many paths can name one large template:
-    `[0]` and `[00]` are the same.
+    Omit unreadable ones: `pod_set_paths` reports these.
     """
+    for path, template in templates_of(component, readable_pod_sets(component.raw)):
+        yield f"{component.path}.{path}", template
+
+
+def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
+    """Return the pod sets of an element of spec.components; () if they cannot be read."""
     try:
-        pod_sets = component_pod_sets(component.raw)
+        return component_pod_sets(component)
     except PodSetError:
-        return
+        return ()
+
+
+def templates_of(
+    component: Component, pod_sets: Iterable[PodSet]
+) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the readable pod templates of these pod sets, each once after its path.
+
+    Many paths can name one large template: `[0]` and `[00]` are the same.
+    """
     seen: set[int] = set()
     for pod_set in pod_sets:
         try:
@@ -177,7 +191,7 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
             continue
         if id(template) not in seen:
             seen.add(id(template))
-            yield f"{component.path}.{pod_set.path}", template
+            yield pod_set.path, template
 
 
 def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
@@ -193,10 +207,7 @@ def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]
 
 def has_pods(component: JsonObject) -> bool:
     """True if an element of spec.components has readable pod sets."""
-    try:
-        return bool(component_pod_sets(component))
-    except PodSetError:
-        return False
+    return bool(readable_pod_sets(component))
 
 
 # Directly created objects.
