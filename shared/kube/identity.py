@@ -60,30 +60,66 @@ class FixedCredential(Generic[T]):
 _State = tuple[tuple[int, int, int] | None, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificates:
+    """The PEM files of a TLS client, by path. `authority_text` is an authority's PEM.
+
+    Without an authority, trust the machine's own. If `verify` is False, trust any server, as the
+    kubeconfig's insecure-skip-tls-verify requests. `origin` names the source of the paths in
+    messages.
+    """
+
+    origin: str
+    authority: str | None = None
+    authority_text: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    verify: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        """Make a context. Raise CannotConnect."""
+        try:
+            context = ssl.create_default_context(cafile=self.authority, cadata=self.authority_text)
+            if self.certificate:
+                context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            # OpenSSL's error does not name the file that it could not open.
+            unreadable = [path for path in self._paths() if not os.access(path, os.R_OK)]
+            why = f"{', '.join(unreadable)} cannot be read" if unreadable else str(error)
+            raise CannotConnect(
+                f"the certificates of {self.origin} cannot be used: {why}"
+            ) from error
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def state(self) -> _State:
+        """Return a value that changes when a file is replaced."""
+        return tuple(map(_state_of, self._paths()))
+
+    def _paths(self) -> list[str]:
+        return [path for path in (self.authority, self.certificate, self.key) if path]
+
+
+def _state_of(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class TlsFiles:
-    """Read PEM files that another program may replace. `client_tls` explains the arguments.
+    """Read certificates that another program may replace.
 
     The constructor reads them at once and raises CannotConnect.
     """
 
-    def __init__(
-        self,
-        *,
-        authority: str | None,
-        certificate: str | None,
-        key: str | None,
-        verify: bool,
-        origin: str,
-        authority_text: str | None = None,
-    ) -> None:
-        self._authority = authority
-        self._authority_text = authority_text
-        self._certificate = certificate
-        self._key = key
-        self._verify = verify
-        self._origin = origin
-        self._read = self._state()
-        self._context = self._made()
+    def __init__(self, certificates: ClientCertificates) -> None:
+        self._certificates = certificates
+        self._state = certificates.state()
+        self._context = certificates.context()
 
     def read(self, *, rejected: bool) -> ssl.SSLContext:
         """Make a new context if a file changed. Never fail: the last one stays in use.
@@ -92,72 +128,19 @@ class TlsFiles:
         the next one finds the matching pair.
         """
         del rejected
-        state = self._state()
-        if state == self._read:
+        state = self._certificates.state()
+        if state == self._state:
             return self._context
         try:
-            self._context = self._made()
+            self._context = self._certificates.context()
         except CannotConnect as error:
             logger.warning("%s; the last ones stay in use", error)
         else:
             # The state from before the reading: a file replaced meanwhile is then read again.
-            self._read = state
-            logger.info("the certificates of %s were replaced and are read anew", self._origin)
+            self._state = state
+            origin = self._certificates.origin
+            logger.info("the certificates of %s were replaced and are read anew", origin)
         return self._context
-
-    def _made(self) -> ssl.SSLContext:
-        return client_tls(
-            authority=self._authority,
-            authority_text=self._authority_text,
-            certificate=self._certificate,
-            key=self._key,
-            verify=self._verify,
-            origin=self._origin,
-        )
-
-    def _state(self) -> _State:
-        files = (self._authority, self._certificate, self._key)
-        return tuple(_state_of(Path(file)) for file in files if file)
-
-
-def client_tls(
-    *,
-    authority: str | None,
-    certificate: str | None,
-    key: str | None,
-    verify: bool,
-    origin: str,
-    authority_text: str | None = None,
-) -> ssl.SSLContext:
-    """Make a client context from paths of PEM files. `authority_text` is an authority's PEM.
-
-    Without an authority, trust the machine's own. If `verify` is False, trust any server, as the
-    kubeconfig's insecure-skip-tls-verify requests. `origin` names the source of the paths in
-    messages. Raise CannotConnect.
-    """
-    try:
-        context = ssl.create_default_context(cafile=authority, cadata=authority_text)
-        if certificate:
-            context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        # OpenSSL's error does not name the file that it could not open.
-        unreadable = [
-            path for path in (authority, certificate, key) if path and not os.access(path, os.R_OK)
-        ]
-        why = f"{', '.join(unreadable)} cannot be read" if unreadable else str(error)
-        raise CannotConnect(f"the certificates of {origin} cannot be used: {why}") from error
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _state_of(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class TokenFile:

@@ -4,18 +4,18 @@ import importlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shared.kube.client import CannotConnect
 from shared.kube.identity import (
     AuthorizationSource,
+    ClientCertificates,
     FixedCredential,
     TlsFiles,
     TlsSource,
     TokenFile,
-    client_tls,
 )
 
 
@@ -118,25 +118,21 @@ def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
 
     An inline authority beside a certificate in files is usual: a kubelet rotates its certificate.
     """
-    authority, certificate = configuration.ssl_ca_cert, configuration.cert_file
-    key, verify = configuration.key_file, configuration.verify_ssl
-    is_inline = [
-        path is not None and _is_in(folder, path) for path in (authority, certificate, key)
-    ]
-    if any(is_inline[1:]) or (is_inline[0] and not certificate):
-        return FixedCredential(
-            client_tls(
-                authority=authority, certificate=certificate, key=key, verify=verify, origin=origin
-            )
-        )
-    return TlsFiles(
-        authority=None if is_inline[0] else authority,
-        authority_text=Path(authority).read_text() if is_inline[0] else None,
-        certificate=certificate,
-        key=key,
-        verify=verify,
+    paths = configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
+    certificates = ClientCertificates(
         origin=origin,
+        authority=paths[0],
+        certificate=paths[1],
+        key=paths[2],
+        verify=configuration.verify_ssl,
     )
+    authority, *own = (path is not None and _is_in(folder, path) for path in paths)
+    if any(own) or (authority and not certificates.certificate):
+        return FixedCredential(certificates.context())
+    if authority:
+        text = Path(paths[0]).read_text()
+        certificates = replace(certificates, authority=None, authority_text=text)
+    return TlsFiles(certificates)
 
 
 def _is_in(folder: Path, path: str) -> bool:
@@ -257,11 +253,9 @@ def _from_pod(env: Mapping[str, str], folder: Path) -> Credentials:
     return Credentials(
         server=f"https://{bracketed}:{port}",
         tls=TlsFiles(
-            authority=str(folder / "ca.crt"),
-            certificate=None,
-            key=None,
-            verify=True,
-            origin=f"the pod's ServiceAccount ({folder})",
+            ClientCertificates(
+                origin=f"the pod's ServiceAccount ({folder})", authority=str(folder / "ca.crt")
+            )
         ),
         authorization=token,
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",

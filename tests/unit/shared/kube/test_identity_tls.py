@@ -16,10 +16,10 @@ from shared.kube.client import CannotConnect, Unauthorized, Unreachable
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import (
     REREAD_SECONDS,
+    ClientCertificates,
     FixedCredential,
     RenewedCredential,
     TlsFiles,
-    client_tls,
 )
 from shared.kube.kubeconfig import Credentials
 from tests.support.builders.certificates import self_signed
@@ -54,11 +54,12 @@ class Pair:
 
     def source(self) -> TlsFiles:
         return TlsFiles(
-            authority=str(self.authority),
-            certificate=str(self.certificate),
-            key=str(self.key),
-            verify=True,
-            origin="a test",
+            ClientCertificates(
+                authority=str(self.authority),
+                certificate=str(self.certificate),
+                key=str(self.key),
+                origin="a test",
+            )
         )
 
 
@@ -134,14 +135,8 @@ class TestRenewal:
         assert await tls.after_rejection(await tls.current()) is context
 
     def test_an_authority_in_the_kubeconfig_beside_files_is_trusted_alone(self) -> None:
-        context = client_tls(
-            authority=None,
-            authority_text=SERVER[0].decode(),
-            certificate=None,
-            key=None,
-            verify=True,
-            origin="a test",
-        )
+        certificates = ClientCertificates(authority_text=SERVER[0].decode(), origin="a test")
+        context = certificates.context()
         assert [found["serialNumber"] for found in context.get_ca_certs()] == ["01"]
 
 
