@@ -11,13 +11,10 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from cli.command import Command, CommandError, ExitCode
 from cli.terminal import CommandTerminal, harmless
-
-if TYPE_CHECKING:
-    from shared.kube.client import KubeError
 
 DESCRIPTION: Final = (
     "Fault-tolerant AI batch jobs under Kueue: AppWrappers for users, teams and admins."
@@ -63,7 +60,10 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
 
 def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
     """Return a parser for all commands, with the options of the commands among `words` only."""
-    parser = argparse.ArgumentParser(prog=_called_as(), description=DESCRIPTION)
+    # kubectl runs plug-ins by a file name with a hyphen.
+    is_plugin = sys.argv[0].endswith("kubectl-appwrapper")
+    called_as = "kubectl appwrapper" if is_plugin else "appwrapper"
+    parser = argparse.ArgumentParser(prog=called_as, description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     named = {*words} & {*COMMANDS}
@@ -83,10 +83,9 @@ def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
 
 
 def load(name: str) -> Command:
-    """Import the command's module and return its COMMAND."""
-    command = importlib.import_module(f"cli.commands.{name}").COMMAND
-    assert isinstance(command, Command)
-    return command
+    """Import the command's module; return its parts."""
+    module = importlib.import_module(f"cli.commands.{name}")
+    return Command(module.DESCRIPTION, module.add_arguments, module.run)
 
 
 def _run(command: Command, arguments: argparse.Namespace, terminal: CommandTerminal) -> int:
@@ -117,26 +116,13 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror is not None:
         # An error without a file name is a stream's, such as a full disk.
         return f"{error.filename or 'input or output'}: {error.strerror}"
-    if _is_from_the_api_server(error):
+    # The module of KubeError is not imported here: commands without a cluster start fast.
+    if any(each.__module__ == "shared.kube.responses" for each in type(error).__mro__):
         return str(error)
     return (
         f"this is a fault of the command itself ({type(error).__name__}: {error})."
         " Run it again with --debug and report what it prints"
     )
-
-
-def _is_from_the_api_server(error: Exception) -> bool:
-    """True if it is a KubeError, which occurs only after `shared.kube` was imported."""
-    client = sys.modules.get("shared.kube.responses")
-    if client is None:
-        return False
-    kube_error: type[KubeError] = client.KubeError
-    return isinstance(error, kube_error)
-
-
-def _called_as() -> str:
-    """Return the name for --help. kubectl runs plug-ins by a file name with a hyphen."""
-    return "kubectl appwrapper" if sys.argv[0].endswith("kubectl-appwrapper") else "appwrapper"
 
 
 class _Version(argparse.Action):

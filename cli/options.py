@@ -1,6 +1,7 @@
 """Options that several commands share, named as kubectl names them."""
 
 import argparse
+from collections.abc import Sequence
 
 OUTPUTS = ("text", "json", "yaml")
 
@@ -25,13 +26,46 @@ def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) 
     else:
         parser.set_defaults(namespace=None)
     group.add_argument("--as", dest="as_user", metavar="USER", help="act as this user")
-    group.add_argument(
+    add_several(
+        group,
         "--as-group",
         dest="as_groups",
         metavar="GROUP",
+        about="act as a member of this group, with --as",
+    )
+
+
+def add_several(
+    parser: argparse._ActionsContainer, *options: str, dest: str, metavar: str, about: str
+) -> None:
+    """Add an option that may be given several times; `arguments` holds the list."""
+    parser.add_argument(
+        *options,
+        dest=dest,
+        metavar=metavar,
         action="append",
         default=[],
-        help="act as a member of this group; may be given several times, with --as",
+        help=f"{about}; may be given several times",
+    )
+
+
+def add_webhook_configuration(
+    parser: argparse.ArgumentParser, overlays: Sequence[str], more: str = ""
+) -> None:
+    """Add --config for a command that applies the webhook's rules."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=overlays[0],
+        help=f"the webhook's configuration: {', '.join(overlays)} or a config.yaml"
+        f" (default: {overlays[0]}{more})",
+    )
+
+
+def add_manifest_output(parser: argparse.ArgumentParser) -> None:
+    """Add -o for a command that prints a manifest."""
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
     )
 
 

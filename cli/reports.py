@@ -46,12 +46,12 @@ def as_json(value: Any) -> JsonValue:
 
 
 def to_text(value: JsonValue, output: str) -> str:
-    """Return JSON or YAML, as `output` (-o) asks, with a line end."""
+    """Return JSON or YAML, as `output` (-o) requests, with a line end."""
     if output == "json":
         return json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED) + "\n"
-    import yaml
+    from cli.manifests.writing import as_yaml
 
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    return as_yaml(value)
 
 
 def _camel(name: str) -> str:

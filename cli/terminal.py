@@ -43,6 +43,12 @@ class CommandTerminal:
         """Write the text unchanged to standard output."""
         self.stdout.write(text)
 
+    def write_data(self, report: object, output: str) -> None:
+        """Write a report as JSON or YAML."""
+        from cli.reports import as_json, to_text
+
+        self.stdout.write(to_text(as_json(report), output))
+
     def warn(self, text: str) -> None:
         """Write a line to standard error that begins with "warning:"."""
         self.stderr.write(f"warning: {harmless(text)}\n")

@@ -2,17 +2,14 @@
 
 import json
 import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from cli.shipped.configurations import EFFECTIVE, SECONDS, SECTION
 from cli.shipped.data import FOLDER, OPTIONS, OVERLAYS
 from shared.annotations import TABLE, Annotation, Period
 from shared.api.times import format_duration
 from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.config.loading import load_config
-from shared.config.values import Section
 
 _UNIT: Final = "Duration"
 _WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -42,27 +39,11 @@ _WHAT: Final = {
 
 def shipped_files(overlays: Path) -> dict[Path, str]:
     """Return the content of each file. The limits and defaults are those of overlay default."""
-    configs = {
-        name: load_config(overlays / name / "config.yaml").config.appwrapper for name in OVERLAYS
-    }
-    options = [_option(each, configs["default"].fault_tolerance) for each in TABLE]
-    effective = {name: _plain(config) for name, config in configs.items()}
-    return {
-        FOLDER / OPTIONS: json.dumps(options, indent=1) + "\n",
-        FOLDER / EFFECTIVE: json.dumps(effective, indent=1) + "\n",
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Return a configuration as JSON, which `cli.shipped.configurations` can read."""
-    if isinstance(value, Section):
-        fields = {name: _plain(getattr(value, name)) for name in type(value).model_fields}
-        return {SECTION: fields}
-    if isinstance(value, timedelta):
-        return {SECONDS: value.total_seconds()}
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    files = {name: overlays / name / "config.yaml" for name in OVERLAYS}
+    limits = load_config(files["default"]).config.appwrapper.fault_tolerance
+    options = [_option(each, limits) for each in TABLE]
+    copies = {FOLDER / f"{name}.yaml": file.read_text() for name, file in files.items()}
+    return {FOLDER / OPTIONS: json.dumps(options, indent=1) + "\n", **copies}
 
 
 def _option(annotation: Annotation[Any], config: FaultToleranceConfig) -> dict[str, str]:

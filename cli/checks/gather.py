@@ -8,23 +8,22 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 
-from cli.checks.nodes import Latches, NodeState, node_of
+from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_facts
-from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
+from cli.checks.workloads import GPU, holding_pods, workload_facts
+from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
 from controller.facts.latched_nodes import BadLatches, decode_latches
 from controller.fleet.breaker import RECORD_NAME, HealthRecord
 from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
-from shared.config.configuration import AppWrapperConfig, Configuration
+from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS
 from shared.waits.workload import WORKLOADS
 
 T = TypeVar("T")
 
-GPU: Final = "nvidia.com/gpu"
 _NOT_SERVED: Final = "the API server does not serve them: is Kueue installed?"
 _PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
@@ -34,13 +33,14 @@ _BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Fail
 
 async def _listed(
     reader: Reader,
-    what: str,
     resource: Resource,
     project: Callable[[list[JsonObject]], Iterable[T]],
     namespace: str | None = None,
     field_selector: str = "",
 ) -> tuple[T, ...] | None:
     """Return the projections; None, noted, if the list could not be read."""
+    plural = f"{resource.kind}{'es' if resource.kind.endswith('s') else 's'}"
+    what = f"{plural} of namespace {namespace}" if namespace else plural
     found = await reader.projected(
         resource, project, namespace, what=what, field_selector=field_selector
     )
@@ -49,7 +49,11 @@ async def _listed(
     return found if isinstance(found, tuple) else None
 
 
-async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Observed:
+def _each(read: Callable[[JsonObject], T]) -> Callable[[list[JsonObject]], Iterable[T]]:
+    return lambda page: map(read, page)
+
+
+async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
     """Read all for `appwrapper check`. Raises KubeError if the API server does not answer."""
     reader = Reader(client)
     found = await reader.operator_configuration()
@@ -57,49 +61,33 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         what = "the operator's configuration (defaults are assumed)"
         reader.unread.append(Unread(what, found.mistakes or found.problem))
     config = found.behaviour
-    local_queues = await _local_queues(reader, None)
+    local_queues = await _listed(reader, LOCAL_QUEUES, _each(local_queue_of))
+    latches = await read_latches(reader, found.config, now)
+    taints = config.autopilot.resource_taints
     return Observed(
         config=config,
-        nodes=await _nodes(reader, config, await _latches(reader, found.config, now)),
-        cluster_queues=await _cluster_queues(reader),
+        nodes=await _listed(reader, NODES, _each(lambda item: node_of(item, taints, latches))),
+        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
         local_queues=local_queues,
-        workloads=await _workloads(reader, None),
-        pods=await _pods(reader, gpu),
+        workloads=await _listed(reader, WORKLOADS, _each(workload_facts)),
+        pods=await _listed(
+            reader, PODS, lambda page: holding_pods(page, GPU), field_selector=_BOUND_PODS
+        ),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
-        gpu=gpu,
         unread=tuple(reader.unread),
-    )
-
-
-async def _cluster_queues(reader: Reader) -> tuple[ClusterQueue, ...] | None:
-    return await _listed(
-        reader, "ClusterQueues", CLUSTER_QUEUES, lambda page: map(cluster_queue_of, page)
-    )
-
-
-async def _local_queues(reader: Reader, namespace: str | None) -> tuple[LocalQueue, ...] | None:
-    what = f"LocalQueues of namespace {namespace}" if namespace else "LocalQueues"
-    return await _listed(
-        reader, what, LOCAL_QUEUES, lambda page: map(local_queue_of, page), namespace
-    )
-
-
-async def _workloads(reader: Reader, namespace: str | None) -> tuple[WorkloadFacts, ...] | None:
-    return await _listed(
-        reader, "Workloads", WORKLOADS, lambda page: map(workload_facts, page), namespace
     )
 
 
 async def _default_priority(reader: Reader) -> int | None:
     """Return the priority of pods that name no PriorityClass: 0 if no class is the default."""
-    found = await _listed(reader, "PriorityClasses", _PRIORITY_CLASSES, as_they_are)
+    found = await _listed(reader, _PRIORITY_CLASSES, as_they_are)
     if found is None:
         return None
     return next((each["value"] for each in found if each.get("globalDefault")), 0)
 
 
-async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
+async def read_latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
     """Return None if no latch is configured or the controller's record is unreadable."""
     period, namespace = config.appwrapper.node_health.latch, config.cert_management.namespace
     if not period:
@@ -114,30 +102,15 @@ async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latc
     return Latches(recorded, period, now)
 
 
-async def _nodes(
-    reader: Reader, config: AppWrapperConfig, latches: Latches | None
-) -> tuple[NodeState, ...] | None:
-    taints = config.autopilot.resource_taints
-    return await _listed(
-        reader, "Nodes", NODES, lambda page: (node_of(each, taints, latches) for each in page)
-    )
-
-
-async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
-    return await _listed(
-        reader, "Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS
-    )
-
-
 async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:
-    found = await _listed(reader, "ResourceFlavors", RESOURCE_FLAVORS, as_they_are)
+    found = await _listed(reader, RESOURCE_FLAVORS, as_they_are)
     return {
         each["metadata"]["name"]: (each.get("spec") or {}).get("tolerations") or []
         for each in found or ()
     }
 
 
-async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> Observed:
+async def one_namespace(client: KubeClient, namespace: str) -> Observed:
     """Read for `appwrapper check --mine` only the resources that a team may read. Raises KubeError.
 
     A team may not read the operator's configuration and the nodes. So the report has no findings
@@ -145,14 +118,9 @@ async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> O
     """
     reader = Reader(client)
     return Observed(
-        config=AppWrapperConfig(),
-        nodes=None,
-        cluster_queues=await _cluster_queues(reader),
-        local_queues=await _local_queues(reader, namespace),
-        workloads=await _workloads(reader, namespace),
-        pods=None,
+        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
+        local_queues=await _listed(reader, LOCAL_QUEUES, _each(local_queue_of), namespace),
+        workloads=await _listed(reader, WORKLOADS, _each(workload_facts), namespace),
         default_priority=await _default_priority(reader),
-        tolerations={},
-        gpu=gpu,
         unread=tuple(reader.unread),
     )

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from cli.checks.findings import CheckFinding
 from cli.checks.items import Item, ItemResult
-from cli.checks.kueue_setup import kueue_items
+from cli.checks.kueue_setup import KUEUE, KUEUE_SETTINGS
 from cli.checks.layout import columns
-from cli.checks.product_setup import product_items
+from cli.checks.product_setup import PRODUCT
 from cli.checks.setup_facts import Installed
 
 
@@ -39,16 +39,21 @@ class InstallationReport:
 
 def installation_report(seen: Installed, now: datetime) -> InstallationReport:
     """Check the operator first, then Kueue."""
-    items = (*product_items(seen, now), *kueue_items(seen))
-    return InstallationReport(seen.configuration.namespace, items)
+    items = [each.item(seen, now) for each in (*PRODUCT, *KUEUE)]
+    settings = seen.kueue_settings
+    if isinstance(settings, str):
+        advice = "docs/admins/install.md lists what it needs"
+        items.append(Item("Kueue's configuration", ItemResult.UNKNOWN, settings, advice))
+    else:
+        items += [each.item(seen, now) for each in KUEUE_SETTINGS]
+    return InstallationReport(seen.configuration.namespace, tuple(items))
 
 
 def installation_text(report: InstallationReport) -> str:
-    """Format one line an item. `appwrapper check` prints the findings with their advice below."""
-    rows = [(each.title, each.verdict.value, _short(each)) for each in report.items]
+    """Format one line an item. `appwrapper check` prints the other texts with advice below."""
+    found = {ItemResult.WARNING: "see below", ItemResult.UNKNOWN: "see below"}
+    rows = [
+        (each.title, each.verdict.value, found.get(each.verdict, each.found))
+        for each in report.items
+    ]
     return columns([("WHAT", "IS", "FOUND"), *rows], left=3)
-
-
-def _short(item: Item) -> str:
-    """Refer to the findings below the table, which have the whole text."""
-    return item.found if item.verdict is ItemResult.OK else "see below"

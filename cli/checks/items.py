@@ -1,9 +1,12 @@
 """The items of `appwrapper check --install`: one requirement each, with its result. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from cli.checks.setup_facts import Installed
 
 
 class ItemResult(StrEnum):
@@ -24,26 +27,41 @@ class Item:
     advice: str = ""
 
 
-def ok(title: str, found: str) -> Item:
-    return Item(title, ItemResult.OK, found)
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one rule, without the title of its item."""
+
+    verdict: ItemResult
+    found: str
+    advice: str = ""
 
 
-def warning(title: str, found: str, advice: str) -> Item:
-    """Return an item that is wrong now or will be soon."""
-    return Item(title, ItemResult.WARNING, found, advice)
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A rule with its title, and the fields of Installed without which it has no result."""
+
+    title: str
+    rule: Callable[[Installed, datetime], CheckResult]
+    needs: tuple[str, ...] = ()
+
+    def item(self, seen: Installed, now: datetime) -> Item:
+        """Apply the rule, unless an object could not be read."""
+        why = seen.why_unread(*self.needs)
+        found = unknown(why) if why else self.rule(seen, now)
+        return Item(self.title, found.verdict, found.found, found.advice)
 
 
-def unknown(title: str, found: str, advice: str = "") -> Item:
-    """Return an item without a result."""
-    return Item(title, ItemResult.UNKNOWN, found, advice)
+def ok(found: str) -> CheckResult:
+    return CheckResult(ItemResult.OK, found)
 
 
-def refused(title: str, names: Mapping[str, str], *needed: str) -> Item | None:
-    """Return an unknown item if one of the `needed` objects could not be read."""
-    for name in needed:
-        if why := names.get(name):
-            return unknown(title, why)
-    return None
+def warning(found: str, advice: str) -> CheckResult:
+    """Return what is wrong now or will be soon."""
+    return CheckResult(ItemResult.WARNING, found, advice)
+
+
+def unknown(found: str, advice: str = "") -> CheckResult:
+    return CheckResult(ItemResult.UNKNOWN, found, advice)
 
 
 def contains(stored: Any, wanted: Any) -> bool:

@@ -1,17 +1,17 @@
 """Check Kueue's set-up for the operator: version, integrations, namespaces, timeouts. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from cli.checks.items import Item, ok, refused, unknown, warning
+from cli.checks.items import CheckResult, Requirement, ok, unknown, warning
 from cli.checks.setup_facts import Installed, ready_replicas
 from shared.api.objects import JsonObject, labels
 from shared.api.times import DurationError, format_duration, parse_duration
 from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.kinds.table import KINDS
-from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of, settings_of
+from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of
 
 # docs/admins/kueue.md. If no Deployment shows Kueue's version, its limit of pod sets does.
 _OLDEST: Final = (0, 16)
@@ -27,23 +27,6 @@ _SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/Stateful
 Version = tuple[int, int]
 
 
-def kueue_items(seen: Installed) -> Iterator[Item]:
-    """Check Kueue's version first, then its configuration if it can be read."""
-    versions = kueue_versions(seen)
-    yield version_item(seen, versions)
-    yield pod_sets(seen)
-    yield quota_manager(seen)
-    configuration = kueue_configuration(seen)
-    if isinstance(configuration, str):
-        yield unknown(
-            "Kueue's configuration", configuration, "docs/admins/install.md lists what it needs"
-        )
-        return
-    yield integrations(seen, configuration)
-    yield managed_namespaces(seen, configuration)
-    yield pods_ready(seen, configuration, versions)
-
-
 def kueue_versions(seen: Installed) -> tuple[Version, Version] | None:
     """Read the version from the image tag, else the range that the Workload CRD allows."""
     containers = _template(seen.kueue).get("containers") or ()
@@ -54,17 +37,17 @@ def kueue_versions(seen: Installed) -> tuple[Version, Version] | None:
     return _BY_POD_SETS.get(_most_pod_sets(seen))
 
 
-def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> Item:
+def version(seen: Installed, _: datetime) -> CheckResult:
     """Check that the operator supports this version of Kueue."""
-    title = "Kueue"
+    versions = kueue_versions(seen)
     supported = f"{_words(_OLDEST)} to {_words(_NEWEST)}"
     if versions is None:
-        if item := refused(title, seen.refused, "kueue", "workload_definition"):
-            return item
+        if why := seen.why_unread("kueue", "workload_definition"):
+            return unknown(why)
         if seen.workload_definition is None:
             advice = f"Install Kueue {supported}"
-            return warning(title, "it is not installed: there is no CRD of Workloads", advice)
-        return unknown(title, "its version is unknown", f"Supported are {supported}")
+            return warning("it is not installed: there is no CRD of Workloads", advice)
+        return unknown("its version is unknown", f"Supported are {supported}")
     oldest, newest = versions
     found = _words(oldest) if oldest == newest else f"{_words(oldest)} or {_words(newest)}"
     if seen.kueue is None:
@@ -74,44 +57,36 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
         )
     elif not ready_replicas(seen.kueue):
         return warning(
-            title,
             f"{found}, and no replica of Deployment kueue-controller-manager is ready",
             "Read its logs: nothing is admitted, and no user can submit",
         )
     if oldest < _OLDEST or newest > _NEWEST:
-        return warning(title, found, f"Supported are {supported} (docs/admins/kueue.md)")
-    return ok(title, found)
+        return warning(found, f"Supported are {supported} (docs/admins/kueue.md)")
+    return ok(found)
 
 
-def pod_sets(seen: Installed) -> Item:
+def pod_sets(seen: Installed, _: datetime) -> CheckResult:
     """Check that a Workload can have as many pod sets as the webhook admits."""
-    title = "pod sets"
     allowed = seen.configuration.config.appwrapper.max_pod_sets
     most = _most_pod_sets(seen)
     if not most:
-        return refused(title, seen.refused, "workload_definition") or unknown(
-            title, "the CRD of Workloads does not limit how many it holds"
-        )
+        why = seen.why_unread("workload_definition")
+        return unknown(why or "the CRD of Workloads does not limit how many it holds")
     if allowed > most:
         return warning(
-            title,
             f"maxPodSets is {allowed}, and this Kueue holds {most}: AppWrappers with more than"
             f" {most} would never be admitted",
             f"Set maxPodSets: {most} or less in the operator's configuration",
         )
-    return ok(title, f"maxPodSets is {allowed}, and this Kueue holds {most}")
+    return ok(f"maxPodSets is {allowed}, and this Kueue holds {most}")
 
 
-def quota_manager(seen: Installed) -> Item:
+def quota_manager(seen: Installed, _: datetime) -> CheckResult:
     """Check that the webhook exempts Kueue's ServiceAccount, which starts AppWrappers."""
-    title = "Kueue's identity"
-    if item := refused(title, seen.refused, "kueue"):
-        return item
     known = seen.configuration.config.appwrapper.exemptions.quota_managers
     if seen.kueue is None and seen.kueue_config is None and "kueue_config" not in seen.refused:
         places = ", ".join(namespaces(known))
         return unknown(
-            title,
             f"neither Deployment kueue-controller-manager nor ConfigMap {NAME} exists in {places}",
             "If Kueue runs elsewhere, name its ServiceAccount in exemptions.quotaManagers",
         )
@@ -119,37 +94,24 @@ def quota_manager(seen: Installed) -> Item:
     name = f"system:serviceaccount:{seen.kueue_namespace}:{account}"
     if name not in known:
         return warning(
-            title,
             f"{name} is not in exemptions.quotaManagers: the webhook undoes what Kueue writes",
             "Add it to the operator's configuration",
         )
-    return ok(title, f"{name} is in exemptions.quotaManagers")
+    return ok(f"{name} is in exemptions.quotaManagers")
 
 
-def kueue_configuration(seen: Installed) -> JsonObject | str:
-    """Decode Kueue's configuration; return the reason, as text, if that fails."""
-    if why := seen.refused.get("kueue_config"):
-        return f"{_config(seen)}: {why}"
-    if seen.kueue_config is None:
-        return f"there is no {_config(seen)}"
-    found = settings_of(seen.kueue_config)
-    return f"{_config(seen)} {found}" if isinstance(found, str) else found
-
-
-def integrations(seen: Installed, configuration: JsonObject) -> Item:
+def integrations(seen: Installed, _: datetime) -> CheckResult:
     """Check that Kueue handles AppWrappers and the served Kinds that teams create directly."""
-    title = "Kueue's integrations"
-    enabled = set((configuration.get("integrations") or {}).get("frameworks") or ())
+    enabled = set((_settings(seen).get("integrations") or {}).get("frameworks") or ())
     needed = [FRAMEWORK, *_direct(seen)]
     missing = [each for each in needed if each not in enabled]
     if missing:
         return warning(
-            title,
             f"not enabled: {', '.join(missing)}. Kueue counts none of their pods",
             f"Add them to integrations.frameworks {_change(seen)}; or remove the Kinds from"
             " allowedKinds.direct",
         )
-    return ok(title, f"enabled: {', '.join(needed)}")
+    return ok(f"enabled: {', '.join(needed)}")
 
 
 def _direct(seen: Installed) -> Iterable[str]:
@@ -162,16 +124,17 @@ def _direct(seen: Installed) -> Iterable[str]:
             yield _SPECIAL.get(name) or f"{kind.resource.group}/{kind.resource.kind.lower()}"
 
 
-def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
+def managed_namespaces(seen: Installed, _: datetime) -> CheckResult:
     """Check that the operator and Kueue select the same of the existing namespaces.
 
     If the namespaces cannot be read, compare the selectors.
     """
-    title = "team namespaces"
-    ours = seen.configuration.config.appwrapper.team_namespace_selector
+    configuration, ours = (
+        _settings(seen),
+        seen.configuration.config.appwrapper.team_namespace_selector,
+    )
     if not configuration.get("manageJobsWithoutQueueName"):
         return warning(
-            title,
             "manageJobsWithoutQueueName is off: in teams' namespaces jobs that name no queue run"
             " without quota",
             f"Set manageJobsWithoutQueueName: true {_change(seen)}",
@@ -179,21 +142,16 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
     written = configuration.get("managedJobsNamespaceSelector")
     if written is None:
         return warning(
-            title,
             "Kueue has no managedJobsNamespaceSelector: it suspends jobs in every namespace except"
             " its own and kube-system",
             f"Set it to the operator's teamNamespaceSelector {_change(seen)}",
         )
     theirs = selector_of(written)
     if theirs is None:
-        return unknown(title, f"managedJobsNamespaceSelector is not a label selector: {written}")
+        return unknown(f"managedJobsNamespaceSelector is not a label selector: {written}")
     if seen.namespaces is None:
         same = theirs == ours
-        return (
-            ok(title, "both selectors are the same")
-            if same
-            else unknown(title, seen.refused.get("namespaces", ""))
-        )
+        return ok("both selectors are the same") if same else unknown(seen.why_unread("namespaces"))
     differing = [
         each["metadata"]["name"]
         for each in seen.namespaces
@@ -202,56 +160,52 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
     teams = [each for each in seen.namespaces if ours.matches(labels(each))]
     if differing:
         return warning(
-            title,
             "the operator (teamNamespaceSelector) and Kueue (managedJobsNamespaceSelector) disagree"
             f" about {', '.join(sorted(differing))}",
             f"Make the selectors equal {_change(seen)}",
         )
-    return ok(title, f"the operator and Kueue agree about {len(teams)} of them")
+    return ok(f"the operator and Kueue agree about {len(teams)} of them")
 
 
-def _config(seen: Installed) -> str:
-    return f"ConfigMap {seen.kueue_namespace}/{NAME}"
+def _settings(seen: Installed) -> JsonObject:
+    found = seen.kueue_settings
+    return {} if isinstance(found, str) else found
 
 
 def _change(seen: Installed) -> str:
-    return f"in {_config(seen)}, and restart Kueue (docs/admins/install.md)"
+    return f"in ConfigMap {seen.kueue_namespace}/{NAME}, and restart Kueue (docs/admins/install.md)"
 
 
-def pods_ready(
-    seen: Installed, configuration: JsonObject, versions: tuple[Version, Version] | None
-) -> Item:
+def pods_ready(seen: Installed, _: datetime) -> CheckResult:
     """Check that Kueue waits longer than all attempts of an AppWrapper together take."""
-    title = "waitForPodsReady"
     behaviour = seen.configuration.config.appwrapper
     needed = longest_by_default(behaviour)
     wanted = wait_for_pods_ready(behaviour)["timeout"]
     total = f"the operator's periods and retries add up to {format_duration(needed)}"
+    configuration, versions = _settings(seen), kueue_versions(seen)
     written = configuration.get("waitForPodsReady")
     if _is_off(configuration, written, versions):
-        return ok(title, "it is off")
+        return ok("it is off")
     if written is None and versions is None:
-        return unknown(title, f"it is not configured; {total}", f"Set both times to {wanted}")
+        return unknown(f"it is not configured; {total}", f"Set both times to {wanted}")
     settings = written or {}
     try:
         timeout = _duration(settings.get("timeout"), _DEFAULT_TIMEOUT)
         recovery = _duration(settings.get("recoveryTimeout"), timeout)
     except DurationError as error:
-        return unknown(title, str(error))
+        return unknown(str(error))
     times = f"timeout is {format_duration(timeout)}, recoveryTimeout {format_duration(recovery)}"
     if min(timeout, recovery) <= needed:
         return warning(
-            title,
             f"{times}, and {total}: Kueue evicts AppWrappers that the operator still retries",
             f"Set both to {wanted} or longer {_change(seen)}",
         )
     if settings.get("blockAdmission"):
         return warning(
-            title,
             "blockAdmission is on: one AppWrapper that is not ready keeps all others from starting",
             f"Set blockAdmission: false {_change(seen)}",
         )
-    return ok(title, f"{times}; {total}")
+    return ok(f"{times}; {total}")
 
 
 def _is_off(
@@ -283,3 +237,16 @@ def _template(deployment: JsonObject | None) -> JsonObject:
 
 def _words(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
+
+
+KUEUE: Final = (
+    Requirement("Kueue", version),
+    Requirement("pod sets", pod_sets),
+    Requirement("Kueue's identity", quota_manager, ("kueue",)),
+)
+# These need Kueue's configuration.
+KUEUE_SETTINGS: Final = (
+    Requirement("Kueue's integrations", integrations),
+    Requirement("team namespaces", managed_namespaces),
+    Requirement("waitForPodsReady", pods_ready),
+)

@@ -45,33 +45,23 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 def totals(of: Totals) -> str:
     """Format the three sums, with a question mark for amounts that could not be read."""
-    groups = (
-        (
-            ("Total GPU count in cluster:", " ", of.total),
-            ("Unschedulable GPU count:", "-", of.unschedulable),
-            ("Schedulable GPU count:", "=", of.schedulable),
-        ),
-        (
-            ("Nominal GPU quota:", " ", of.nominal_quota),
-            ("Slack GPU quota:", "+", of.slack_quota),
-            ("Total GPU quota:", "=", of.total_quota),
-        ),
-        (
-            ("GPU usage by admitted workloads:", " ", of.usage),
-            ("Borrowed GPU count:", " ", of.borrowed),
-        ),
+    lines = (
+        ("Total GPU count in cluster:", " ", of.total),
+        ("Unschedulable GPU count:", "-", of.unschedulable),
+        ("Schedulable GPU count:", "=", of.schedulable),
+        None,
+        ("Nominal GPU quota:", " ", of.nominal_quota),
+        ("Slack GPU quota:", "+", of.slack_quota),
+        ("Total GPU quota:", "=", of.total_quota),
+        None,
+        ("GPU usage by admitted workloads:", " ", of.usage),
+        ("Borrowed GPU count:", " ", of.borrowed),
     )
-    lines = [
-        [(label, sign, _number(of.resource, value)) for label, sign, value in group]
-        for group in groups
-    ]
-    width = max(len(label) for group in lines for label, _, _ in group)
-    digits = max(len(number) for group in lines for _, _, number in group)
-    return "\n".join(
-        "".join(
-            f"{label.ljust(width)} {sign} {number.rjust(digits)}\n" for label, sign, number in group
-        )
-        for group in lines
+    width = max(len(line[0]) for line in lines if line)
+    digits = max(len(_number(of.resource, line[2])) for line in lines if line)
+    return "".join(
+        f"{line[0]:{width}} {line[1]} {_number(of.resource, line[2]):>{digits}}\n" if line else "\n"
+        for line in lines
     )
 
 
@@ -85,24 +75,12 @@ def wide(report: ClusterReport) -> str:
         "RESOURCE", "TOTAL", "UNSCHEDULABLE", "SCHEDULABLE", "NOMINAL QUOTA", "SLACK QUOTA", "USED",
         "BORROWED",
     )  # fmt: skip
-    amounts = [
-        (
-            each.resource,
-            *(
-                _number(each.resource, value)
-                for value in (
-                    each.total,
-                    each.unschedulable,
-                    each.schedulable,
-                    each.nominal_quota,
-                    each.slack_quota,
-                    each.usage,
-                    each.borrowed,
-                )
-            ),
-        )
-        for each in report.resources
-    ]
+    amounts = []
+    for each in report.resources:
+        of_nodes = (each.total, each.unschedulable, each.schedulable)
+        of_queues = (each.nominal_quota, each.slack_quota, each.usage, each.borrowed)
+        numbers = [_number(each.resource, value) for value in (*of_nodes, *of_queues)]
+        amounts.append((each.resource, *numbers))
     parts = [columns([header, *amounts]), _flavors(report)]
     if report.node_shapes:
         parts.append(_shapes(report))

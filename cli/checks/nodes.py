@@ -5,6 +5,7 @@ the slack queue always agree. It covers cordons, unreachable nodes, the labels o
 and latches. Other taints dedicate nodes and change no amount.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -126,10 +127,7 @@ def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
 
 def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
     """Group nodes by their allocatable resources, the commonest shape first."""
-    found: dict[tuple[tuple[str, Decimal], ...], int] = {}
-    for each in nodes:
-        key = tuple(sorted(each.allocatable.items()))
-        found[key] = found.get(key, 0) + 1
+    found = Counter(tuple(sorted(each.allocatable.items())) for each in nodes)
     ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
     return tuple(NodeShape(key, count) for key, count in ordered)
 

@@ -2,11 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from cli.checks.items import Item, contains, ok, refused, unknown, warning
+from cli.checks.items import CheckResult, Requirement, contains, ok, unknown, warning
 from cli.checks.leadership import lease
 from cli.checks.pod_security import pod_security
 from cli.checks.setup_facts import UNKNOWN, Installed, ready_replicas, wanted_replicas
@@ -28,180 +28,174 @@ _INSTALL: Final = (
 )
 
 
-def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
-    """Check everything in the order of an installation."""
-    yield kubernetes(seen)
-    yield configuration(seen)
-    yield definition(seen)
-    yield from webhook_configurations(seen)
-    yield order(seen)
-    yield authorities(seen, now)
-    yield serving_certificate(seen, now)
-    yield admission_policies(seen)
-    yield webhook(seen)
-    yield controller(seen, now)
-    yield lease(seen, now)
-    yield pod_security(seen)
-
-
-def kubernetes(seen: Installed) -> Item:
+def kubernetes(seen: Installed, _: datetime) -> CheckResult:
     """Check the version: ValidatingAdmissionPolicies need Kubernetes 1.30."""
-    title = "Kubernetes"
     parts = seen.kubernetes.removeprefix("v").split(".")
     try:
         version = (int(parts[0]), int(parts[1]))
     except (IndexError, ValueError):
-        return unknown(title, f"its version is {seen.kubernetes!r}")
+        return unknown(f"its version is {seen.kubernetes!r}")
     if version < _OLDEST_KUBERNETES:
-        return warning(title, seen.kubernetes, "Policies need Kubernetes 1.30 or newer")
-    return ok(title, seen.kubernetes)
+        return warning(seen.kubernetes, "Policies need Kubernetes 1.30 or newer")
+    return ok(seen.kubernetes)
 
 
-def configuration(seen: Installed) -> Item:
+def configuration(seen: Installed, _: datetime) -> CheckResult:
     """Check that the configuration is valid. The other items compare the cluster with it."""
     found = seen.configuration
-    title = "configuration"
     if found.problem:
         advice = "The rest is checked against the defaults"
-        return unknown(title, found.mistakes or found.problem, advice)
-    return ok(title, f"ConfigMap {found.namespace}/{CONFIG_NAME} is valid")
+        return unknown(found.mistakes or found.problem, advice)
+    return ok(f"ConfigMap {found.namespace}/{CONFIG_NAME} is valid")
 
 
-def definition(seen: Installed) -> Item:
+def definition(seen: Installed, _: datetime) -> CheckResult:
     """Check that the stored CRD contains all of this version's CRD."""
-    title = "CRD"
-    if item := refused(title, seen.refused, "definition"):
-        return item
     if seen.definition is None:
-        return warning(title, "the API server does not know AppWrappers", _INSTALL)
+        return warning("the API server does not know AppWrappers", _INSTALL)
     stored = {each["name"]: each for each in seen.definition["spec"]["versions"]}
     for wanted in seen.shipped_definition["spec"]["versions"]:
         if not contains(stored.get(wanted["name"]), wanted):
             return warning(
-                title,
                 f"version {wanted['name']} of {seen.definition['metadata']['name']} is not the one"
                 " that this command came with",
                 "Apply it: kubectl apply --kustomize deploy/manifests/crd",
             )
-    return ok(title, "as shipped")
+    return ok("as shipped")
 
 
-def webhook_configurations(seen: Installed) -> Iterator[Item]:
-    """Compare both with the ones that the cluster's operator configuration generates."""
-    config = seen.configuration.config
-    lists = ((seen.mutating, "mutating"), (seen.validating, "validating"))
-    for wanted, (stored, name) in zip(registration(config), lists, strict=True):
-        title = f"{name} webhooks"
-        if stored is None:
-            yield unknown(title, seen.refused.get(name, ""))
-            continue
-        yield _webhooks(title, wanted, stored)
+def mutating_webhooks(seen: Installed, _: datetime) -> CheckResult:
+    """Compare the webhooks with the ones that the cluster's operator configuration generates."""
+    return _registered(registration(seen.configuration.config)[0], seen.mutating or ())
 
 
-def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> Item:
-    name = wanted["metadata"]["name"]
+def validating_webhooks(seen: Installed, _: datetime) -> CheckResult:
+    """Compare the webhooks with the ones that the cluster's operator configuration generates."""
+    return _registered(registration(seen.configuration.config)[1], seen.validating or ())
+
+
+def _registered(generated: JsonObject, stored: Iterable[JsonObject]) -> CheckResult:
+    name = generated["metadata"]["name"]
     found = _named(stored, name)
     if found is None:
-        return warning(title, f"there is no {wanted['kind']} {name}", _INSTALL)
-    by_name = {each["name"]: each for each in found.get("webhooks") or ()}
-    advice = (
-        "Write it from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/admins/webhook.md)"
+        return warning(f"there is no {generated['kind']} {name}", _INSTALL)
+    differing = _differing(_webhooks_of(generated), _webhooks_of(found), name)
+    return warning(differing, _WRITE) if differing else ok(f"{name}, as configured")
+
+
+def _webhooks_of(item: JsonObject) -> dict[str, JsonObject]:
+    """Return the webhooks by name, without the address: it may be a URL, or have another port."""
+    return {
+        each["name"]: {key: value for key, value in each.items() if key != "clientConfig"}
+        for each in item.get("webhooks") or ()
+    }
+
+
+def admission_policies(seen: Installed, _: datetime) -> CheckResult:
+    """Compare policies and bindings with the ones that the cluster's configuration generates."""
+    wanted = {
+        f"{each['kind']} {each['metadata']['name']}": each["spec"]
+        for each in policies(seen.configuration.config)
+    }
+    kinds = (
+        ("ValidatingAdmissionPolicy", seen.policies),
+        ("ValidatingAdmissionPolicyBinding", seen.bindings),
     )
-    for each in wanted["webhooks"]:
-        if each["name"] not in by_name:
-            return warning(title, f"{name} has no webhook {each['name']}", advice)
-        if differing := _differing(by_name[each["name"]], each):
-            where = ", ".join(differing)
-            return warning(
-                title,
-                f"{where} of {each['name']} in {name} do not match the configuration",
-                advice,
-            )
-    strange = by_name.keys() - {each["name"] for each in wanted["webhooks"]}
-    if strange:
-        there = ", ".join(sorted(strange))
-        return warning(title, f"{name} has webhooks that are not configured: {there}", advice)
-    return ok(title, f"{name}, as configured")
+    stored = {
+        f"{kind} {each['metadata']['name']}": each.get("spec") or {}
+        for kind, found in kinds
+        for each in found or ()
+    }
+    ours = {name: spec for name, spec in stored.items() if name in wanted}
+    if differing := _differing(wanted, ours):
+        return warning(differing, _WRITE)
+    return ok(f"{len(wanted)} policies and bindings, as configured")
 
 
-def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
-    """Name the fields that differ, except the address: it may be a URL, or have another port."""
-    return [
-        field
-        for field, value in wanted.items()
-        if field != "clientConfig" and not contains(stored.get(field), value)
-    ]
+_WRITE: Final = (
+    "Write them from the configuration: python -m webhook --config FILE --print-registration"
+    " (docs/admins/webhook.md, docs/admins/policy.md)"
+)
 
 
-def order(seen: Installed) -> Item:
+def _differing(
+    wanted: Mapping[str, JsonObject], stored: Mapping[str, JsonObject], where: str = ""
+) -> str:
+    """Name the parts that are missing, that have other fields, and that are not wanted."""
+    fields = {
+        name: [key for key, value in part.items() if not contains(stored[name].get(key), value)]
+        for name, part in wanted.items()
+        if name in stored
+    }
+    problems = (
+        ("missing", [name for name in wanted if name not in stored]),
+        (
+            "these do not match the configuration",
+            [f"{', '.join(keys)} of {name}" for name, keys in fields.items() if keys],
+        ),
+        ("these are not configured", [name for name in stored if name not in wanted]),
+    )
+    place = f" in {where}" if where else ""
+    return "; ".join(f"{what}: {', '.join(names)}{place}" for what, names in problems if names)
+
+
+def order(seen: Installed, _: datetime) -> CheckResult:
     """Check that the API server calls this project's webhook before Kueue's.
 
     This webhook sets the default queue, and Kueue suspends only objects that name a queue.
     """
-    title = "webhook order"
     ours = seen.configuration.config.cert_management.mutating_webhook_config_name
-    if seen.mutating is None:
-        return unknown(title, seen.refused.get("mutating", ""))
     kueues = [
         each["metadata"]["name"]
-        for each in seen.mutating
+        for each in seen.mutating or ()
         if each["metadata"]["name"] != ours
         and any(one["name"] == _APPWRAPPERS_WEBHOOK for one in each.get("webhooks") or ())
     ]
     if not kueues:
         return warning(
-            title,
             "no webhook of Kueue handles AppWrappers: Kueue suspends none of them",
             "Enable workload.codeflare.dev/appwrapper in Kueue's configuration, and apply its"
             " webhook configurations",
         )
     if early := [each for each in kueues if each < ours]:
         return warning(
-            title,
             f"the API server calls {early[0]} before {ours}: Kueue does not see the default queue",
             "Choose a certManagement.mutatingWebhookConfigName that sorts before it",
         )
-    return ok(title, f"{ours} before {', '.join(kueues)}")
+    return ok(f"{ours} before {', '.join(kueues)}")
 
 
-def authorities(seen: Installed, now: datetime) -> Item:
+def authorities(seen: Installed, now: datetime) -> CheckResult:
     """Check each caBundle in this project's webhook configurations."""
-    title = "certificate authority"
     names = seen.configuration.config.cert_management
     bundles: list[str] = []
     for stored, name in (
         (seen.mutating, names.mutating_webhook_config_name),
         (seen.validating, names.validating_webhook_config_name),
     ):
-        if stored is None:
-            return unknown(title, "the webhook configurations cannot be read")
-        found = _named(stored, name)
+        found = _named(stored or (), name)
         webhooks = (found or {}).get("webhooks") or ()
         bundles += [each["clientConfig"].get("caBundle") or "" for each in webhooks]
     if not bundles:
-        return unknown(title, "there are no webhooks of this operator")
+        return unknown("there are no webhooks of this operator")
     advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry(title, "the caBundle", bundles, now, advice)
+    return _expiry("the caBundle", bundles, now, advice)
 
 
-def serving_certificate(seen: Installed, now: datetime) -> Item:
+def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
     """Check the certificate that the webhook serves."""
-    title = "serving certificate"
     names = seen.configuration.config.cert_management
     where = f"Secret {seen.configuration.namespace}/{names.webhook_secret_name}"
-    if item := refused(title, seen.refused, "secret"):
-        return item
     if seen.secret is None:
         if names.source == "Files":
-            return unknown(title, f"certManagement.source is Files, and there is no {where}")
-        return warning(title, f"there is no {where}", _INSTALL)
+            return unknown(f"certManagement.source is Files, and there is no {where}")
+        return warning(f"there is no {where}", _INSTALL)
     content = (seen.secret.get("data") or {}).get("tls.crt") or ""
     advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry(title, where, [content], now, advice)
+    return _expiry(where, [content], now, advice)
 
 
-def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice: str) -> Item:
+def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> CheckResult:
     """Check the first expiry of the texts. Each text expires with its longest valid certificate."""
     from webhook.tls.issue import expires_at
     from webhook.tls.key_pair import certificates_in
@@ -214,69 +208,33 @@ def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice:
             decoded = b""
         found = certificates_in(decoded)
         if not found:
-            return warning(title, f"{where} holds no certificate", advice)
+            return warning(f"{where} holds no certificate", advice)
         ends.append(max(expires_at(each) for each in found))
     end = min(ends)
     if end <= now:
-        return warning(title, f"{where} has expired on {format_time(end)}", advice)
+        return warning(f"{where} has expired on {format_time(end)}", advice)
     if end - now < _SOON:
-        return warning(title, f"{where} expires on {format_time(end)}", advice)
-    return ok(title, f"{where} is valid until {format_time(end)}")
+        return warning(f"{where} expires on {format_time(end)}", advice)
+    return ok(f"{where} is valid until {format_time(end)}")
 
 
-def admission_policies(seen: Installed) -> Item:
-    """Compare policies and bindings with the ones that the cluster's configuration generates."""
-    title = "admission policies"
-    if item := refused(title, seen.refused, "policies", "bindings"):
-        return item
-    wanted = policies(seen.configuration.config)
-    stored = {
-        (kind, each["metadata"]["name"]): each
-        for kind, found in (
-            ("ValidatingAdmissionPolicy", seen.policies),
-            ("ValidatingAdmissionPolicyBinding", seen.bindings),
-        )
-        for each in found or ()
-    }
-    missing, differing = [], []
-    for each in wanted:
-        key = (each["kind"], each["metadata"]["name"])
-        if key not in stored:
-            missing.append(" ".join(key))
-        elif not contains(stored[key].get("spec"), each["spec"]):
-            differing.append(" ".join(key))
-    advice = (
-        "Write them from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/admins/policy.md)"
-    )
-    if missing:
-        return warning(title, f"missing: {', '.join(missing)}", advice)
-    if differing:
-        found = f"these do not match the configuration: {', '.join(differing)}"
-        return warning(title, found, advice)
-    return ok(title, f"{len(wanted)} policies and bindings, as configured")
-
-
-def webhook(seen: Installed) -> Item:
+def webhook(seen: Installed, _: datetime) -> CheckResult:
     """Check the result of the dry run first, then the webhook's Deployment."""
-    title = "webhook"
     deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
     if seen.answer.startswith(UNKNOWN):
-        return unknown(title, seen.answer.removeprefix(UNKNOWN))
+        return unknown(seen.answer.removeprefix(UNKNOWN))
     if seen.answer:
         return warning(
-            title,
             f"a dry run of an AppWrapper failed: {seen.answer}",
             f"{deployment}. Read its logs and /readyz (docs/admins/runbook.md#webhook-failing)",
         )
     if seen.webhook is not None and not _is_ready(seen.webhook):
-        return warning(title, f"it answers, but {deployment}", "Check the pods that are not ready")
-    return ok(title, f"it validated an AppWrapper (dry run); {deployment}")
+        return warning(f"it answers, but {deployment}", "Check the pods that are not ready")
+    return ok(f"it validated an AppWrapper (dry run); {deployment}")
 
 
-def controller(seen: Installed, now: datetime) -> Item:
+def controller(seen: Installed, now: datetime) -> CheckResult:
     """Check for AppWrappers without status, then the Deployment; without one, recent writes."""
-    title = "controller"
     deployment = _deployment("appwrapper-controller", seen.controller, seen, "controller")
     logs = "Read its logs (docs/admins/runbook.md#controller-down)"
     waiting = [
@@ -286,22 +244,16 @@ def controller(seen: Installed, now: datetime) -> Item:
     ]
     if waiting:
         return warning(
-            title,
             f"{len(waiting)} AppWrapper(s) have no status, such as {waiting[0]}: no controller acts"
             f" on them; {deployment}",
             logs,
         )
     if seen.controller is not None:
-        return (
-            ok(title, deployment)
-            if _is_ready(seen.controller)
-            else warning(title, deployment, logs)
-        )
+        return ok(deployment) if _is_ready(seen.controller) else warning(deployment, logs)
     last = seen.activity.last_write if seen.activity else None
     if last is not None and now - last < _QUIET:
-        return ok(title, f"{deployment}; it wrote a status at {format_time(last)}, so it runs")
+        return ok(f"{deployment}; it wrote a status at {format_time(last)}, so it runs")
     return unknown(
-        title,
         f"{deployment}; no AppWrapper was written in the last {span(_QUIET)}",
         "Submit an AppWrapper and check again",
     )
@@ -322,3 +274,20 @@ def _is_ready(deployment: JsonObject) -> bool:
 
 def _named(stored: Iterable[JsonObject], name: str) -> JsonObject | None:
     return next((each for each in stored if each["metadata"]["name"] == name), None)
+
+
+PRODUCT: Final = (
+    Requirement("Kubernetes", kubernetes),
+    Requirement("configuration", configuration),
+    Requirement("CRD", definition, ("definition",)),
+    Requirement("mutating webhooks", mutating_webhooks, ("mutating",)),
+    Requirement("validating webhooks", validating_webhooks, ("validating",)),
+    Requirement("webhook order", order, ("mutating",)),
+    Requirement("certificate authority", authorities, ("mutating", "validating")),
+    Requirement("serving certificate", serving_certificate, ("secret",)),
+    Requirement("admission policies", admission_policies, ("policies", "bindings")),
+    Requirement("webhook", webhook),
+    Requirement("controller", controller),
+    Requirement("lease", lease, ("leases",)),
+    Requirement("Pod Security", pod_security, ("namespaces",)),
+)

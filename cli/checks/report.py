@@ -1,14 +1,14 @@
 """Report quota, usage and capacity of the whole cluster for `appwrapper check`. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
 from cli.checks.findings import CheckFinding
 from cli.checks.nodes import NodeShape, NodeState, capacity, node_findings, shapes, withheld
 from cli.checks.workload_rules import Surroundings, workload_findings
-from cli.checks.workloads import HoldingPod, WorkloadFacts
+from cli.checks.workloads import GPU, HoldingPod, WorkloadFacts
 from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
 from cli.cluster.unread import Unread
 from shared.api.amounts import ZERO, amount_text, resource_text
@@ -20,15 +20,14 @@ from shared.config.configuration import AppWrapperConfig
 class Observed:
     """The objects that were read. `unread`: the failed reads, and why. None: could not be read."""
 
-    config: AppWrapperConfig
-    nodes: tuple[NodeState, ...] | None
+    config: AppWrapperConfig = field(default_factory=AppWrapperConfig)
+    nodes: tuple[NodeState, ...] | None = None
     cluster_queues: tuple[ClusterQueue, ...] | None
     local_queues: tuple[LocalQueue, ...] | None
     workloads: tuple[WorkloadFacts, ...] | None
-    pods: tuple[HoldingPod, ...] | None
+    pods: tuple[HoldingPod, ...] | None = None
     default_priority: int | None
-    tolerations: Mapping[str, Sequence[JsonObject]]  # by ResourceFlavor
-    gpu: str
+    tolerations: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)  # by flavor
     unread: tuple[Unread, ...] = ()
 
 
@@ -84,10 +83,10 @@ def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
     """Build the report and check everything that was read."""
     slack = seen.config.slack_queue.name
     queues = sorted(seen.cluster_queues or (), key=lambda each: each.name)
-    names = dict.fromkeys([seen.gpu, *(name for each in queues for name in each.resources)])
+    names = dict.fromkeys([GPU, *(name for each in queues for name in each.resources)])
     totals = tuple(_totals(name, seen, slack) for name in names)
     return ClusterReport(
-        queues=tuple(_line(each, seen.gpu) for each in queues if each.name != slack),
+        queues=tuple(_line(each) for each in queues if each.name != slack),
         gpus=totals[0],
         resources=totals,
         flavors=tuple(
@@ -101,11 +100,11 @@ def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
     )
 
 
-def _line(queue: ClusterQueue, gpu: str) -> QueueLine:
+def _line(queue: ClusterQueue) -> QueueLine:
     return QueueLine(
         name=queue.name,
-        gpu_quota=queue.nominal(gpu),
-        gpu_usage=queue.used(gpu),
+        gpu_quota=queue.nominal(GPU),
+        gpu_usage=queue.used(GPU),
         admitted_workloads=queue.admitted,
         pending_workloads=queue.pending,
     )
@@ -139,7 +138,7 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
 
 def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[CheckFinding]:
     if seen.nodes is not None:
-        yield from node_findings(seen.nodes, seen.gpu, seen.tolerations)
+        yield from node_findings(seen.nodes, GPU, seen.tolerations)
     yield from _quota_sums(seen, totals)
     for queue in seen.cluster_queues or ():
         if queue.inactive:
@@ -214,11 +213,12 @@ def _of_workloads(seen: Observed, now: datetime) -> Iterator[CheckFinding]:
                 about=f"LocalQueue {queue.namespace}/{queue.name}",
                 message=f"its workloads wait: {queue.inactive}",
             )
+    around = surroundings(seen, frozenset(), now)  # once: it groups all nodes
     for workload in seen.workloads:
         # OpenShift's own namespaces belong to no team.
         if workload.namespace in by_namespace and not workload.namespace.startswith("openshift-"):
             queues = frozenset(by_namespace[workload.namespace])
-            yield from workload_findings(workload, surroundings(seen, queues, now))
+            yield from workload_findings(workload, replace(around, queues=queues))
 
 
 def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surroundings:
@@ -227,7 +227,6 @@ def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surro
         queues=queues,
         default_priority=seen.default_priority,
         shapes=shapes(seen.nodes or ()),
-        gpu=seen.gpu,
         scheduler=seen.config.scheduler_name,
         warmup=seen.config.fault_tolerance.warmup_grace_period,
         now=now,
@@ -246,7 +245,7 @@ def _uncounted_pods(seen: Observed) -> Iterator[CheckFinding]:
         where = "; ".join((pod.node, *flags.get(pod.node, ())))
         yield CheckFinding(
             about=f"pod {pod.namespace}/{pod.name}",
-            message=f"it holds {resource_text(pod.amounts[seen.gpu], seen.gpu)} on its node"
+            message=f"it holds {resource_text(pod.amounts[GPU], GPU)} on its node"
             f" ({where}) without quota: its namespace has no LocalQueue",
             advice="Move it into a team's namespace, or take its GPUs out of the quotas",
         )

@@ -6,6 +6,7 @@ from typing import Final
 
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.objects import JsonObject
+from shared.waits import kueue_settings
 
 # Prefix of an `answer` that does not show whether the webhook works.
 UNKNOWN: Final = "unknown: "
@@ -50,6 +51,21 @@ class Installed:
     namespaces: tuple[JsonObject, ...] | None
     served: frozenset[str]  # group/Kind of the served Kinds that the operator knows
     refused: dict[str, str]
+
+    def why_unread(self, *fields: str) -> str:
+        """Return why the first of these fields that could not be read was not; "" if all were."""
+        return next((self.refused[each] for each in fields if each in self.refused), "")
+
+    @property
+    def kueue_settings(self) -> JsonObject | str:
+        """Kueue's configuration; the reason, as text, if it cannot be decoded."""
+        where = f"ConfigMap {self.kueue_namespace}/{kueue_settings.NAME}"
+        if why := self.refused.get("kueue_config"):
+            return f"{where}: {why}"
+        if self.kueue_config is None:
+            return f"there is no {where}"
+        found = kueue_settings.settings_of(self.kueue_config)
+        return f"{where} {found}" if isinstance(found, str) else found
 
 
 def wanted_replicas(deployment: JsonObject | None) -> int:

@@ -69,6 +69,8 @@ def namespace_report(seen: Observed, namespace: str, now: datetime) -> Namespace
     fed = dict.fromkeys(each.cluster_queue for each in queues)
     by_name = {each.name: each for each in seen.cluster_queues or ()}
     unfinished = [each for each in seen.workloads or () if not each.finished]
+    # Admitted workloads first, then pending ones in Kueue's order.
+    unfinished.sort(key=lambda each: (not each.admitted, -(each.priority or 0), each.created))
     return NamespaceReport(
         namespace=namespace,
         queues=queues,
@@ -78,15 +80,10 @@ def namespace_report(seen: Observed, namespace: str, now: datetime) -> Namespace
             if name in by_name
             for line in _quotas(by_name[name], by_name.values())
         ),
-        workloads=tuple(map(_line, sorted(unfinished, key=_order))),
+        workloads=tuple(map(_line, unfinished)),
         findings=tuple(_findings(seen, namespace, by_name, now)),
         unread=tuple(map(str, seen.unread)),
     )
-
-
-def _order(workload: WorkloadFacts) -> tuple[bool, int, str]:
-    """Sort admitted workloads first, then pending ones in Kueue's order."""
-    return not workload.admitted, -(workload.priority or 0), workload.created
 
 
 def _quotas(queue: ClusterQueue, everybody: Iterable[ClusterQueue]) -> Iterator[QuotaLine]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.checks.nodes import NodeShape
-from cli.checks.workloads import PodSetFacts, WorkloadFacts
+from cli.checks.workloads import GPU, PodSetFacts, WorkloadFacts
 from cli.durations import span
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.kinds.uncounted_pods import is_extended
@@ -26,7 +26,6 @@ class Surroundings:
     queues: frozenset[str]  # of its namespace
     default_priority: int | None
     shapes: tuple[NodeShape, ...]
-    gpu: str
     scheduler: str  # the configured scheduler; "": any
     warmup: timedelta
     now: datetime
@@ -73,7 +72,7 @@ def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFin
         yield _warning(
             workload,
             f"Kueue admitted it, and its pods have not been ready for {span(around.now - since)}",
-            f"See why: appwrapper explain -n {workload.namespace} {_name(workload)}",
+            f"See why: appwrapper explain -n {workload.namespace} {workload.submitted}",
         )
 
 
@@ -114,25 +113,27 @@ def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckF
 def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report more of a resource for each GPU than nodes have: some of their GPUs then lie idle."""
     for each in workload.pod_sets:
-        wanted = each.amounts.get(around.gpu, ZERO)
+        wanted = each.amounts.get(GPU, ZERO)
         fitting = [
-            shape for shape in around.shapes if _fits(each, shape) and shape.amounts.get(around.gpu)
+            shape for shape in around.shapes if _fits(each, shape) and shape.amounts.get(GPU)
         ]
         if not wanted or not fitting:
             continue
-        largest = max(fitting, key=lambda shape: shape.amounts[around.gpu])
+        largest = max(fitting, key=lambda shape: shape.amounts[GPU])
         offered = largest.amounts
-        gpus = offered[around.gpu]
+        gpus = offered[GPU]
         for name, value in each.amounts.items():
             share = offered.get(name, ZERO) / gpus
-            if name == around.gpu or not _is_shared_out(name) or value / wanted <= share:
+            # A node divides these among its GPU pods, but not `pods` and disks.
+            is_shared_out = name in ("cpu", "memory") or is_extended(name)
+            if name == GPU or not is_shared_out or value / wanted <= share:
                 continue
             idle = gpus - offered.get(name, ZERO) // value * wanted
             yield _warning(
                 workload,
                 f"pod set {each.name} asks for {resource_text(value / wanted, name)} for each"
-                f" {around.gpu}, and nodes have {amount_text(share, name)}: on a node full of such"
-                f" pods {amount_text(idle, around.gpu)} of {amount_text(gpus, around.gpu)} GPUs lie"
+                f" {GPU}, and nodes have {amount_text(share, name)}: on a node full of such"
+                f" pods {amount_text(idle, GPU)} of {amount_text(gpus, GPU)} GPUs lie"
                 " idle",
                 f"Ask for at most {resource_text(share * wanted, name)}",
             )
@@ -155,7 +156,7 @@ def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckF
     if around.scheduler in ("", _DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
         return  # the controller sets the configured scheduler in components that it creates
     for each in workload.pod_sets:
-        if each.amounts.get(around.gpu) and each.scheduler == _DEFAULT_SCHEDULER:
+        if each.amounts.get(GPU) and each.scheduler == _DEFAULT_SCHEDULER:
             yield _warning(
                 workload,
                 f"pods of pod set {each.name} use GPUs and {_DEFAULT_SCHEDULER}, which does not"
@@ -182,10 +183,6 @@ def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> CheckFi
     return CheckFinding(about=workload.about, message=message, advice=advice)
 
 
-def _name(workload: WorkloadFacts) -> str:
-    return workload.owner.partition(" ")[2] or workload.name
-
-
 def _fits(pod_set: PodSetFacts, shape: NodeShape) -> bool:
     offered = shape.amounts
     return all(value <= offered.get(name, ZERO) for name, value in pod_set.amounts.items())
@@ -198,8 +195,3 @@ def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[NodeShape]) -> Iterato
         if value > most:
             asked = resource_text(value, name)
             yield f"it asks for {asked}, and no node has more than {amount_text(most, name)}"
-
-
-def _is_shared_out(resource: str) -> bool:
-    """True if a node divides the resource among its GPU pods: not for `pods` and disks."""
-    return resource in ("cpu", "memory") or is_extended(resource)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from shared.api.amounts import Amounts, added_up
 from shared.api.conditions import condition, is_true, transition_time
@@ -20,7 +21,8 @@ from shared.waits.workload import (
     priority_of,
 )
 
-_DEFAULT_SCHEDULER = "default-scheduler"
+GPU: Final = "nvidia.com/gpu"
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,11 @@ class WorkloadFacts:
     name: str
     owner: str
     queue: str
-    cluster_queue: str
     priority: int | None
     priority_class: str
     pod_sets: tuple[PodSetFacts, ...]
     created: str
     admitted: bool
-    reserved: bool
     finished: bool
     active: bool
     pending_reason: str = ""  # Kueue's message while it waits
@@ -59,6 +59,11 @@ class WorkloadFacts:
     def about(self) -> str:
         """The workload's name in findings."""
         return f"workload {self.namespace}/{self.owner or self.name}"
+
+    @property
+    def submitted(self) -> str:
+        """The name of the object that the user submitted."""
+        return self.owner.partition(" ")[2] or self.name
 
     @property
     def amounts(self) -> dict[str, Decimal]:
@@ -86,13 +91,11 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         name=metadata["name"],
         owner=f"{owner.kind} {owner.name}" if owner else "",
         queue=spec.get("queueName") or "",
-        cluster_queue=(status.get("admission") or {}).get("clusterQueue") or "",
         priority=spec.get("priority"),
         priority_class=priority_of(item)[1],
         pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
         created=metadata.get("creationTimestamp") or "",
         admitted=admitted,
-        reserved=has_quota(item),
         finished=is_finished(item),
         active=is_active(item),
         pending_reason="" if has_quota(item) else quota.get("message") or "",

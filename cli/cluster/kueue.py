@@ -1,12 +1,12 @@
 """Read ClusterQueues and LocalQueues of Kueue: quota, usage and state. Pure."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from shared.api.amounts import ZERO, read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
-from shared.waits.quota import cohort_of, quota_entries
+from shared.waits.quota import FlavorResource, cohort_of, quota_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,42 +82,28 @@ class LocalQueue:
     stop_policy: str = "None"
 
 
-@dataclass(frozen=True, slots=True)
-class _Usage:
-    total: Decimal = ZERO
-    borrowed: Decimal = ZERO
+_Amounts = dict[FlavorResource, tuple[Decimal, Decimal]]  # total and borrowed
 
 
-@dataclass(frozen=True, slots=True)
-class _Flavors:
-    """`status.flavorsUsage` or `status.flavorsReservation`, by flavor and resource."""
-
-    by_key: dict[tuple[str, str], _Usage] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, entries: list[JsonObject] | None) -> "_Flavors":
-        return cls(
-            {
-                (flavor["name"], each["name"]): _Usage(
-                    read_amount(each.get("total")), read_amount(each.get("borrowed"))
-                )
-                for flavor in entries or ()
-                for each in flavor.get("resources") or ()
-            }
+def _amounts(entries: list[JsonObject] | None) -> _Amounts:
+    """Read `status.flavorsUsage` or `status.flavorsReservation`."""
+    return {
+        (flavor["name"], each["name"]): (
+            read_amount(each.get("total")),
+            read_amount(each.get("borrowed")),
         )
-
-    def at(self, flavor: str, resource: str) -> _Usage:
-        return self.by_key.get((flavor, resource), _Usage())
+        for flavor in entries or ()
+        for each in flavor.get("resources") or ()
+    }
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
     """Read a ClusterQueue."""
     spec, status = item.get("spec") or {}, item.get("status") or {}
-    usage = _Flavors.of(status.get("flavorsUsage"))
-    reservation = _Flavors.of(status.get("flavorsReservation"))
-    quotas = tuple(
-        _quota(flavor, each, usage, reservation) for (flavor, _), each in quota_entries(item)
+    usage, reservation = (
+        _amounts(status.get(each)) for each in ("flavorsUsage", "flavorsReservation")
     )
+    quotas = tuple(_quota(key, each, usage, reservation) for key, each in quota_entries(item))
     return ClusterQueue(
         name=item["metadata"]["name"],
         cohort=cohort_of(item),
@@ -142,18 +128,19 @@ def local_queue_of(item: JsonObject) -> LocalQueue:
     )
 
 
-def _quota(flavor: str, written: JsonObject, usage: _Flavors, reservation: _Flavors) -> Quota:
-    name = written["name"]
-    used = usage.at(flavor, name)
+def _quota(
+    key: FlavorResource, written: JsonObject, usage: _Amounts, reservation: _Amounts
+) -> Quota:
+    used, borrowed = usage.get(key, (ZERO, ZERO))
     return Quota(
-        flavor=flavor,
-        resource=name,
+        flavor=key[0],
+        resource=key[1],
         nominal=read_amount(written.get("nominalQuota")),
         borrowing_limit=_limit(written, "borrowingLimit"),
         lending_limit=_limit(written, "lendingLimit"),
-        used=used.total,
-        borrowed=used.borrowed,
-        reserved=reservation.at(flavor, name).total,
+        used=used,
+        borrowed=borrowed,
+        reserved=reservation.get(key, (ZERO, ZERO))[0],
     )
 
 

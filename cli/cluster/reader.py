@@ -97,7 +97,6 @@ class Reader:
         what: str = "",
         label_selector: str = "",
         field_selector: str = "",
-        page_size: int = _PAGE_SIZE,
     ) -> tuple[T, ...] | Unread | None:
         """Like `many`, but keep only the projections of each page."""
         found: list[T] = []
@@ -106,7 +105,7 @@ class Reader:
             namespace,
             label_selector=label_selector,
             field_selector=field_selector,
-            page_size=page_size,
+            page_size=_PAGE_SIZE,
         )
         try:
             async for page in pages:

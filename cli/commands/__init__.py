@@ -1,1 +1,1 @@
-"""One module per command: its options, its run and the output of its report."""
+"""One module per command: its DESCRIPTION, `add_arguments` for its options, and `run`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cli.checks.findings import CheckFinding, FindingSeverity
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.terminal import CommandTerminal, harmless
 
@@ -70,64 +70,43 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
                 terminal.console().clear()
             _print(answer, arguments.output, terminal)
             if not arguments.watch:
-                return _exit_code(answer)
+                if answer.unread:
+                    return ExitCode.UNABLE
+                severities = {each.severity for each in answer.findings}
+                is_fine = FindingSeverity.WARNING not in severities
+                return ExitCode.FINE if is_fine else ExitCode.WANTING
             terminal.stdout.flush()
             await cluster.clock.sleep(_EVERY_SECONDS)
 
 
-def _exit_code(answer: _Answer) -> ExitCode:
-    if answer.unread:
-        return ExitCode.UNABLE
-    if any(each.severity is FindingSeverity.WARNING for each in answer.findings):
-        return ExitCode.WANTING
-    return ExitCode.FINE
-
-
 async def _answer(arguments: argparse.Namespace, cluster: "Cluster") -> _Answer:
-    if arguments.install:
-        return await _install(cluster)
-    if arguments.mine:
-        return await _mine(cluster)
-    return await _everything(cluster, wide=arguments.output == "wide")
-
-
-async def _everything(cluster: "Cluster", *, wide: bool) -> _Answer:
     from cli.checks import gather, layout
+    from cli.checks.installation import installation_report, installation_text
+    from cli.checks.read_installation import gather_installation
     from cli.checks.report import cluster_report
+    from cli.checks.team_namespace import namespace_report, namespace_text
 
+    if arguments.install:
+        installed = await gather_installation(cluster.client, cluster.discovery)
+        setup = installation_report(installed, cluster.now())
+        return _Answer(setup, installation_text(setup), setup.findings, setup.unread)
+    if arguments.mine:
+        seen = await gather.one_namespace(cluster.client, cluster.namespace)
+        own = namespace_report(seen, cluster.namespace, cluster.now())
+        return _Answer(own, namespace_text(own), own.findings, own.unread)
     now = cluster.now()
     seen = await gather.whole_cluster(cluster.client, now)
     report = cluster_report(seen, now)
     text = layout.table(report)
-    if wide:
+    if arguments.output == "wide":
         text += "\n" + layout.wide(report)
     hint = _FOR_TEAMS if any(each.forbidden for each in seen.unread) else ""
     return _Answer(report, text, report.findings, report.unread, hint)
 
 
-async def _mine(cluster: "Cluster") -> _Answer:
-    from cli.checks import gather
-    from cli.checks.team_namespace import namespace_report, namespace_text
-
-    seen = await gather.one_namespace(cluster.client, cluster.namespace)
-    report = namespace_report(seen, cluster.namespace, cluster.now())
-    return _Answer(report, namespace_text(report), report.findings, report.unread)
-
-
-async def _install(cluster: "Cluster") -> _Answer:
-    from cli.checks.installation import installation_report, installation_text
-    from cli.checks.read_installation import gather_installation
-
-    seen = await gather_installation(cluster.client, cluster.discovery)
-    report = installation_report(seen, cluster.now())
-    return _Answer(report, installation_text(report), report.findings, report.unread)
-
-
 def _print(answer: _Answer, output: str, terminal: CommandTerminal) -> None:
     if output in ("json", "yaml"):
-        from cli.reports import as_json, to_text
-
-        terminal.write(to_text(as_json(answer.report), output))
+        terminal.write_data(answer.report, output)
         return
     terminal.write(harmless(answer.text))
     lines = [*_lines(answer.findings), *((f"UNKNOWN: {each}", "red") for each in answer.unread)]
@@ -150,6 +129,3 @@ def _lines(findings: Iterable[CheckFinding]) -> Iterable[tuple[str, str]]:
         for each in findings:
             if each.severity is severity:
                 yield f"{severity.value.upper()}: {each.line}", style
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

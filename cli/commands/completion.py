@@ -2,7 +2,7 @@
 
 import argparse
 
-from cli.command import Command, ExitCode
+from cli.command import ExitCode
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
@@ -24,6 +24,3 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
     terminal.write(shellcode(["appwrapper"], shell=arguments.shell))
     return ExitCode.FINE
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output
 from cli.terminal import CommandTerminal
 
@@ -37,18 +37,11 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Explain or follow the AppWrappers. Raises CommandError unless the options agree."""
     import asyncio
 
-    from cli.explaining.running import explain_all, explain_some, follow_one
+    from cli.explaining import running
 
     given = [bool(arguments.names), arguments.filename is not None, arguments.all]
     if sum(given) != 1:
         raise CommandError("name the AppWrapper: explain NAME, explain -f FILE or explain --all")
     if arguments.watch and len(arguments.names) != 1:
         raise CommandError("--watch follows one AppWrapper: explain NAME --watch")
-    if arguments.watch:
-        return asyncio.run(follow_one(arguments, terminal))
-    if arguments.all:
-        return asyncio.run(explain_all(arguments, terminal))
-    return asyncio.run(explain_some(arguments, terminal))
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)
+    return asyncio.run(running.run(arguments, terminal))

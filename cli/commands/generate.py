@@ -2,9 +2,9 @@
 
 import argparse
 import json
-from pathlib import Path
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import CommandError, ExitCode
+from cli.options import add_manifest_output, add_several
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
@@ -16,41 +16,22 @@ pytorchjob-generator. Nothing is sent to a cluster:
 Several files are merged as Helm does: later ones win, and mappings are merged key by key.
 --set wins over files: --set numPods=4,volumes[0].claimName=data
 """
-STDIN = "standard input"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options for the values and the output."""
-    parser.add_argument(
+    add_several(
+        parser,
         "-f",
         "--values",
         dest="files",
         metavar="FILE",
-        action="append",
-        default=[],
-        help="a values file, - for standard input; may be given several times",
+        about="a values file, - for standard input",
     )
-    parser.add_argument(
-        "--set",
-        dest="assignments",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=lambda text: ("--set", text),
-        help="set a value, in Helm's syntax; may be given several times",
-    )
-    parser.add_argument(
-        "--set-string",
-        dest="texts",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=lambda text: ("--set-string", text),
-        help="the same; the value is always a text",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
-    )
+    about = {"--set": "set a value, in Helm's syntax", "--set-string": "the same, always as a text"}
+    for option, text in about.items():
+        add_several(parser, option, dest=option, metavar="KEY=VALUE", about=text)
+    add_manifest_output(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--example", action="store_true", help="print a values file with every key, and exit"
@@ -71,36 +52,25 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.generation import generator
     from cli.generation.parsed_values import UnreadableValues
     from cli.generation.set_values import UnreadableAssignment
-    from cli.manifests.writing import as_text
+    from cli.manifests.reading import read_text
+    from cli.reports import to_text
 
-    files = [_read(name, terminal) for name in arguments.files]
+    files = [read_text(name, terminal.stdin) for name in arguments.files]
+    given = vars(arguments)
+    assignments = [(each, text) for each in ("--set", "--set-string") for text in given[each]]
     try:
-        made = generator.generate(files, [*arguments.assignments, *arguments.texts])
+        made = generator.generate(files, assignments)
     except (UnreadableValues, UnreadableAssignment) as error:
         raise CommandError(str(error)) from error
     except generator.RefusedValues as error:
         raise CommandError(_listed(error.problems), ExitCode.WANTING) from error
     for warning in made.warnings:
         terminal.warn(warning)
-    terminal.write(as_text(made.appwrapper, arguments.output))
+    terminal.write(to_text(made.appwrapper, arguments.output))
     return ExitCode.FINE
-
-
-def _read(name: str, terminal: CommandTerminal) -> tuple[str, str]:
-    """Read a values file; return its shown name and its text. Raises CommandError, OSError."""
-    shown = STDIN if name == "-" else name
-    try:
-        if name == "-":
-            return shown, terminal.stdin.read()
-        return name, Path(name).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{shown}: is not UTF-8 text") from error
 
 
 def _listed(problems: tuple[str, ...]) -> str:
     if len(problems) == 1:
         return problems[0]
     return "\n  ".join([f"the values have {len(problems)} errors:", *problems])
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -4,13 +4,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
+from cli.command import ExitCode
+from cli.options import add_manifest_output, add_several, add_webhook_configuration
 from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.packing.assembling import Packed
-    from cli.packing.wrapping import Wrapping
 
 DESCRIPTION = """\
 Wraps manifests into one AppWrapper, so that Kueue queues them as one and the controller retries
@@ -48,40 +48,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the LocalQueue; default: what the objects name, else the cluster's default",
     )
-    for option, of in (("--label", "labels"), ("--annotation", "annotations")):
-        parser.add_argument(
-            option,
-            dest=of,
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            help=f"one of the AppWrapper's {of}; may be given several times",
-        )
-    parser.add_argument(
+    for of in ("labels", "annotations"):
+        option, about = f"--{of.removesuffix('s')}", f"one of the AppWrapper's {of}"
+        add_several(parser, option, dest=of, metavar="KEY=VALUE", about=about)
+    add_several(
+        parser,
         "--podset",
         dest="pod_sets",
         metavar="[KIND/NAME:]PATH=REPLICAS",
-        action="append",
-        default=[],
-        help="pods of a Kind that the operator does not know, such as template.spec.template=4;"
-        " KIND/NAME:none if it makes no pods; may be given several times",
+        about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
+        " KIND/NAME:none if it makes no pods",
     )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=OVERLAYS[0],
-        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
-        f" (default: {OVERLAYS[0]})",
-    )
+    add_webhook_configuration(parser, OVERLAYS)
     parser.add_argument(
         "-O",
         "--out",
         metavar="FILE",
         help="the file to write, atomically; default: -, standard output",
     )
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
-    )
+    add_manifest_output(parser)
     group = parser.add_argument_group("fault tolerance")
     for each in fault_tolerance_options():
         group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
@@ -89,13 +74,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
-    from cli.manifests.reading import read
+    from cli.manifests.reading import read_all
+    from cli.packing.wrapping import wrapping
     from cli.packing.writing import refuse_inputs, write_whole
 
-    asked = _asked(arguments)
-    found = read(arguments.files, terminal.stdin)
-    if found.unreadable:
-        raise CommandError("\nerror: ".join(map(str, found.unreadable)))
+    given = vars(arguments)
+    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
+    fault_tolerance = {
+        each.key: (each.option, given[each.key])
+        for each in fault_tolerance_options()
+        if given[each.key] is not None
+    }
+    asked = wrapping(**{each: given[each] for each in options}, fault_tolerance=fault_tolerance)
+    found = read_all(arguments.files, terminal.stdin)
     out = Path(arguments.out) if arguments.out not in (None, "", "-") else None
     if out is not None:
         refuse_inputs(out, found.files)
@@ -113,26 +104,6 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     else:
         write_whole(out, text)
     return ExitCode.FINE
-
-
-def _asked(arguments: argparse.Namespace) -> "Wrapping":
-    from cli.packing.wrapping import wrapping
-
-    given = vars(arguments)
-    fault_tolerance = {
-        each.key: (each.option, given[each.key])
-        for each in fault_tolerance_options()
-        if given[each.key] is not None
-    }
-    return wrapping(
-        name=arguments.name,
-        namespace=arguments.namespace,
-        queue=arguments.queue,
-        labels=arguments.labels,
-        annotations=arguments.annotations,
-        fault_tolerance=fault_tolerance,
-        pod_sets=arguments.pod_sets,
-    )
 
 
 def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> bool:
@@ -162,6 +133,3 @@ def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
             " elsewhere in its file"
         )
     return text
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

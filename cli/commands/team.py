@@ -3,13 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.command import CommandError, ExitCode
+from cli.options import add_connection, add_output, add_several
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.cluster.connection import Cluster
-    from cli.teams.create import CreateRequest
+    from cli.teams.manifests import TeamSettings
     from cli.teams.plan import TeamPlan
     from cli.teams.removal import Removal
 
@@ -73,7 +73,7 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
     from cli.cluster.connection import connected
 
     if arguments.what == "create":
-        create_request(arguments)  # wrong usage needs no cluster
+        settings_of(arguments)  # wrong usage needs no cluster
     async with connected(arguments) as cluster:
         return await run_on(cluster, arguments, terminal)
 
@@ -86,19 +86,17 @@ async def run_on(
     return await run_it[arguments.what](cluster, arguments, terminal)
 
 
-def create_request(arguments: argparse.Namespace) -> "CreateRequest":
+def settings_of(arguments: argparse.Namespace) -> "TeamSettings":
     """Read the options of create. Raises CommandError."""
     from cli.pod_security import PodSecurity
-    from cli.teams.create import CreateRequest
     from cli.teams.manifests import TeamSettings, group, user
-    from cli.teams.plan import Asked
     from cli.teams.quotas import QuotaError, parsed_quotas
 
     try:
         quotas = parsed_quotas(arguments.quotas)
     except QuotaError as error:
         raise CommandError(str(error)) from error
-    settings = TeamSettings(
+    return TeamSettings(
         name=arguments.name,
         labels={},
         quotas=quotas,
@@ -107,23 +105,24 @@ def create_request(arguments: argparse.Namespace) -> "CreateRequest":
         cohort=arguments.cohort,
         role=arguments.role,
         pod_security=PodSecurity(arguments.pod_security) if arguments.pod_security else None,
-    )
-    return CreateRequest(
-        settings=settings,
-        asked=Asked(arguments.change_quota, arguments.adopt),
-        config_file=arguments.config,
-        over_capacity=arguments.over_capacity,
-        dry_run=arguments.dry_run,
+        change_quota=arguments.change_quota,
+        adopt=arguments.adopt,
     )
 
 
 async def _create(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.create import create_team, exit_code
+    from cli.teams.create import create_team
 
     with terminal.progress(f"Reading team {arguments.name}"):
-        plan = await create_team(cluster, create_request(arguments))
+        plan = await create_team(
+            cluster,
+            settings_of(arguments),
+            config_file=arguments.config,
+            allows_excess=arguments.over_capacity,
+            dry_run=arguments.dry_run,
+        )
     _print_plan(plan, arguments, terminal)
     if plan.refused:
         raise CommandError(
@@ -131,19 +130,18 @@ async def _create(
             " there is",
             ExitCode.WANTING,
         )
-    return exit_code(plan)
+    return ExitCode.WANTING if plan.differs else ExitCode.FINE
 
 
 def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     if arguments.output == "yaml":
-        import yaml
+        from cli.manifests.writing import as_yaml
 
-        manifests = [each.manifest for each in plan.objects]
-        terminal.write(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True))
+        terminal.write("---\n".join(as_yaml(each.manifest) for each in plan.objects))
         for warning in plan.warnings:
             terminal.warn(warning)
     elif arguments.output == "json":
-        _print_data(plan, arguments, terminal)
+        terminal.write_data(plan, arguments.output)
     else:
         from cli.teams.text import print_plan
 
@@ -161,14 +159,14 @@ async def _list(
     if arguments.output in ("text", "wide"):
         print_teams(found, terminal.console(), wide=arguments.output == "wide")
     else:
-        _print_data(found, arguments, terminal)
+        terminal.write_data(found, arguments.output)
     return ExitCode.FINE
 
 
 async def _show(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.inspect import exit_code, show_team
+    from cli.teams.inspect import show_team
     from cli.teams.text import print_team
 
     with terminal.progress(f"Reading team {arguments.name}"):
@@ -176,14 +174,14 @@ async def _show(
     if arguments.output == "text":
         print_team(found, terminal.console())
     else:
-        _print_data(found, arguments, terminal)
-    return exit_code(found)
+        terminal.write_data(found, arguments.output)
+    return ExitCode.WANTING if found.warnings else ExitCode.FINE
 
 
 async def _delete(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    from cli.teams.delete import DeleteRequest, delete_team, exit_code
+    from cli.teams.delete import delete_team
     from cli.teams.text import print_removal
 
     def confirm(found: "Removal") -> None:
@@ -193,15 +191,16 @@ async def _delete(
         if not arguments.yes:
             _ask(arguments, terminal)
 
-    request = DeleteRequest(
-        team=arguments.name,
+    found = await delete_team(
+        cluster,
+        arguments.name,
+        confirm,
         config_file=arguments.config,
         dry_run=arguments.dry_run,
         seconds=arguments.timeout,
     )
-    found = await delete_team(cluster, request, confirm)
     if arguments.output != "text":
-        _print_data(found, arguments, terminal)
+        terminal.write_data(found, arguments.output)
     elif found.blockers or found.dry_run:
         print_removal(found, terminal.console())
     else:
@@ -212,7 +211,7 @@ async def _delete(
             f" appwrappers --all -n {found.team}`",
             ExitCode.WANTING,
         )
-    return exit_code(found)
+    return ExitCode.FINE
 
 
 def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
@@ -226,12 +225,6 @@ def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
     terminal.stderr.flush()
     if terminal.stdin.readline().strip() != arguments.name:
         raise CommandError(f"team {arguments.name} was not deleted", ExitCode.WANTING)
-
-
-def _print_data(report: object, arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
-    from cli.reports import as_json, to_text
-
-    terminal.write(to_text(as_json(report), arguments.output))
 
 
 def _subcommand(
@@ -265,48 +258,20 @@ def _subcommand(
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the team, which becomes its namespace")
-    parser.add_argument(
-        "--quota",
-        dest="quotas",
-        metavar="RESOURCE=AMOUNT",
-        action="append",
-        default=[],
-        help="what the team is guaranteed; may be given several times",
-    )
-    parser.add_argument(
-        "--user",
-        dest="users",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a user of the team; may be given several times",
-    )
-    parser.add_argument(
-        "--group",
-        dest="groups",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a group of users (default, where no --user is given: NAME-edit-group)",
-    )
-    parser.add_argument(
-        "--role",
-        default="mlbatch-edit",
-        metavar="NAME",
-        help="the users' ClusterRole in the namespace (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--flavor",
-        default="default-flavor",
-        metavar="NAME",
-        help="the ResourceFlavor of the quotas (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cohort",
-        default="default-cohort",
-        metavar="NAME",
-        help="the teams that lend each other what they do not use (default: %(default)s)",
-    )
+    group = "a group of users (default, where no --user is given: NAME-edit-group)"
+    for option, dest, metavar, about in (
+        ("--quota", "quotas", "RESOURCE=AMOUNT", "what the team is guaranteed"),
+        ("--user", "users", "NAME", "a user of the team"),
+        ("--group", "groups", "NAME", group),
+    ):
+        add_several(parser, option, dest=dest, metavar=metavar, about=about)
+    for option, default, about in (
+        ("--role", "mlbatch-edit", "the users' ClusterRole in the namespace"),
+        ("--flavor", "default-flavor", "the ResourceFlavor of the quotas"),
+        ("--cohort", "default-cohort", "the teams that lend each other what they do not use"),
+    ):
+        text = f"{about} (default: %(default)s)"
+        parser.add_argument(option, default=default, metavar="NAME", help=text)
     parser.add_argument(
         "--pod-security",
         choices=("baseline", "baseline-ipc-lock", "restricted", "privileged"),
@@ -314,23 +279,11 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
         " choice). baseline-ipc-lock allows the capability IPC_LOCK too; an existing namespace"
         " keeps its level",
     )
-    _add_switches(parser)
+    for option, about in (
+        ("--change-quota", "set the quotas of a team that exists"),
+        ("--adopt", "make a namespace that exists a team's"),
+        ("--over-capacity", "allow quotas that together exceed what the nodes have"),
+        ("--dry-run", "only show what would change"),
+    ):
+        parser.add_argument(option, action="store_true", help=about)
     add_output(parser)
-
-
-def _add_switches(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--change-quota", action="store_true", help="set the quotas of a team that exists"
-    )
-    parser.add_argument(
-        "--adopt", action="store_true", help="make a namespace that exists a team's"
-    )
-    parser.add_argument(
-        "--over-capacity",
-        action="store_true",
-        help="allow quotas that together exceed what the nodes have",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -3,8 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cli.command import Command, CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.command import CommandError, ExitCode
+from cli.options import add_connection, add_output, add_webhook_configuration
 from cli.shipped.data import OVERLAYS
 from cli.terminal import CommandTerminal, harmless
 
@@ -34,13 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="a file, a folder, or - for standard input (the default)",
     )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=OVERLAYS[0],
-        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
-        f" (default: {OVERLAYS[0]}; with --server it is the cluster's own)",
-    )
+    add_webhook_configuration(parser, OVERLAYS, "; with --server it is the cluster's own")
     parser.add_argument(
         "--no-team-namespace",
         dest="team_namespace",
@@ -72,9 +66,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     if arguments.output == "text":
         terminal.write(harmless(report.as_text()))
     else:
-        from cli.reports import as_json, to_text
-
-        terminal.write(to_text(as_json(report), arguments.output))
+        terminal.write_data(report, arguments.output)
     return report.exit_code
 
 
@@ -119,6 +111,3 @@ def _report(
         not_checked,
         tuple(each.source for each in found.unreadable),
     )
-
-
-COMMAND = Command(DESCRIPTION, add_arguments, run)

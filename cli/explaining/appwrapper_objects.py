@@ -1,17 +1,21 @@
 """The objects that were read for one AppWrapper at one moment, as plain JSON. Pure.
 
-Nothing is interpreted here. `Unread` takes the place of objects that the user may not read.
+`Unread` takes the place of objects that the user may not read.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from cli.cluster.operator_configuration import OperatorConfiguration
-from cli.cluster.unread import Many, One, Unread
+from cli.cluster.unread import Many, One, Unread, objects
+from shared.api.amounts import Amounts
 from shared.api.objects import JsonObject
+from shared.waits.quota import offered
+from shared.waits.workload import Holder, holders
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NamespaceObjects:
     """Objects for all AppWrappers of a namespace. Objects that none of them needs are not read.
 
@@ -29,6 +33,21 @@ class NamespaceObjects:
     cohorts: Many = ()
     kueue_settings: One = None
     nodes: Many = ()
+
+    # Long lists are read once for all AppWrappers.
+
+    @cached_property
+    def holders(self) -> tuple[Holder, ...]:
+        """The workloads with quota, of all namespaces if these could be read."""
+        everywhere = self.all_workloads
+        return holders(
+            objects(self.own_workloads if isinstance(everywhere, Unread) else everywhere)
+        )
+
+    @cached_property
+    def node_amounts(self) -> tuple[Amounts, ...]:
+        """The amounts that each node offers."""
+        return tuple(map(offered, objects(self.nodes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Compose the report from the objects that were read. Pure."""
 
 from collections.abc import Iterable
-from decimal import Decimal
+from dataclasses import replace
 from typing import Final
 
 from cli.cluster.unread import Unread
@@ -18,15 +18,15 @@ from cli.explaining.report import (
     PodsReport,
     QueueReport,
     QuotaAmount,
-    QuotaHolder,
     Situation,
 )
 from cli.explaining.root_cause import root_cause
 from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
+from shared.api.amounts import ZERO
 from shared.api.objects import JsonObject
 from shared.waits.pods import pod_trouble
-from shared.waits.quota import Demand
+from shared.waits.quota import Demand, FlavorQuota
 from shared.waits.workload import priority_of
 
 _MOST_HOLDERS: Final = 20
@@ -45,6 +45,8 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
     """Compose the report about one AppWrapper."""
     case = Case(seen)
     moment, found = case.moment, answer(case)
+    appwrapper = moment.appwrapper
+    is_queued = appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
     return ExplainReport(
         namespace=case.namespace,
         name=case.name,
@@ -58,7 +60,7 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
         retry_limit=moment.config.retry_limit,
         details=tuple(dict.fromkeys(found.details)),
         next=found.next,
-        queue=_queue(case, found.situation) if _is_queued(case) else None,
+        queue=_queue(case, found.situation) if is_queued else None,
         pods=_pods(case),
         root_cause=root_cause(case),
         attempts=attempts(case),
@@ -71,11 +73,6 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
     )
 
 
-def _is_queued(case: Case) -> bool:
-    appwrapper = case.moment.appwrapper
-    return appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
-
-
 def _queue(case: Case, situation: Situation) -> QueueReport:
     view = case.queue
     # A workload that holds its quota lacks nothing, however little quota is free.
@@ -84,7 +81,7 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     # Report the holders of the short resources; if none is short, of all requested resources.
     of = [name for name in asked if name in short] or asked
     priority, priority_class = priority_of(view.workload) if view.workload else (None, None)
-    holding = [each for each in view.holders if any(each.of(name) for name in of)]
+    holding = [each for each in view.holders if any(each.amounts.get(name) for name in of)]
     if situation not in _FOR_QUOTA:
         holding = []
     return QueueReport(
@@ -100,15 +97,8 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
         pending=view.pending,
         amounts=tuple(line for each in view.demands for line in _amounts(each, short)),
         holders=tuple(
-            QuotaHolder(
-                namespace=each.namespace,
-                kind=each.kind,
-                name=each.name,
-                cluster_queue=each.cluster_queue,
-                priority=each.priority,
-                priority_class=each.priority_class,
-                amounts={name: each.of(name) for name in of if each.of(name)},
-                since=each.since,
+            replace(
+                each, amounts={name: each.amounts[name] for name in of if each.amounts.get(name)}
             )
             for each in holding[:_MOST_HOLDERS]
         ),
@@ -116,20 +106,14 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     )
 
 
+# A resource that the ClusterQueue does not cover has this quota.
+_NOT_COVERED: Final = FlavorQuota(
+    flavor="", resource="", nominal=ZERO, used=ZERO, free=ZERO, most=ZERO
+)
+
+
 def _amounts(demand: Demand, short: set[str]) -> Iterable[QuotaAmount]:
-    zero = Decimal(0)
-    if not demand.flavors:
-        yield QuotaAmount(
-            resource=demand.resource,
-            flavor="",
-            asked=demand.asked,
-            nominal=zero,
-            used=zero,
-            free=zero,
-            most=zero,
-            is_short=demand.resource in short,
-        )
-    for each in demand.flavors:
+    for each in demand.flavors or (_NOT_COVERED,):
         yield QuotaAmount(
             resource=demand.resource,
             flavor=each.flavor,

@@ -4,7 +4,6 @@
 next, with the result of the run before. So every deadline is the controller's own.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -73,7 +72,8 @@ def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple
         if isinstance(actions, Ask):
             break
         found = _steps(actions, snapshot, at)
-        steps += [each for each in found if not any(_is_same(each, known) for known in steps)]
+        known = [replace(each, at=at) for each in steps]
+        steps += [each for each in found if each not in known]
         if any(each.change in _LAST for each in steps):
             break
         snapshot = _after(snapshot, actions, at)
@@ -94,10 +94,6 @@ def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
 _LAST: Final = frozenset(
     {StepKind.PHASE, StepKind.DELETES, StepKind.FORCES_PODS, StepKind.FORCES_COMPONENTS}
 )
-
-
-def _is_same(step: Step, known: Step) -> bool:
-    return replace(step, at=known.at) == known
 
 
 # Reasons of Unhealthy for a reset that must wait.
@@ -146,12 +142,9 @@ def _delay(
 def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:
     """Apply the actions' conditions and timers. Created and deleted objects do not change yet."""
     conditions, told = set(snapshot.conditions), dict(snapshot.told)
-    for each in _conditions(actions):
-        (conditions.add if each.status else conditions.discard)(each.type)
-        told[each.type] = ConditionText(each.reason.value, each.message)
+    for each in actions:
+        if isinstance(each, SetCondition):
+            (conditions.add if each.status else conditions.discard)(each.type)
+            told[each.type] = ConditionText(each.reason.value, each.message)
     timers = evolve(snapshot.timers, actions, at)
     return replace(snapshot, conditions=frozenset(conditions), told=told, timers=timers)
-
-
-def _conditions(actions: Actions) -> Iterator[SetCondition]:
-    return (each for each in actions if isinstance(each, SetCondition))

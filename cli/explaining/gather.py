@@ -5,7 +5,7 @@ explanation without these objects could be wrong.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
@@ -63,14 +63,18 @@ class AppWrapperReader:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
         settings, own = await asyncio.gather(
-            self._reader.operator_configuration(), self._workloads(self.namespace)
+            self._reader.operator_configuration(),
+            self._reader.many(
+                WORKLOADS, self.namespace, what=_described(WORKLOADS, self.namespace)
+            ),
+        )
+        world = NamespaceObjects(
+            settings=settings, own_workloads=own or (), has_kueue=own is not None
         )
         if not waiting:
-            return NamespaceObjects(
-                settings=settings, own_workloads=_known(own), has_kueue=own is not None
-            )
+            return world
         lists = asyncio.gather(
-            self._workloads(None),
+            self._many(WORKLOADS, None),
             self._many(LOCAL_QUEUES, self.namespace),
             self._many(CLUSTER_QUEUES, None),
             self._many(COHORTS, None),
@@ -80,18 +84,16 @@ class AppWrapperReader:
             self._reader.one(NAMESPACES, None, self.namespace),
             self._kueue_settings(settings.kueue_namespaces),
         )
-        everywhere, queues, cluster_queues, cohorts, nodes = await lists
-        return NamespaceObjects(
-            settings=settings,
+        workloads, local_queues, cluster_queues, cohorts, nodes = await lists
+        return replace(
+            world,
             namespace=namespace,
-            has_kueue=own is not None,
-            own_workloads=_known(own),
-            all_workloads=_known(everywhere),
-            local_queues=_known(queues),
-            cluster_queues=_known(cluster_queues),
-            cohorts=_known(cohorts),
             kueue_settings=kueue,
-            nodes=_known(nodes),
+            all_workloads=workloads,
+            local_queues=local_queues,
+            cluster_queues=cluster_queues,
+            cohorts=cohorts,
+            nodes=nodes,
         )
 
     async def appwrapper(self, name: str) -> JsonObject:
@@ -112,62 +114,48 @@ class AppWrapperReader:
         found = [each async for page in pages for each in page.items]
         return sorted(found, key=lambda each: str(each["metadata"]["name"]))
 
-    async def seen(self, raw: JsonObject, world: NamespaceObjects) -> AppWrapperObjects:
-        """Read the objects that belong to one AppWrapper."""
-        appwrapper = AppWrapper(raw)
-        selector = f"{LABEL_APPWRAPPER}={appwrapper.name}"
-        events = f"{_ABOUT_APPWRAPPERS},involvedObject.name={appwrapper.name}"
-        pods, own_events, pending, components = await asyncio.gather(
-            self._many(PODS, self.namespace, label_selector=selector),
-            self._many(EVENTS, self.namespace, field_selector=events),
-            self._pending(appwrapper),
-            self._components(appwrapper),
-        )
-        found = AppWrapperObjects(
-            now=self.cluster.now(),
-            appwrapper=raw,
-            world=world,
-            pods=_known(pods),
-            components=components,
-            events=_known(own_events),
-            pending=pending,
-        )
-        return await self._with_reasons(found)
-
-    async def all_seen(
+    async def seen(
         self, raws: Sequence[JsonObject], world: NamespaceObjects
     ) -> tuple[AppWrapperObjects, ...]:
-        """Read for many AppWrappers, with one list of pods and one of events for all."""
+        """Read the objects that belong to the AppWrappers: one list of pods and one of events.
+
+        More is read about a single AppWrapper, if its pods are missing or find no node.
+        """
+        only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
+        of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
         queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
-        pods, events, *pending = await asyncio.gather(
-            self._many(PODS, self.namespace, label_selector=LABEL_APPWRAPPER),
-            self._many(EVENTS, self.namespace, field_selector=_ABOUT_APPWRAPPERS),
-            *(self._pending(each) for each in queues.values()),
+        pods, events, pending = await asyncio.gather(
+            self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
+            self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
+            asyncio.gather(*map(self._pending, queues.values())),
         )
         waiting = dict(zip(queues, pending, strict=True))
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(raw: JsonObject) -> AppWrapperObjects:
             appwrapper = AppWrapper(raw)
-            async with slots:
-                components = await self._components(appwrapper)
+            components = [self._component(each, slots) for each in appwrapper.component_statuses]
             return AppWrapperObjects(
                 now=self.cluster.now(),
                 appwrapper=raw,
                 world=world,
-                pods=_of_label(_known(pods), appwrapper.name),
-                components=components,
-                events=_about(_known(events), appwrapper.name),
+                components=tuple(await asyncio.gather(*components)),
+                pods=_chosen(pods, lambda pod: label(pod, LABEL_APPWRAPPER) == appwrapper.name),
+                events=_chosen(
+                    events, lambda each: each["involvedObject"].get("name") == appwrapper.name
+                ),
                 pending=waiting.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
             )
 
-        return tuple(await asyncio.gather(*map(one, raws)))
+        found = tuple(await asyncio.gather(*map(one, raws)))
+        return (await self._with_reasons(found[0]),) if len(found) == 1 else found
 
     async def _with_reasons(self, seen: AppWrapperObjects) -> AppWrapperObjects:
         """Read nodes for unscheduled pods, and components' events if pods are missing."""
         pods = objects(seen.pods)
-        if any(_is_unscheduled(each) for each in pods) and not seen.world.nodes:
-            nodes = _known(await self._many(NODES, None))
+        is_unscheduled = any(not (each.get("spec") or {}).get("nodeName") for each in pods)
+        if is_unscheduled and not seen.world.nodes:
+            nodes = await self._many(NODES, None)
             seen = replace(seen, world=replace(seen.world, nodes=nodes))
         running = AppWrapper(seen.appwrapper).status.get("phase") == Phase.RUNNING
         recorded = AppWrapper(seen.appwrapper).component_statuses
@@ -179,7 +167,7 @@ class AppWrapperReader:
             if _expected(each)
         ]
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
-        found = [_known(many) for many in await asyncio.gather(*reads)]
+        found = await asyncio.gather(*reads)
         unread = next((each for each in found if isinstance(each, Unread)), None)
         events = tuple(each for many in found for each in objects(many))
         return replace(seen, component_events=events if unread is None else unread)
@@ -191,10 +179,6 @@ class AppWrapperReader:
             if isinstance(found, dict):
                 return found
         return None
-
-    async def _workloads(self, namespace: str | None) -> Many | None:
-        """Return None if Kueue is not installed."""
-        return await self._many(WORKLOADS, namespace)
 
     async def _pending(self, appwrapper: AppWrapper) -> Many | None:
         """Read the pending workloads of its LocalQueue in order; None without visibility server."""
@@ -217,48 +201,27 @@ class AppWrapperReader:
             return None  # no such server, or it does not answer: report without the position
         return tuple(found.get("items") or ())
 
-    async def _components(self, appwrapper: AppWrapper) -> tuple[One, ...]:
-        slots = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(recorded: JsonObject) -> One:
-            async with slots:
-                return await self._component(recorded)
-
-        return tuple(await asyncio.gather(*map(one, appwrapper.component_statuses)))
-
-    async def _component(self, recorded: JsonObject) -> One:
+    async def _component(self, recorded: JsonObject, slots: asyncio.Semaphore) -> One:
         name, kind = recorded.get("name") or "", recorded.get("kind") or ""
         if not name:
             return None
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", kind)
         what = f"{kind} {name}"
-        try:
-            resource = await self.cluster.discovery.in_any_version(gvk)
-        except UnknownKind as error:
-            return Unread(what, str(error))
-        outline = record_of(gvk.group_kind).report is None
-        # The explanation is useful without a component that cannot be read.
-        return await Reader(self._client).one(
-            resource, self.namespace, name, what=what, metadata_only=outline
-        )
+        async with slots:
+            try:
+                resource = await self.cluster.discovery.in_any_version(gvk)
+            except UnknownKind as error:
+                return Unread(what, str(error))
+            outline = record_of(gvk.group_kind).report is None
+            # The explanation is useful without a component that cannot be read.
+            return await Reader(self._client).one(
+                resource, self.namespace, name, what=what, metadata_only=outline
+            )
 
-    async def _many(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Many | None:
-        """Return None if the API server does not serve the resource."""
-        scope = f"namespace {namespace}" if namespace else "the cluster"
-        return await self._reader.many(
-            resource,
-            namespace,
-            what=f"{resource.plural} of {scope}: {_UNKNOWN_WITHOUT[resource.plural]}",
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
+    async def _many(self, resource: Resource, namespace: str | None, **selectors: str) -> Many:
+        """Return the objects, none if the API server does not serve the resource."""
+        what = _described(resource, namespace)
+        return await self._reader.many(resource, namespace, what=what, **selectors) or ()
 
     async def _missing(self, name: str) -> str:
         text = f'there is no AppWrapper "{name}" in namespace {self.namespace}'
@@ -281,28 +244,17 @@ class AppWrapperReader:
         return Reader(self.cluster.client, only_forbidden=True)
 
 
-def _known(found: Many | None) -> Many:
-    return () if found is None else found
+def _described(resource: Resource, namespace: str | None) -> str:
+    scope = f"namespace {namespace}" if namespace else "the cluster"
+    return f"{resource.plural} of {scope}: {_UNKNOWN_WITHOUT[resource.plural]}"
 
 
 def _may_wait(appwrapper: AppWrapper) -> bool:
     return appwrapper.status.get("phase") in (None, Phase.EMPTY, Phase.SUSPENDED)
 
 
-def _of_label(pods: Many, name: str) -> Many:
-    if isinstance(pods, Unread):
-        return pods
-    return tuple(each for each in pods if label(each, LABEL_APPWRAPPER) == name)
-
-
-def _about(events: Many, name: str) -> Many:
-    if isinstance(events, Unread):
-        return events
-    return tuple(each for each in events if each["involvedObject"].get("name") == name)
-
-
-def _is_unscheduled(pod: JsonObject) -> bool:
-    return not (pod.get("spec") or {}).get("nodeName")
+def _chosen(found: Many, belongs: Callable[[JsonObject], bool]) -> Many:
+    return found if isinstance(found, Unread) else tuple(filter(belongs, found))
 
 
 def _expected(recorded: JsonObject) -> int:

@@ -4,10 +4,9 @@ Clusters usually keep events for an hour, and count equal events in one object. 
 from the status, as far as the status records it.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from cli.cluster.unread import objects
 from cli.explaining.answers.case import Case
@@ -70,66 +69,47 @@ _EVENT_TEXTS: Final = {
 def attempts(case: Case) -> tuple[AttemptReport, ...]:
     """Report each attempt, the present one last, with the causes that are recorded."""
     moment = case.moment
-    number = moment.appwrapper.attempt
-    if not number:
-        return ()
-    found = {each: AttemptReport(number=each) for each in range(1, number + 1)}
-    _add_from_status(found, moment)
-    current = number
+    current = moment.appwrapper.attempt
+    found = {each: AttemptReport(number=each) for each in range(1, current + 1)}
+
+    def note(attempt: object, **known: Any) -> None:
+        if isinstance(attempt, int) and attempt in found:
+            found[attempt] = replace(found[attempt], **known)
+
+    note(current, **_from_status(moment))
+    none = AttemptReport(number=0)
     for event in reversed(_own_events(case)):
-        reason, message = event.get("reason") or "", event.get("message") or ""
+        reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
-            if current in found:
-                found[current] = replace(found[current], began=_last(event))
+            note(current, began=_last(event))
             current -= max(1, int(event.get("count") or 1))
-        elif reason == Reason.ROOT_CAUSE and current in found:
-            found[current] = replace(found[current], root_cause=message)
-        elif message.startswith((_RESET, _FAILED)):
-            _end(found, current, event)
-    _add_root_causes(found, moment.appwrapper.status)
+        elif reason == Reason.ROOT_CAUSE:
+            note(current, root_cause=message)
+        elif message.startswith((_RESET, _FAILED)) and not found.get(current, none).reason:
+            why = message.partition(": ")[2] or None
+            note(current, ended=_last(event), reason=reason, message=why)
+    status = moment.appwrapper.status
+    for each in (*(status.get("errorHistory") or ()), status.get("rootCause")):
+        if isinstance(each, dict):
+            note(each.get("attempt"), root_cause=each.get("summary") or each.get("message"))
     return tuple(found.values())
 
 
-def _end(found: dict[int, AttemptReport], number: int, event: JsonObject) -> None:
-    """Set the end of an attempt from the event, unless the status recorded it."""
-    if number not in found or found[number].reason is not None:
-        return
-    why = str(event.get("message") or "").partition(": ")[2]
-    found[number] = replace(
-        found[number], ended=_last(event), reason=event.get("reason"), message=why or None
-    )
-
-
-def _add_from_status(found: dict[int, AttemptReport], moment: Moment) -> None:
-    """Add begin and end of the latest attempt from the conditions."""
-    number = moment.appwrapper.attempt
+def _from_status(moment: Moment) -> dict[str, Any]:
+    """Return begin and end of the latest attempt, as far as the conditions have them."""
+    known: dict[str, Any] = {}
     conditions = moment.appwrapper.conditions
     if CONDITION_RESOURCES_DEPLOYED in moment.snapshot.conditions:
-        began = transition_time(conditions, CONDITION_RESOURCES_DEPLOYED)
-        found[number] = replace(found[number], began=began)
+        known["began"] = transition_time(conditions, CONDITION_RESOURCES_DEPLOYED)
     unhealthy = condition(conditions, CONDITION_UNHEALTHY) or {}
     if moment.phase in (Phase.RESETTING, Phase.FAILED) and unhealthy.get("status") == "True":
-        found[number] = replace(
-            found[number],
-            ended=transition_time(conditions, CONDITION_UNHEALTHY),
-            reason=unhealthy.get("reason"),
-            message=unhealthy.get("message") or None,
-        )
+        known["ended"] = transition_time(conditions, CONDITION_UNHEALTHY)
+        known["reason"] = unhealthy.get("reason")
+        known["message"] = unhealthy.get("message") or None
     if moment.phase is Phase.SUCCEEDED:
-        ended = transition_time(conditions, CONDITION_QUOTA_RESERVED)
-        found[number] = replace(found[number], ended=ended, reason=Reason.SUCCEEDED.value)
-
-
-def _add_root_causes(found: dict[int, AttemptReport], status: JsonObject) -> None:
-    """Add the root causes from `status.errorHistory` and `status.rootCause`."""
-    entries = [*(status.get("errorHistory") or ()), status.get("rootCause")]
-    for each in entries:
-        if not isinstance(each, dict):
-            continue
-        number = each.get("attempt")
-        if isinstance(number, int) and number in found:
-            text = each.get("summary") or each.get("message")
-            found[number] = replace(found[number], root_cause=text)
+        known["ended"] = transition_time(conditions, CONDITION_QUOTA_RESERVED)
+        known["reason"] = Reason.SUCCEEDED.value
+    return known
 
 
 def timeline(case: Case) -> tuple[Happened, ...]:
@@ -141,33 +121,22 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     entries += [
         Happened(_last(each), _described(each), each.get("type") == "Warning") for each in events
     ]
+    marks: list[tuple[str, str]] = []
     if not events:
-        entries += _from_conditions(moment)
-    entries += _from_pods_ready(moment, events)
+        marks += [
+            (CONDITION_QUOTA_RESERVED, "Kueue granted its quota"),
+            (CONDITION_RESOURCES_DEPLOYED, f"attempt {moment.appwrapper.attempt} began"),
+            (CONDITION_UNHEALTHY, "it turned unhealthy"),
+        ]
+    if all(each.get("reason") != Reason.SUFFICIENT_PODS_READY for each in events):
+        marks.append((CONDITION_PODS_READY, "all of its pods run"))
+    for kind, what in marks:
+        at = transition_time(moment.appwrapper.conditions, kind)
+        if kind in moment.snapshot.conditions and at is not None:
+            entries.append(Happened(at, what, kind == CONDITION_UNHEALTHY))
     entries.sort(key=lambda each: each.at)
     shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
     return tuple(dict.fromkeys(shown))
-
-
-def _from_conditions(moment: Moment) -> Iterable[Happened]:
-    """Yield changes of conditions, for an AppWrapper without readable events."""
-    conditions = moment.appwrapper.conditions
-    for kind, status, what in (
-        (CONDITION_QUOTA_RESERVED, "True", "Kueue granted its quota"),
-        (CONDITION_RESOURCES_DEPLOYED, "True", f"attempt {moment.appwrapper.attempt} began"),
-        (CONDITION_UNHEALTHY, "True", "it turned unhealthy"),
-    ):
-        found = condition(conditions, kind) or {}
-        at = transition_time(conditions, kind)
-        if found.get("status") == status and at is not None:
-            yield Happened(at, what, kind == CONDITION_UNHEALTHY)
-
-
-def _from_pods_ready(moment: Moment, events: Iterable[JsonObject]) -> Iterable[Happened]:
-    at = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
-    reported = any(each.get("reason") == Reason.SUFFICIENT_PODS_READY for each in events)
-    if CONDITION_PODS_READY in moment.snapshot.conditions and at is not None and not reported:
-        yield Happened(at, "all of its pods run")
 
 
 def _described(event: JsonObject) -> str:

@@ -91,13 +91,17 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
     snapshot = read_status(appwrapper, seen.now)
-    components = _components(appwrapper, seen)
+    recorded = appwrapper.component_statuses
+    items = [*seen.components, *[None] * len(recorded)][: len(recorded)]
+    components = tuple(_locate(appwrapper, index, item) for index, item in enumerate(items))
     pods = [project_pod(each) for each in objects(seen.pods)]
     membership = membership_of(appwrapper, components)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
     blank = Observation(appwrapper, snapshot, config)
     observed = observe(Reads(blank, seen.now, components, pods)).snapshot
-    unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
+    unread = isinstance(seen.pods, Unread) or any(
+        isinstance(each, Unread) for each in seen.components
+    )
     found = Moment(
         now=seen.now,
         appwrapper=appwrapper,
@@ -107,19 +111,11 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
         sees_all=not unread,
     )
-    return replace(found, steps=_steps(found))
-
-
-def _all(seen: AppWrapperObjects) -> tuple[One, ...]:
-    return seen.components
-
-
-def _steps(moment: Moment) -> tuple[Step, ...]:
-    """Forecast the next steps; none if they depend on pods that cannot be read."""
-    timed = moment.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
-    if not (moment.sees_all or timed) or moment.phase in (Phase.EMPTY, Phase.SUSPENDED):
-        return ()
-    return forecast(moment.snapshot, moment.now, moment.config)
+    # Without the pods no step is known, except of phases in which only time passes.
+    timed = found.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
+    if not (found.sees_all or timed) or found.phase in (Phase.EMPTY, Phase.SUSPENDED):
+        return found
+    return replace(found, steps=forecast(found.snapshot, found.now, found.config))
 
 
 def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:
@@ -147,13 +143,6 @@ def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
     if hold.reason is HoldReason.BREAKER:
         return replace(snapshot, evacuation_hold=hold)
     return replace(snapshot, evacuation_hold=hold, reset_hold=hold)
-
-
-def _components(appwrapper: AppWrapper, seen: AppWrapperObjects) -> tuple[Component, ...]:
-    recorded = appwrapper.component_statuses
-    found: tuple[One, ...] = seen.components
-    padded = (*found, *([None] * (len(recorded) - len(found))))
-    return tuple(_locate(appwrapper, index, padded[index]) for index in range(len(recorded)))
 
 
 def _locate(appwrapper: AppWrapper, index: int, item: One) -> Component:

@@ -25,7 +25,6 @@ from shared.waits.workload import (
     Words,
     asks_of,
     has_quota,
-    holders,
     why_pending,
     workload_of,
 )
@@ -76,17 +75,15 @@ class QueueView:
 
         If the cohort could not be read completely, only Kueue's own message proves that.
         """
-        proved = self.cohort.is_whole or self.kueue_proves
+        pending = self.pending_reason
+        proved = self.cohort.is_whole or (
+            pending is not None
+            # Kueue 0.19 gives this case a reason of its own.
+            and (pending.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in pending.message)
+        )
         return tuple(
             each for each in self.demands if each.never_fits and (proved or not each.flavors)
         )
-
-    @property
-    def kueue_proves(self) -> bool:
-        """True if Kueue reports that the request exceeds the maximum (0.19: with an own reason)."""
-        if (pending := self.pending_reason) is None:
-            return False
-        return pending.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in pending.message
 
     @property
     def pending_message(self) -> str:
@@ -104,10 +101,11 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     cohort = _cohort(cluster_queue, world.cluster_queues, world.cohorts)
     asks = asks_of(workload) if workload else component_requests(appwrapper.components)
     found: tuple[Demand, ...] = ()
+    pending = None
     if isinstance(cluster_queue, dict):
+        pending = int((cluster_queue.get("status") or {}).get("pendingWorkloads") or 0)
         found = demands(asks, flavor_quotas(cluster_queue, cohort))
-    sees_all = not isinstance(world.all_workloads, Unread)
-    workloads = objects(world.all_workloads if sees_all else world.own_workloads)
+    nodes = world.node_amounts
     queues = [each["metadata"]["name"] for each in cohort.members] or [name]
     return QueueView(
         workload=workload,
@@ -117,11 +115,11 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
         cohort=cohort,
         asks=asks,
         demands=found,
-        holders=holders(workloads, queues),
-        holders_are_all=sees_all,
+        holders=tuple(each for each in world.holders if each.cluster_queue in queues),
+        holders_are_all=not isinstance(world.all_workloads, Unread),
         position=_position(seen.pending, workload),
-        pending=_pending(cluster_queue),
-        too_large_for_nodes=_too_large(world.nodes, asks),
+        pending=pending,
+        too_large_for_nodes=largest_by_node(nodes, asks) if nodes else "",
         trouble=_trouble(appwrapper, local_queue, cluster_queue),
     )
 
@@ -137,12 +135,6 @@ def _trouble(appwrapper: AppWrapper, local: One, cluster: One) -> QueueTrouble |
     else:
         feeds = queueing.cluster_queue(cluster) if cluster else None
     return queueing.queue_trouble(appwrapper.namespace, appwrapper.queue_name, found, feeds)
-
-
-def _too_large(nodes: Many, asks: tuple[PodSetAsk, ...]) -> str:
-    """Name the pods that fit no node, "" if no node could be read."""
-    known = objects(nodes)
-    return largest_by_node(known, asks) if known else ""
 
 
 def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
@@ -165,12 +157,6 @@ def _position(pending: Many | None, workload: JsonObject | None) -> int | None:
 
 def _name(item: JsonObject) -> str:
     return str(item["metadata"]["name"])
-
-
-def _pending(cluster_queue: One) -> int | None:
-    if not isinstance(cluster_queue, dict):
-        return None
-    return int((cluster_queue.get("status") or {}).get("pendingWorkloads") or 0)
 
 
 def _spec(found: One) -> JsonObject:

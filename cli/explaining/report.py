@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
+from shared.waits.workload import Holder
+
 
 class Situation(StrEnum):
     """The situation of an AppWrapper, as one constant that programs can compare."""
@@ -84,22 +86,11 @@ class QuotaAmount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaHolder:
-    """A workload that holds quota for which this one waits. `amounts`: by resource."""
-
-    namespace: str
-    kind: str
-    name: str
-    cluster_queue: str
-    priority: int
-    priority_class: str
-    amounts: dict[str, Decimal]
-    since: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReport:
-    """The queue and the missing quota. `position`: from 1, in the ClusterQueue's order."""
+    """The queue and the missing quota. `position`: from 1, in the ClusterQueue's order.
+
+    `holders`: the workloads that hold this quota.
+    """
 
     local_queue: str
     cluster_queue: str | None = None
@@ -112,7 +103,7 @@ class QueueReport:
     position: int | None = None
     pending: int | None = None
     amounts: tuple[QuotaAmount, ...] = ()
-    holders: tuple[QuotaHolder, ...] = ()
+    holders: tuple[Holder, ...] = ()
     holders_are_all: bool = True
 
 

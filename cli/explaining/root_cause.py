@@ -4,7 +4,7 @@ from typing import Final
 
 from cli.explaining.answers.case import Case
 from cli.explaining.report import RootCauseReport
-from controller.facts.root_cause_status import RecordedCause, decode
+from controller.facts.root_cause_status import decode
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause, outline
 from shared.api.names import CONDITION_UNHEALTHY
@@ -20,18 +20,10 @@ def root_cause(case: Case) -> RootCauseReport | None:
     if case.phase in _UNDER_WAY and CONDITION_UNHEALTHY in snapshot.conditions:
         found = snapshot.root_cause
         return None if found is None else _reported(found, attempt, Decision.NONE)
-    recorded = recorded_cause(case)
-    if recorded is None or case.phase not in _ENDED:
+    recorded = decode(case.moment.appwrapper.status)
+    if recorded is None or recorded.attempt != attempt or case.phase not in _ENDED:
         return None
     return _reported(recorded.cause, attempt, recorded.decision)
-
-
-def recorded_cause(case: Case) -> RecordedCause | None:
-    """Return the root cause in the status if it belongs to the present attempt."""
-    recorded = decode(case.moment.appwrapper.status)
-    if recorded is None or recorded.attempt != case.moment.appwrapper.attempt:
-        return None
-    return recorded
 
 
 def _reported(cause: RootCause, attempt: int, decision: Decision) -> RootCauseReport:

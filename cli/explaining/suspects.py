@@ -6,7 +6,6 @@ from cli.explaining.answers.case import Case
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
 from controller.facts.suspects import suspects_of
 from controller.phases.phase import Phase
-from shared.api.objects import JsonObject
 from shared.injection.avoided_hosts import GATE_TOPOLOGY
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
@@ -29,7 +28,12 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     effect = f"{_EFFECT} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER
-    elif any(map(_has_topology, appwrapper.components)):
+    elif any(
+        gate.get("name") == GATE_TOPOLOGY
+        for component in appwrapper.components
+        for info in component.get("podSetInfos") or ()
+        for gate in info.get("schedulingGates") or ()
+    ):
         effect = _REPORTED
     return SuspectNodes(
         setting=mode,
@@ -38,12 +42,4 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
             SuspectNodeLine(node=each.node, pod=each.pod, attempt=each.attempt, until=each.until)
             for each in found
         ),
-    )
-
-
-def _has_topology(component: JsonObject) -> bool:
-    return any(
-        gate.get("name") == GATE_TOPOLOGY
-        for info in component.get("podSetInfos") or ()
-        for gate in info.get("schedulingGates") or ()
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,21 +14,18 @@ from cli.durations import clock, when
 from cli.explaining.report import (
     ExplainReport,
     GpuHours,
-    Happened,
     PodsReport,
     QueueReport,
     QuotaAmount,
-    QuotaHolder,
     RootCauseReport,
     Situation,
     SuspectNodes,
 )
+from cli.tables import new_table
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
-from shared.api.amounts import amount_text, resources_text
+from shared.api.amounts import added_up, amount_text, resources_text
 from shared.waits.words import ordinal
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from shared.waits.workload import Holder
 
 _FINE: Final = frozenset({Situation.RUNNING, Situation.SUCCEEDED, Situation.STARTING})
 _BAD: Final = frozenset(
@@ -49,11 +46,14 @@ _MOST_HOLDERS: Final = 5
 _MOST_PODS: Final = 12
 _MOST_LINES: Final = 12  # of an error
 _INDENT: Final = (0, 0, 0, 2)
+_table: Final = partial(new_table, whole=(">", "FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"))
 
 
-def render(report: ExplainReport) -> "RenderableType":
+def render(report: ExplainReport) -> RenderableType:
     """Render one report as one screen."""
-    parts: list[RenderableType] = [_answer(report), *_details(report)]
+    style = f"bold {_style(report.situation)}"
+    parts: list[RenderableType] = [Text(report.answer, style=style)]
+    parts += [Padding(Text(each), _INDENT, expand=False) for each in report.details]
     for title, body in _sections(report):
         parts += [
             Text(),
@@ -63,24 +63,14 @@ def render(report: ExplainReport) -> "RenderableType":
     return Group(*parts)
 
 
-def render_line(reports: Sequence[ExplainReport]) -> "RenderableType":
+def render_line(reports: Sequence[ExplainReport]) -> RenderableType:
     """Render several reports: one row each, with the answer."""
     table = _table("NAME", "STATUS", "WHY")
     for each in reports:
-        table.add_row(
-            each.name, each.phase or "-", Text(_shortened(each), style=_style(each.situation))
-        )
+        why = each.answer.removeprefix(f"{each.name} ")
+        why = why[0].upper() + why[1:]
+        table.add_row(each.name, each.phase or "-", Text(why, style=_style(each.situation)))
     return table
-
-
-def _shortened(report: ExplainReport) -> str:
-    """Remove the name, which the row already contains, from the answer."""
-    rest = report.answer.removeprefix(f"{report.name} ")
-    return rest[0].upper() + rest[1:]
-
-
-def _answer(report: ExplainReport) -> Text:
-    return Text(report.answer, style=f"bold {_style(report.situation)}".strip())
 
 
 def _style(situation: Situation) -> str:
@@ -89,14 +79,9 @@ def _style(situation: Situation) -> str:
     return "red" if situation in _BAD else "yellow"
 
 
-def _details(report: ExplainReport) -> "Iterator[RenderableType]":
-    for each in report.details:
-        yield Padding(Text(each), _INDENT, expand=False)
-
-
-def _sections(report: ExplainReport) -> "Iterator[tuple[str, list[RenderableType]]]":
+def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]]]:
     if report.next:
-        yield "What happens next", [_next(report)]
+        yield "What happens next", _next(report)
     if report.queue is not None:
         yield from _queue(report.queue, report.seen_at)
     if report.pods is not None and report.pods.pods:
@@ -107,34 +92,26 @@ def _sections(report: ExplainReport) -> "Iterator[tuple[str, list[RenderableType
         yield "Suspect nodes", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
     if report.commands:
-        yield "What helps", [_commands(report)]
+        yield "What helps", list(_commands(report))
     if report.not_readable:
         yield "Not readable for you", [Text(each) for each in report.not_readable]
 
 
-def _next(report: ExplainReport) -> Table:
-    table = _grid()
-    for each in report.next:
-        if each.at is not None:
-            table.add_row(Text(f"{_at(each.at, report.seen_at)}:", no_wrap=True), each.what)
+def _next(report: ExplainReport) -> list[RenderableType]:
+    timed = [(each.at, each.what) for each in report.next if each.at is not None]
     untimed = [each.what for each in report.next if each.at is None]
-    if not untimed:
-        return table
-    if not table.rows:
-        plain = Table.grid()
-        for text in untimed:
-            plain.add_row(text)
-        return plain
-    for text in untimed:
-        table.add_row("", text)
-    return table
+    if not timed:
+        return [Text(each) for each in untimed]
+    table = _grid()
+    for at, what in timed:
+        coming = f"at {when(at, report.seen_at)}" if at > report.seen_at else "now"
+        table.add_row(Text(f"{coming}:", no_wrap=True), what)
+    for what in untimed:
+        table.add_row("", what)
+    return [table]
 
 
-def _at(moment: datetime, now: datetime) -> str:
-    return f"at {when(moment, now)}" if moment > now else "now"
-
-
-def _queue(queue: QueueReport, now: datetime) -> "Iterator[tuple[str, list[RenderableType]]]":
+def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[RenderableType]]]:
     yield (
         "Its queue",
         [Text(_queue_line(queue)), *([_amounts(queue.amounts)] if queue.amounts else [])],
@@ -175,27 +152,20 @@ def _amounts(amounts: Iterable[QuotaAmount]) -> Table:
     return table
 
 
-def _holders(holders: Sequence[QuotaHolder], now: datetime) -> Table:
+def _holders(holders: Sequence[Holder], now: datetime) -> Table:
     table = _table(">PRIORITY", "WHO", "HOLDS", "SINCE")
     for each in holders[:_MOST_HOLDERS]:
         table.add_row(
             f"{each.priority}",
             f"{each.kind} {each.namespace}/{each.name}",
-            _holding(each.amounts),
+            resources_text(each.amounts),
             clock(each.since, now) if each.since else "",
         )
     rest = holders[_MOST_HOLDERS:]
     if rest:
-        total: dict[str, Decimal] = {}
-        for each in rest:
-            for name, amount in each.amounts.items():
-                total[name] = total.get(name, Decimal(0)) + amount
-        table.add_row("", f"and {len(rest)} more", _holding(total), "")
+        total = added_up(each.amounts for each in rest)
+        table.add_row("", f"and {len(rest)} more", resources_text(total), "")
     return table
-
-
-def _holding(amounts: dict[str, Decimal]) -> str:
-    return resources_text(amounts)
 
 
 def _pods_title(pods: PodsReport) -> str:
@@ -220,7 +190,7 @@ def _pods(pods: PodsReport) -> Table:
     return table
 
 
-def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]":
+def _root_cause(cause: RootCauseReport, now: datetime) -> list[RenderableType]:
     at = f", at {clock(cause.at, now)}" if cause.at else ""
     lines = [line for line in cause.message.splitlines() if line.strip()]
     more = len(lines) - _MOST_LINES
@@ -247,7 +217,7 @@ def _judgement(cause: RootCauseReport) -> Iterator[str]:
         yield f"Full record: {cause.uri}"
 
 
-def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":
+def _suspects(suspects: SuspectNodes, now: datetime) -> list[RenderableType]:
     table = _table("NODE", "UNTIL", "WHY")
     for each in suspects.nodes:
         why = f"pod {each.pod} failed there first in attempt {each.attempt}"
@@ -262,7 +232,7 @@ def _life(report: ExplainReport) -> Text:
     return Text(f"{report.phase or 'no phase yet'}{since}; {attempt}{retries}")
 
 
-def _timeline(report: ExplainReport) -> "Iterator[RenderableType]":
+def _timeline(report: ExplainReport) -> Iterator[RenderableType]:
     hours = report.gpu_hours
     if hours is not None:
         yield Text(_gpu_hours(hours))
@@ -274,19 +244,16 @@ def _timeline(report: ExplainReport) -> "Iterator[RenderableType]":
             cause = f" Root cause: {each.root_cause}" if each.root_cause else ""
             table.add_row(f"attempt {each.number}:", f"{why}{cause}")
         yield table
-    yield _happened(report.timeline, report.seen_at)
+    table = _grid()
+    for happened in report.timeline:
+        at = Text(clock(happened.at, report.seen_at), no_wrap=True)
+        style = "yellow" if happened.is_trouble else ""
+        table.add_row(at, Text(happened.what, style=style))
+    yield table
     periods = report.periods
     if periods is not None and periods.assumed and report.attempt:
         text = "Times assume the operator's default periods, and that resets are not paused"
         yield Text(f"{text}: {periods.assumed}.", style="dim")
-
-
-def _happened(timeline: Iterable[Happened], now: datetime) -> Table:
-    table = _grid()
-    for each in timeline:
-        at = Text(clock(each.at, now), no_wrap=True)
-        table.add_row(at, Text(each.what, style="yellow" if each.is_trouble else ""))
-    return table
 
 
 def _gpu_hours(hours: GpuHours) -> str:
@@ -304,31 +271,14 @@ def _gpu_hours(hours: GpuHours) -> str:
     return f"GPU-hours ({gpus}): {', '.join(parts) or 'not known'}{notes}"
 
 
-def _commands(report: ExplainReport) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
+def _commands(report: ExplainReport) -> Iterator[RenderableType]:
     for each in report.commands:
-        table.add_row(Text(f"# {each.why}", style="dim"))
-        table.add_row(Text(each.command, style="cyan"))
-    return table
+        yield Text(f"# {each.why}", style="dim")
+        yield Text(each.command, style="cyan")
 
 
 def _grid() -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    return table
-
-
-def _table(*headings: str) -> Table:
-    """Return an empty table. A heading that begins with > marks a column of numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        number = heading.startswith(">")
-        table.add_column(
-            heading.removeprefix(">"),
-            justify="right" if number else "left",
-            no_wrap=number or heading in ("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"),
-            overflow="fold",
-        )
     return table

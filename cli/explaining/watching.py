@@ -15,7 +15,6 @@ from cli.explaining.compose import explain
 from cli.explaining.gather import AppWrapperReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render
-from cli.reports import as_json, to_text
 from cli.terminal import CommandTerminal, harmless
 from controller.phases.phase import Phase
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -39,29 +38,26 @@ async def follow(cluster: Cluster, name: str, output: str, terminal: CommandTerm
             return await _follow(
                 gatherer, raw, lambda each: live.update(render(each), refresh=True)
             )
-    return await _follow(gatherer, raw, _Printer(output, terminal).show)
+    return await _follow(gatherer, raw, _printer(output, terminal))
 
 
-class _Printer:
-    """Prints a report unless it is the same as the previous one."""
+def _printer(output: str, terminal: CommandTerminal) -> Callable[[ExplainReport], None]:
+    """Return a function that prints a report unless it is the same as the previous one."""
+    shown: tuple[object, ...] = ()
 
-    def __init__(self, output: str, terminal: CommandTerminal) -> None:
-        self._output = output
-        self._terminal = terminal
-        self._shown: tuple[object, ...] = ()
-
-    def show(self, report: ExplainReport) -> None:
-        """Print a line of text, or a JSON or YAML document."""
-        shown = (report.situation, report.phase, report.attempt, report.details)
-        if shown == self._shown:
+    def show(report: ExplainReport) -> None:
+        nonlocal shown
+        last, shown = shown, (report.situation, report.phase, report.attempt, report.details)
+        if shown == last:
             return
-        self._shown = shown
-        if self._output == "text":
+        if output == "text":
             at = clock(report.seen_at, report.seen_at)
-            self._terminal.write(f"{at}  {harmless(report.answer)}\n")
+            terminal.write(f"{at}  {harmless(report.answer)}\n")
         else:
-            self._terminal.write(to_text(as_json(report), self._output))
-        self._terminal.stdout.flush()
+            terminal.write_data(report, output)
+        terminal.stdout.flush()
+
+    return show
 
 
 async def _follow(
@@ -69,7 +65,8 @@ async def _follow(
 ) -> ExitCode:
     name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
     while True:
-        report = explain(await gatherer.seen(raw, await gatherer.world([raw])))
+        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        report = explain(seen)
         show(report)
         if (code := _ENDS.get(report.phase)) is not None:
             return code

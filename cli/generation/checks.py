@@ -123,7 +123,7 @@ def _volumes(values: Values) -> Iterator[_Wrong]:
         if mount.path in seen:
             detail = f"{mount.path}: {seen[mount.path]} is mounted there too"
             yield mount.key, _DUPLICATE, detail
-        seen.setdefault(mount.path, mount.key_text)
+        seen.setdefault(mount.path, dotted(mount.key))
 
 
 def _init_containers(values: Values) -> Iterator[_Wrong]:

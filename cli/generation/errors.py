@@ -6,29 +6,29 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from cli.generation.parsed_values import Number, Origin, Path, ValueNode, dotted, origin_of
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, dotted
 from cli.generation.types import Keys, keys_of, listed, model_in
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind, quoted
+from shared.api.objects import JsonObject
 
 _ALIKE: Final = 0.6  # of 1
 
 
-def errors_of(found: ValidationError, root: ValueNode) -> list[tuple[Origin, FieldError]]:
+def errors_of(found: ValidationError, root: ParsedValues) -> list[tuple[Origin, FieldError]]:
     """Return pydantic's errors about the values in `root`, with their origins."""
     errors = found.errors(include_url=False)
-    paths = [_as_written(each["loc"], root) for each in errors]
+    paths = [_as_written(each["loc"], root.value) for each in errors]
     return [
-        (origin_of(root, path), _error(each, path))
-        for each, path in zip(errors, paths, strict=True)
+        (root.origin(path), _error(each, path)) for each, path in zip(errors, paths, strict=True)
     ]
 
 
-def _as_written(path: Path, root: ValueNode) -> Path:
+def _as_written(path: Path, values: JsonObject) -> Path:
     """Return the path of a label as its user wrote it, if the labels are one mapping."""
-    around = root.value.get(str(path[0])) if isinstance(root.value, dict) else None
-    if around and isinstance(around.value, dict) and len(path) > 1 and isinstance(path[1], int):
-        return path[0], list(around.value)[path[1]]
+    around = values.get(str(path[0]))
+    if isinstance(around, dict) and len(path) > 1 and isinstance(path[1], int):
+        return path[0], list(around)[path[1]]
     return path
 
 

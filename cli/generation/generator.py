@@ -10,7 +10,7 @@ from cli.generation import job
 from cli.generation.checks import errors_between
 from cli.generation.errors import errors_of
 from cli.generation.legacy import without_legacy_keys
-from cli.generation.parsed_values import Origin, ValueNode, merge, origin_of, read_values
+from cli.generation.parsed_values import Origin, ParsedValues, merge, read_values
 from cli.generation.set_values import apply
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
@@ -39,24 +39,25 @@ def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, 
 
     Raises UnreadableValues, UnreadableAssignment, RefusedValues.
     """
-    root = ValueNode({}, Origin(NO_FILE))
+    root = ParsedValues({}, {})
     for source, text in files:
         root = merge(root, read_values(text, source))
     # Errors about missing keys name the last file, without a line.
-    root = ValueNode(root.value, Origin(files[-1][0] if files else NO_FILE))
+    last = Origin(files[-1][0] if files else NO_FILE)
+    root = ParsedValues(root.value, {**root.origins, (): last})
     for option, text in assignments:
         root = apply(root, text, option)
     root, warnings = without_legacy_keys(root)
     order = [source for source, _ in files]
     try:
-        values = Values.model_validate(root.plain())
+        values = Values.model_validate(root.value)
     except ValidationError as found:
         raise RefusedValues(_lines(errors_of(found, root), order)) from found
-    if errors := [(origin_of(root, path), error) for path, error in errors_between(values)]:
+    if errors := [(root.origin(path), error) for path, error in errors_between(values)]:
         raise RefusedValues(_lines(errors, order))
     if values.main_program is None and not values.setup_commands:
         text = "neither mainProgram nor setupCommands is set: the job does nothing"
-        warnings.append((root.origin, text))
+        warnings.append((last, text))
     return Generated(job.appwrapper(values), tuple(_lines(warnings, order)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.generation.parsed_values import Path, dotted
+from cli.generation.parsed_values import Path
 from cli.generation.script import script
 from cli.generation.values import (
     FAULT_TOLERANCE,
@@ -48,6 +48,8 @@ def appwrapper(values: Values) -> JsonObject:
     """Build the AppWrapper. Master and workers have the same pod template."""
     labels = _custom_labels(values)
     queue = {LABEL_QUEUE_NAME: values.queue_name} if values.queue_name else {}
+    given = values.given(*FAULT_TOLERANCE)
+    fault_tolerance = {ANNOTATION_PREFIX + name: text for name, text in given.items()}
     replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
     replicas = {"Master": {"replicas": 1, **replica}}
     # With a Worker of 0 replicas the Training Operator waits for workers without end.
@@ -63,7 +65,7 @@ def appwrapper(values: Values) -> JsonObject:
         "name": values.job_name,
         "namespace": values.namespace,
         "labels": queue | labels,
-        "annotations": {ANNOTATION_VERSION: GENERATOR_VERSION} | _fault_tolerance(values),
+        "annotations": {ANNOTATION_VERSION: GENERATOR_VERSION} | fault_tolerance,
     }
     return {
         "apiVersion": API_VERSION,
@@ -71,11 +73,6 @@ def appwrapper(values: Values) -> JsonObject:
         "metadata": _present(metadata),
         "spec": {"components": [{"template": job}]},
     }
-
-
-def _fault_tolerance(values: Values) -> dict[str, str]:
-    given = values.given(*FAULT_TOLERANCE)
-    return {ANNOTATION_PREFIX + name: text for name, text in given.items()}
 
 
 def _custom_labels(values: Values) -> dict[str, str]:
@@ -219,10 +216,6 @@ class Mount:
     path: str
     key: Path
     read_only: bool = False
-
-    @property
-    def key_text(self) -> str:
-        return dotted(self.key)
 
     def mount(self) -> JsonObject:
         read_only = {"readOnly": True} if self.read_only else {}

@@ -5,71 +5,50 @@ MCAD's own generator is not public. So the list has the settings of MCAD's AppWr
 by MCAD's names. They are ignored because the periods of the two controllers differ in meaning.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from cli.generation.parsed_values import Number, Origin, Path, ValueNode, dotted
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, dotted
 
 # MCAD's mappings, which contain further keys of MCAD.
 _GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
-
-# MCAD's counts and seconds -> today's key and the unit of its values.
-_SUCCESSORS: Final[Mapping[str, tuple[str, str]]] = {
-    "maxNumRequeuings": ("retryLimit", ""),
-    "timeInSeconds": ("warmupGracePeriodDuration", "s"),
-    "pauseTimeInSeconds": ("retryPausePeriodDuration", "s"),
-    "forceDeletionTimeInSeconds": ("forcefulDeletionGracePeriodDuration", "s"),
-    "forcefulDeletionAfterSeconds": ("forcefulDeletionGracePeriodDuration", "s"),
+# Key -> today's key with the value in its unit, "" if there is none.
+_SUCCESSORS: Final = {
+    "bypassCoscheduler": "schedulerName: default-scheduler",
+    **dict.fromkeys(_GROUPS, ""),
+    "maxNumRequeuings": "retryLimit: {}",
+    "timeInSeconds": "warmupGracePeriodDuration: {}s",
+    "pauseTimeInSeconds": "retryPausePeriodDuration: {}s",
+    "forceDeletionTimeInSeconds": "forcefulDeletionGracePeriodDuration: {}s",
+    "forcefulDeletionAfterSeconds": "forcefulDeletionGracePeriodDuration: {}s",
+    **dict.fromkeys(("minAvailable", "growthType", "maxTimeInSeconds", "initialTimeInSeconds"), ""),
+    **dict.fromkeys(("numRequeuings", "priorityslope", "prioritySlope", "completionstatus"), ""),
 }
-
-# Keys without a successor -> the reason.
-_GONE: Final[Mapping[str, str]] = {
-    "minAvailable": "the AppWrapper controller expects every pod of the job",
-    "growthType": "the pause between attempts does not grow",
-    "maxTimeInSeconds": "the pause between attempts does not grow",
-    "initialTimeInSeconds": "MCAD set it itself",
-    "numRequeuings": "MCAD set it itself",
-    "priorityslope": "the priority of a job does not grow while it waits",
-    "prioritySlope": "the priority of a job does not grow while it waits",
-    "completionstatus": "the controller knows when a PyTorchJob has succeeded",
-}
-
-_COSCHEDULER: Final = "bypassCoscheduler"
-KEYS: Final = (_COSCHEDULER, *_GROUPS, *_SUCCESSORS, *_GONE)
+KEYS: Final = tuple(_SUCCESSORS)
 
 
-def without_legacy_keys(root: ValueNode) -> tuple[ValueNode, list[tuple[Origin, str]]]:
+def without_legacy_keys(root: ParsedValues) -> tuple[ParsedValues, list[tuple[Origin, str]]]:
     """Return the values without keys of older generators, and a warning for each."""
-    assert isinstance(root.value, dict)
-    kept, warnings = {}, list[tuple[Origin, str]]()
-    for key, node in root.value.items():
-        if key in KEYS:
-            for path, leaf in _leaves(node, (key,)):
-                text = f"{dotted(path)}: ignored: {_advice(path, leaf)}"
-                warnings.append((leaf.origin, text))
-        else:
-            kept[key] = node
-    return ValueNode(kept, root.origin), warnings
+    warnings = []
+    for key in (each for each in root.value if each in KEYS):
+        for path, value in _settings(root.value[key], (key,)):
+            successor = _SUCCESSORS.get(str(path[-1]), "")
+            if isinstance(value, Number):
+                successor = successor.format(value)
+            if path[-1] == "bypassCoscheduler" and value is not True:
+                successor = ""  # the scheduler stays
+            named = successor.partition(": {}")[0]
+            advice = f"write {named}" if named else "it has no successor"
+            text = f"{dotted(path)}: ignored: a key of an older generator; {advice}"
+            warnings.append((root.origin(path), text))
+    kept = {key: value for key, value in root.value.items() if key not in KEYS}
+    return ParsedValues(kept, root.origins), warnings
 
 
-def _leaves(node: ValueNode, path: Path) -> Iterator[tuple[Path, ValueNode]]:
+def _settings(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Yield the settings in MCAD's mappings. Any other mapping counts as one value."""
-    if path[-1] in _GROUPS and isinstance(node.value, dict) and node.value:
-        for key, each in node.value.items():
-            yield from _leaves(each, (*path, key))
+    if path[-1] in _GROUPS and isinstance(value, dict) and value:
+        for key, each in value.items():
+            yield from _settings(each, (*path, key))
     else:
-        yield path, node
-
-
-def _advice(path: Path, node: ValueNode) -> str:
-    key = str(path[-1])
-    if key == _COSCHEDULER:
-        if node.value is True:
-            return "a key of older charts; write schedulerName: default-scheduler"
-        return "a key of older charts, which is no longer needed: remove it"
-    if key in _SUCCESSORS:
-        successor, unit = _SUCCESSORS[key]
-        value = f"{node.value}{unit}" if isinstance(node.value, Number) else "VALUE"
-        return f"a setting of MCAD; its successor is {successor}: write {successor}: {value}"
-    reason = _GONE.get(key, "no controller reads it")
-    return f"a setting of MCAD, without successor: {reason}"
+        yield path, value

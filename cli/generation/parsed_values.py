@@ -3,11 +3,11 @@
 The YAML is version 1.2: only `true` and `false` are booleans, and `12:30` is a text.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
-from cli.manifests.places import ManifestError, Place, Way, place_of
+from cli.manifests.places import ManifestError, Place, Way
 from cli.manifests.yaml_text import YamlReader
 from shared.api.objects import JsonValue
 
@@ -38,24 +38,18 @@ class Origin:
         return self.source if self.line is None else f"{self.source}:{self.line}"
 
 
-Value: TypeAlias = "bool | Number | str | list[ValueNode] | dict[str, ValueNode] | None"
-
-
 @dataclass(frozen=True, slots=True)
-class ValueNode:
-    """A value and its origin. An entry of a mapping has the line of its key as origin."""
+class ParsedValues:
+    """A value and the origins of its parts. An entry of a mapping has the line of its key."""
 
-    value: Value
-    origin: Origin
+    value: Any
+    origins: Mapping[Path, Origin]
 
-    def plain(self) -> Any:
-        """Return the value without origins."""
-        match self.value:
-            case dict() as mapping:
-                return {name: each.plain() for name, each in mapping.items()}
-            case list() as items:
-                return [each.plain() for each in items]
-        return self.value
+    def origin(self, path: Path) -> Origin:
+        """Return the origin of `path`, or of the nearest value around it."""
+        while path not in self.origins:
+            path = path[:-1]
+        return self.origins[path]
 
 
 class _ValuesReader(YamlReader):
@@ -83,60 +77,44 @@ class _ValuesReader(YamlReader):
         return str(self.located_scalar(event))
 
 
-def read_values(text: str, source: str) -> ValueNode:
+def read_values(text: str, source: str) -> ParsedValues:
     """Read one YAML or JSON document, a mapping or empty. Raises UnreadableValues."""
     try:
         documents = _ValuesReader().documents(text)
     except ManifestError as error:
         line = f":{error.place.line}" if error.place else ""
         raise UnreadableValues(f"{source}{line}: {error}") from error
-    if not documents or (len(documents) == 1 and documents[0].value is None):
-        return ValueNode({}, Origin(source))
-
-    def origin(way: Way, document: int = 0) -> Origin:
-        place = place_of(documents[document].places, way)
-        return Origin(source, place.line if place else None)
-
     if len(documents) > 1:
-        raise UnreadableValues(f"{origin((), 1)}: a second document: write the values in one")
-    root = _node(documents[0].value, (), origin)
-    if not isinstance(root.value, dict):
-        raise UnreadableValues(f"{root.origin}: must be a mapping, such as jobName: my-job")
-    return root
+        line = f":{documents[1].places[()].line}"
+        raise UnreadableValues(f"{source}{line}: a second document: write the values in one")
+    if not documents or documents[0].value is None:
+        return ParsedValues({}, {(): Origin(source)})
+    document = documents[0]
+    origins = {way: Origin(source, place.line) for way, place in document.places.items()}
+    if not isinstance(document.value, dict):
+        raise UnreadableValues(f"{origins[()]}: must be a mapping, such as jobName: my-job")
+    return ParsedValues(document.value, origins)
 
 
-def _node(value: JsonValue, way: Way, origin: Callable[[Way], Origin]) -> ValueNode:
-    if isinstance(value, dict):
-        entries = {name: _node(each, (*way, name), origin) for name, each in value.items()}
-        return ValueNode(entries, origin(way))
-    if isinstance(value, list):
-        items = [_node(each, (*way, index), origin) for index, each in enumerate(value)]
-        return ValueNode(items, origin(way))
-    return ValueNode(value, origin(way))
-
-
-def merge(base: ValueNode, over: ValueNode) -> ValueNode:
+def merge(base: ParsedValues, over: ParsedValues) -> ParsedValues:
     """Merge `over` into `base` as Helm does: mappings by key; other values are replaced."""
-    if not isinstance(base.value, dict) or not isinstance(over.value, dict):
+    kept = {way: each for way, each in base.origins.items() if not _replaces(over.value, way)}
+    return ParsedValues(_merged(base.value, over.value), {**kept, **over.origins})
+
+
+def _merged(base: JsonValue, over: JsonValue) -> JsonValue:
+    if not isinstance(base, dict) or not isinstance(over, dict):
         return over
-    merged = dict(base.value)
-    for key, node in over.value.items():
-        merged[key] = merge(merged[key], node) if key in merged else node
-    return ValueNode(merged, over.origin)
+    return base | {key: _merged(base[key], v) if key in base else v for key, v in over.items()}
 
 
-def origin_of(root: ValueNode, path: Path) -> Origin:
-    """Return the origin of `path`, or of the nearest value around it."""
-    found = root
-    for element in path:
-        match found.value:
-            case dict() as mapping if element in mapping:
-                found = mapping[str(element)]
-            case list() as items if isinstance(element, int) and element < len(items):
-                found = items[element]
-            case _:
-                break
-    return found.origin
+def _replaces(over: Any, path: Path) -> bool:
+    """True if `over` has a value at `path`, or another value than a mapping above it."""
+    for step in path:
+        if not isinstance(over, dict) or step not in over:
+            return not isinstance(over, dict)
+        over = over[step]
+    return True
 
 
 def dotted(path: Path) -> str:

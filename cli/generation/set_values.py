@@ -5,9 +5,9 @@ A backslash removes the special meaning of the next character: `labels.a\\.b=c` 
 
 import re
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from cli.generation.parsed_values import Number, Origin, Path, ValueNode
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path
 
 _LARGEST_INDEX: Final = 65_536  # Helm's own limit
 _SIGNS: Final = ("+", "-")
@@ -19,41 +19,37 @@ class UnreadableAssignment(ValueError):
     """An invalid assignment. The message names the problem and the right syntax."""
 
 
-def apply(root: ValueNode, text: str, option: str) -> ValueNode:
+def apply(root: ParsedValues, text: str, option: str) -> ParsedValues:
     """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
 
     `option`: --set reads numbers, true, false and null; --set-string reads only texts.
     """
     scanner = _Scanner(text, option)
+    value, origins = root.value, dict(root.origins)
     while scanner.rest:
         path = scanner.path()
-        origin = Origin(option)
-        root = _assigned(root, path, _located(scanner.value(), origin), origin)
-    return root
+        value = _assigned(value, path, scanner.value())
+        origins = {way: each for way, each in origins.items() if way[: len(path)] != path}
+        origins[path] = Origin(option)
+        for end, step in enumerate(path):
+            if isinstance(step, int) or path[:end] not in origins:  # a list may replace a text
+                origins[path[:end]] = Origin(option)
+    return ParsedValues(value, origins)
 
 
-def _assigned(node: ValueNode | None, path: Path, value: ValueNode, origin: Origin) -> ValueNode:
-    """Return `node` with `value` at `path`. Values of another type on the path are replaced."""
+def _assigned(old: Any, path: Path, value: Any) -> Any:
+    """Return `old` with `value` at `path`. Values of another type on the path are replaced."""
     if not path:
         return value
-    first, *more = path
-    rest = tuple(more)
+    first, *rest = path
     if isinstance(first, int):
-        items = list(node.value) if node and isinstance(node.value, list) else []
-        items += [ValueNode(None, origin)] * (first + 1 - len(items))
-        items[first] = _assigned(items[first], rest, value, origin)
-        return ValueNode(items, origin)
-    mapping = dict(node.value) if node and isinstance(node.value, dict) else {}
-    mapping[first] = _assigned(mapping.get(first), rest, value, origin)
-    return ValueNode(mapping, node.origin if node else origin)
-
-
-def _located(
-    value: str | Number | bool | list[str | Number | bool | None] | None, at: Origin
-) -> ValueNode:
-    if isinstance(value, list):
-        return ValueNode([ValueNode(each, at) for each in value], at)
-    return ValueNode(value, at)
+        items = list(old) if isinstance(old, list) else []
+        items += [None] * (first + 1 - len(items))
+        items[first] = _assigned(items[first], tuple(rest), value)
+        return items
+    mapping = dict(old) if isinstance(old, dict) else {}
+    mapping[first] = _assigned(mapping.get(first), tuple(rest), value)
+    return mapping
 
 
 @dataclass(slots=True)

@@ -17,18 +17,14 @@ _COMMENT_OR_BLANK: Final = re.compile(r"\s*(#.*)?", re.DOTALL)
 _MARKER: Final = re.compile(r"---\s+(?P<comment>#.*)", re.DOTALL)
 
 
-def lines_of(text: str) -> list[str]:
-    """Split the text into lines as ruamel.yaml counts them. Windows' line ends become "\\n"."""
-    return re.findall("[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
 def excerpts(text: str, documents: Sequence[ManifestDocument], wanted: Sequence[Span]) -> list[str]:
     """Return the text of each span, moved to the left margin, with the comments before it.
 
     `wanted` is in the order of the text. Comments after a document's last span belong to that span,
     so that no comment is lost.
     """
-    lines = lines_of(text)
+    # The lines as ruamel.yaml counts them. Line ends of Windows become "\n".
+    lines = re.findall("[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n"))
     ends = [document.end for document in documents]
     found: list[str] = []
     begin = 0

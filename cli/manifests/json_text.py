@@ -6,24 +6,13 @@ long keys.
 
 import re
 from json import JSONDecodeError, JSONDecoder
-from typing import Final
+from typing import Any, Final
 
 from cli.manifests.places import ManifestError, Place
+from cli.manifests.scalars import ScalarError
 from cli.manifests.yaml_text import JsonScanner, ManifestDocument, YamlReader
+from shared.api.objects import JsonValue
 
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
-
-
-class _NoNumberError(Exception):
-    """Python's reader accepts NaN and Infinity, which JSON does not have."""
-
-
-def _no_number(text: str) -> None:
-    raise _NoNumberError(text)
-
-
-_DECODER: Final = JSONDecoder(parse_constant=_no_number)
-_NO_NUMBER: Final = re.compile(r'"(?:\\.|[^"\\])*"|(?P<found>NaN|-?Infinity)')
 # An escape in a string, or a character that YAML does not allow there.
 _REWRITTEN: Final = re.compile(
     r"\\u(?P<high>[dD][89abAB]..)\\u(?P<low>[dD][c-fC-F]..)|(?P<half>\\u[dD][89a-fA-F]..)|\\."
@@ -34,41 +23,28 @@ _REWRITTEN: Final = re.compile(
 class _JsonReader(YamlReader):
     scanner = JsonScanner
 
+    def scalar(self, event: Any) -> JsonValue:
+        if event.implicit[0] and event.value.endswith(("NaN", "Infinity")):  # Python reads them
+            raise ScalarError(f"this is not JSON: {event.value} is no number")
+        return super().scalar(event)
+
 
 def parse_json(text: str) -> list[ManifestDocument]:
     """Return all values of a text in order. Raises ManifestError."""
     found: list[ManifestDocument] = []
     end = 0
-    while (begin := _after_blanks(text, end)) < len(text):
+    while rest := text[end:].lstrip(" \t\r\n"):
+        begin = len(text) - len(rest)
         try:
-            _, end = _DECODER.raw_decode(text, begin)
+            _, end = JSONDecoder().raw_decode(text, begin)
         except JSONDecodeError as error:
             place = Place(error.lineno, error.colno)
             raise ManifestError(f"this is not JSON: {error.msg}", place) from error
-        except _NoNumberError as error:
-            place = _place(text, _no_number_at(text, begin))
-            raise ManifestError(f"this is not JSON: {error} is no number", place) from error
         except RecursionError as error:
             raise ManifestError("this is nested too deep") from error
         before = re.sub(r"[^\n]", " ", text[:begin])  # so that the places stay
         found += _JsonReader().documents(before + _REWRITTEN.sub(_rewritten, text[begin:end]))
     return found
-
-
-def _after_blanks(text: str, position: int) -> int:
-    found = _BLANK.match(text, position)
-    return found.end() if found else position
-
-
-def _no_number_at(text: str, begin: int) -> int:
-    """Return where the first NaN or Infinity is outside of strings."""
-    found = _NO_NUMBER.finditer(text, begin)
-    return next(each.start() for each in found if each["found"])
-
-
-def _place(text: str, position: int) -> Place:
-    line_begin = text.rfind("\n", 0, position) + 1
-    return Place(text.count("\n", 0, position) + 1, position - line_begin + 1)
 
 
 def _rewritten(found: re.Match[str]) -> str:

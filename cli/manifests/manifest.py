@@ -1,13 +1,13 @@
 """The objects in users' manifests, with their places in the text. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cli.manifests.excerpts import excerpts
 from cli.manifests.json_text import parse_json
-from cli.manifests.places import ManifestError, Place, Way, place_of, way_in
-from cli.manifests.yaml_text import NotYaml, parse_yaml
+from cli.manifests.places import ManifestError, Place, Way, place_of
+from cli.manifests.yaml_text import ManifestDocument, NotYaml, parse_yaml
 from shared.api.objects import JsonObject, JsonValue, metadata, type_of
 
 _LIST: Final = "List"
@@ -31,10 +31,6 @@ class Manifest:
     def place(self, way: Way = ()) -> Place:
         """Return the place of a part of the object, or of the nearest part around it."""
         return place_of(self.places, (*self.root, *way)) or Place(1, 1)
-
-    def place_in(self, path: str) -> Place:
-        """Return the place of a field path from a message."""
-        return self.place(way_in(self.value, path))
 
     def located(self, way: Way = ()) -> str:
         """Return `FILE:LINE`, the beginning of messages."""
@@ -66,27 +62,23 @@ class Manifest:
 
 def manifests_of(text: str, source: str) -> list[Manifest]:
     """Return all objects of a YAML or JSON text, with the items of Lists. Raises ManifestError."""
-    if text.lstrip().startswith("{"):
+    if not text.lstrip().startswith("{"):
+        return _located(text, source, parse_yaml(text))
+    try:
+        return _located(None, source, parse_json(text))
+    except ManifestError as not_json:
+        if source.endswith(".json"):
+            raise
         try:
-            return list(_of_json(text, source))
-        except ManifestError as not_json:
-            if source.endswith(".json"):
-                raise
-            try:
-                return _of_yaml(text, source)
-            except NotYaml as error:
-                raise not_json from error
-    return _of_yaml(text, source)
+            return _located(text, source, parse_yaml(text))
+        except NotYaml as error:
+            raise not_json from error
 
 
-def _of_json(text: str, source: str) -> Iterator[Manifest]:
-    for document in parse_json(text):
-        for root, value in _objects(document.value, (), document.places):
-            yield Manifest(source, value, document.places, root, None)
-
-
-def _of_yaml(text: str, source: str) -> list[Manifest]:
-    documents = parse_yaml(text)
+def _located(
+    text: str | None, source: str, documents: Sequence[ManifestDocument]
+) -> list[Manifest]:
+    """Return the objects in the documents. `text`: the YAML to copy from; None for JSON."""
     found = [
         (document, root, value)
         for document in documents
@@ -94,7 +86,7 @@ def _of_yaml(text: str, source: str) -> list[Manifest]:
     ]
     spans = [document.spans[root] for document, root, _ in found if root in document.spans]
     texts: list[str] | list[None] = [None] * len(found)
-    if len(spans) == len(found):  # an alias has no text of its own
+    if text is not None and len(spans) == len(found):  # an alias has no text of its own
         texts = excerpts(text, documents, spans)
     return [
         Manifest(source, value, document.places, root, own)

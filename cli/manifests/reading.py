@@ -52,12 +52,29 @@ def read(arguments: Sequence[str], stdin: TextIO) -> ReadManifests:
     files: list[os.stat_result] = []
     for source, path in _sources(arguments or [STANDARD_INPUT]):
         try:
-            content = _standard_input(stdin) if path is None else path.read_bytes()
-            manifests += manifests_of(_decoded(content), source)
+            manifests += manifests_of(_text(path, stdin), source)
         except ManifestError as error:
             unreadable.append(Unreadable(source, error))
         files += _redirected(stdin) if path is None else [path.stat()]
     return ReadManifests(tuple(manifests), tuple(unreadable), tuple(files))
+
+
+def read_all(arguments: Sequence[str], stdin: TextIO) -> ReadManifests:
+    """Like `read`, but an unreadable source raises CommandError too."""
+    found = read(arguments, stdin)
+    if found.unreadable:
+        raise CommandError("\nerror: ".join(map(str, found.unreadable)))
+    return found
+
+
+def read_text(argument: str, stdin: TextIO) -> tuple[str, str]:
+    """Return a file's name for messages, and its text. Raises CommandError, and OSError."""
+    is_input = argument == STANDARD_INPUT
+    source = _SHOWN_INPUT if is_input else argument
+    try:
+        return source, _text(None if is_input else Path(argument), stdin)
+    except ManifestError as error:
+        raise CommandError(str(Unreadable(source, error))) from error
 
 
 def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
@@ -94,12 +111,6 @@ def _in_folder(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _standard_input(stdin: TextIO) -> bytes:
-    buffer = getattr(stdin, "buffer", None)
-    content: bytes = stdin.read().encode() if buffer is None else buffer.read()
-    return content
-
-
 def _redirected(stdin: TextIO) -> list[os.stat_result]:
     """Return the file that a shell opened as standard input (`pack < job.yaml`)."""
     try:
@@ -109,17 +120,15 @@ def _redirected(stdin: TextIO) -> list[os.stat_result]:
     return [found] if stat.S_ISREG(found.st_mode) else []
 
 
-def _decoded(content: bytes) -> str:
-    """Decode UTF-8, or UTF-16 if the text begins with its mark, as from Windows' shells."""
+def _text(path: Path | None, stdin: TextIO) -> str:
+    """Read UTF-8, or UTF-16 if the text begins with its mark, as from Windows' shells."""
+    buffer = getattr(stdin, "buffer", None)
+    if path is not None:
+        content = path.read_bytes()
+    else:
+        content = stdin.read().encode() if buffer is None else buffer.read()
     encoding = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise ManifestError(f"this is not UTF-8 text: {error.reason}") from error
-
-
-def is_among(path: Path, files: Iterable[os.stat_result]) -> bool:
-    """True if the path is one of the files, also under another name."""
-    if not path.exists():
-        return False
-    return any(os.path.samestat(path.stat(), each) for each in files)

@@ -1,7 +1,6 @@
 """Write objects as text. Parsers of YAML 1.1 and 1.2 read the same values."""
 
 import io
-import json
 import re
 from typing import Any, Final
 
@@ -13,13 +12,6 @@ _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"}
 )
 _NEVER: Final = 1 << 30  # lines are not folded: a program may search for a text within one line
-
-
-def as_text(value: JsonValue, output: str) -> str:
-    """Return JSON or YAML, as `output` asks."""
-    if output == "json":
-        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    return as_yaml(value)
 
 
 def as_yaml(value: JsonValue) -> str:

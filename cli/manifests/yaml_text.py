@@ -22,7 +22,7 @@ from shared.api.objects import JsonValue
 _DEEPEST: Final = 200
 # Values, with all aliases expanded: a few lines of YAML can expand to billions of values.
 _MOST_VALUES: Final = 1_000_000
-_MERGE: Final = "<<"
+_MERGE: Final = ("<<", True)  # without quotes
 _ITEMS: Final = "items"
 
 
@@ -45,14 +45,13 @@ class Span:
 class ManifestDocument:
     """One document of a stream. `value`: None for a document that contains only comments.
 
-    `spans`: of the document itself and of the items of a List. `begin`, `end`: the
-    lines of the document, comments included, counted from 0.
+    `spans`: of the document itself and of the items of a List. `end`: the line after the document,
+    comments included, counted from 0.
     """
 
     value: JsonValue
     places: dict[Way, Place]
     spans: dict[Way, Span]
-    begin: int
     end: int
 
 
@@ -135,7 +134,6 @@ class YamlReader:
             raise NotYaml(f"this is not YAML: {error}") from error
 
     def _documents(self) -> Iterator[ManifestDocument]:
-        begin = 0
         for event in self.events:
             if not isinstance(event, events.DocumentStartEvent):
                 continue
@@ -143,8 +141,7 @@ class YamlReader:
             value = self._value((), next(self.events))
             ended = next(self.events)
             end = ended.start_mark.line if ended.explicit else ended.end_mark.line
-            yield ManifestDocument(value, self.places, self.spans, begin, end)
-            begin = end
+            yield ManifestDocument(value, self.places, self.spans, end)
 
     def _value(self, way: Way, event: Any) -> JsonValue:
         """Read the value that begins with this event."""
@@ -202,7 +199,7 @@ class YamlReader:
                 if all(isinstance(step, int) or step == _ITEMS for step in way):
                     self.spans[way] = self._span(start, event)
                 break
-            if _is_merge(event):
+            if isinstance(event, events.ScalarEvent) and (event.value, event.implicit[0]) == _MERGE:
                 self._merge(way, event, found, written)
                 continue
             key = self.key(event)
@@ -222,7 +219,7 @@ class YamlReader:
         Merged keys have the place of the merge.
         """
         place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
-        merged = self._value((*way, _MERGE), next(self.events))
+        merged = self._value((*way, "<<"), next(self.events))
         for each in reversed(merged) if isinstance(merged, list) else [merged]:
             if not isinstance(each, dict):
                 raise ManifestError("<< merges mappings only", place)
@@ -280,7 +277,3 @@ class YamlReader:
             raise NotYaml(text, _marked(event.start_mark)) from error
         except ScalarError as error:
             raise ManifestError(str(error), _marked(event.start_mark)) from error
-
-
-def _is_merge(event: Any) -> bool:
-    return isinstance(event, events.ScalarEvent) and event.value == _MERGE and event.implicit[0]

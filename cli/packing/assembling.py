@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.command import CommandError, ExitCode
 from cli.manifests.manifest import Manifest
@@ -17,12 +17,10 @@ from shared.api.objects import (
     label,
     metadata,
 )
+from shared.config.configuration import AllowedKinds
 from shared.kinds.kind import PodSet, PodSetError
 from shared.kinds.table import BY_GROUP_KIND, pod_sets_to_declare
 from webhook.rules.kinds import is_listed
-
-if TYPE_CHECKING:
-    from shared.config.configuration import AllowedKinds
 
 _COMPONENTS: Final = ("spec", "components")
 
@@ -74,7 +72,7 @@ class Packed:
         return first.source, None
 
 
-def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: "AllowedKinds") -> Packed:
+def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: AllowedKinds) -> Packed:
     """Build the AppWrapper. Raises CommandError if the manifests and options do not define one."""
     if not manifests:
         raise CommandError("there is no object to wrap: the input is empty, or has only comments")
@@ -147,7 +145,7 @@ def _refuse_twins(manifests: Sequence[Manifest]) -> None:
 
 
 def _components(
-    manifests: Sequence[Manifest], declared: Sequence[DeclaredPodSet], allowed: "AllowedKinds"
+    manifests: Sequence[Manifest], declared: Sequence[DeclaredPodSet], allowed: AllowedKinds
 ) -> tuple[PackedComponent, ...]:
     unknown = [each for each in manifests if _is_unknown(each, allowed)]
     for each in declared:
@@ -181,7 +179,7 @@ def _inferred(manifest: Manifest) -> tuple[PodSet, ...]:
         return ()
 
 
-def _is_unknown(manifest: Manifest, allowed: "AllowedKinds") -> bool:
+def _is_unknown(manifest: Manifest, allowed: AllowedKinds) -> bool:
     """True if the object may be wrapped but the operator does not know its pods."""
     if not is_listed(manifest.group_kind, allowed.wrapped):
         return False

@@ -1,19 +1,17 @@
 """Write a file completely or not at all."""
 
 import os
-import stat
-import tempfile
+import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from cli.command import CommandError
-from cli.manifests.reading import is_among
 
 
 def refuse_inputs(path: Path, inputs: Sequence[os.stat_result]) -> None:
-    """Raise CommandError if the output file is one of the inputs."""
-    if is_among(path, inputs):
+    """Raise CommandError if the output file is one of the inputs, also under another name."""
+    if path.exists() and any(os.path.samestat(path.stat(), each) for each in inputs):
         raise CommandError(f"--out {path}: this file is one of the inputs. Name another")
 
 
@@ -30,27 +28,17 @@ def write_whole(path: Path, text: str) -> None:
 
 def _write(target: Path, text: str) -> None:
     if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8") as stream:  # a pipe, a device
-            stream.write(text)
+        target.write_text(text, encoding="utf-8")  # a pipe, a device
         return
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    # No process id: in containers it is the same again, and a killed command leaves its file.
+    made = target.with_name(f".{target.name}.{token_hex(4)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        with made.open("x", encoding="utf-8", newline="") as stream:
+            if target.exists():
+                shutil.copymode(target, made)  # before the text, which may contain Secrets
             stream.write(text)
-            os.fchmod(stream.fileno(), _mode(target))
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _mode(target: Path) -> int:
-    try:
-        return stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+        made.replace(target)
+    finally:
+        made.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Read the shipped pod schema and fault-tolerance options.
+"""Read the shipped configurations of the overlays, pod schema and fault-tolerance options.
 
-`make generate` writes the options, `python -m scripts.pod_schema` the schema.
+`make generate` writes the configurations and options, `python -m scripts.pod_schema` the schema.
 """
 
 import json
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shared.pod_schema.pod_schema import Definitions
 
 FOLDER: Final = Path(__file__).resolve().parent
-# The names of the overlays in deploy/manifests.
+# The names of the overlays in deploy/manifests. Each one's configuration is in NAME.yaml here.
 OVERLAYS: Final = ("default", "mlbatch")
 OPTIONS: Final = "fault_tolerance_options.json"
 

@@ -5,9 +5,11 @@ because it keeps existing objects.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from cli.checks.gather import read_latches
+from cli.checks.nodes import Latches
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
@@ -30,7 +32,6 @@ from cli.teams.manifests import (
 )
 from cli.teams.plan import (
     Action,
-    Asked,
     Live,
     ObjectPlan,
     TeamPlan,
@@ -56,50 +57,49 @@ from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
 FIELD_MANAGER: Final = "appwrapper-team"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRequest:
-    """The options. `settings` has no labels yet: they come from the operator's configuration."""
-
-    settings: TeamSettings
-    asked: Asked
-    config_file: str | None = None
-    over_capacity: bool = False
-    dry_run: bool = False
-
-
-async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
+async def create_team(
+    cluster: Cluster,
+    settings: TeamSettings,
+    *,
+    config_file: str | None,
+    allows_excess: bool,
+    dry_run: bool,
+) -> TeamPlan:
     """Create or change the team, unless the plan has `refused`; return the plan.
 
-    Raises CommandError.
+    `settings` has no labels yet: they come from the operator's configuration. Raises CommandError.
     """
-    team = request.settings.name
+    team = settings.name
     if not is_dns_label(team):
         raise CommandError(
             f"{team} cannot be the name of a namespace: write up to 63 lower-case letters, digits"
             " and hyphens"
         )
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, request.config_file)
-    settings = replace(request.settings, labels=_labels(config))
+    config = await configuration(reader, config_file)
+    settings = replace(settings, labels=_labels(config))
     live = await live_objects(reader, team)
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
     flavors = {each["metadata"]["name"]: each for each in found}
-    _check(settings, request.asked, live, flavors, config)
+    _check(settings, live, flavors, config)
     await _check_policy(reader, settings, live)
-    objects = object_plans(settings, request.asked, live)
-    capacity = await _capacity(reader, objects, queues, flavors, config)
+    objects = object_plans(settings, live)
+    latches = await read_latches(reader, config, cluster.now())
+    capacity = await _capacity(reader, objects, queues, flavors, config, latches)
+    # Quotas that were too high before are only a warning.
+    raised = [each for each in capacity if each.is_raised]
     plan = TeamPlan(
         team=team,
-        dry_run=request.dry_run,
+        dry_run=dry_run,
         objects=objects,
         capacity=capacity,
         warnings=(),
-        refused=tuple(_refused(request, capacity)),
+        refused=() if allows_excess else tuple(over_capacity(raised)),
     )
     warnings = [*await _warnings(reader, settings, plan, queues, live)]
     lacking = await missing_rights(cluster, _rights(objects))
-    if lacking and not request.dry_run:
+    if lacking and not dry_run:
         raise CommandError(
             f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
             " cluster admins: ask one"
@@ -109,11 +109,6 @@ async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
     if not plan.refused and not plan.dry_run:
         await _apply(cluster, plan)
     return plan
-
-
-def exit_code(plan: TeamPlan) -> ExitCode:
-    """Return WANTING if the team differs from the admin's settings."""
-    return ExitCode.WANTING if plan.refused or plan.differs else ExitCode.FINE
 
 
 def _labels(config: Configuration) -> dict[str, str]:
@@ -128,7 +123,6 @@ def _labels(config: Configuration) -> dict[str, str]:
 
 def _check(
     settings: TeamSettings,
-    asked: Asked,
     live: Live,
     flavors: dict[str, JsonObject],
     config: Configuration,
@@ -136,7 +130,7 @@ def _check(
     """Raise CommandError if this team cannot be created."""
     reserved = config.appwrapper.exemptions.service_account_namespaces
     slack = config.appwrapper.slack_queue.name
-    for reason in refusals(settings, asked, live, reserved, slack):
+    for reason in refusals(settings, live, reserved, slack):
         raise CommandError(reason, ExitCode.WANTING)
     if settings.flavor not in flavors:
         raise CommandError(
@@ -175,6 +169,7 @@ async def _capacity(
     queues: Sequence[JsonObject],
     flavors: dict[str, JsonObject],
     config: Configuration,
+    latches: Latches | None,
 ) -> tuple[CapacityRow, ...]:
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
     behaviour = config.appwrapper
@@ -186,14 +181,8 @@ async def _capacity(
         keys,
         summed(queues, behaviour.slack_queue.name),
         summed(planned, behaviour.slack_queue.name),
-        capacities(keys, flavors, nodes, taints) if isinstance(nodes, tuple) else None,
+        capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None,
     )
-
-
-def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterator[str]:
-    """Refuse quotas above the capacity if this command raises them, not if they were too high."""
-    if not request.over_capacity:
-        yield from over_capacity([each for each in capacity if each.is_raised])
 
 
 async def _warnings(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from cli.cluster.connection import Cluster
@@ -35,79 +35,71 @@ CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeCl
 _READ_EVERY: Final = 0.5  # seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteRequest:
-    """The options. `seconds`: the longest wait for the deletion."""
-
-    team: str
-    config_file: str | None = None
-    dry_run: bool = False
-    seconds: float = 300.0
-
-
 # Shows the plan and returns if the admin confirms it; raises CommandError otherwise.
 Confirm = Callable[[Removal], None]
 
 
-async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm) -> Removal:
-    """Delete the team unless there are `blockers`; return the plan. Raises CommandError."""
+async def delete_team(
+    cluster: Cluster,
+    team: str,
+    confirm: Confirm,
+    *,
+    config_file: str | None,
+    dry_run: bool,
+    seconds: float,
+) -> Removal:
+    """Delete the team unless there are `blockers`; return the plan. Raises CommandError.
+
+    `seconds`: the longest wait for the deletion.
+    """
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, request.config_file, needs_right=True)
-    found = await _read(reader, request, config)
+    config = await configuration(reader, config_file, needs_right=True)
+    found = removal(await _held(reader, team, config), dry_run=dry_run)
     lacking = await missing_rights(
         cluster,
         [Right("delete", RESOURCES[each.kind], None, each.name) for each in found.targets],
     )
-    if lacking and not request.dry_run:
+    if lacking and not dry_run:
         raise CommandError(
             f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are deleted by"
             " cluster admins: ask one"
         )
-    if found.blockers or request.dry_run:
+    if found.blockers or dry_run:
         return found
     confirm(found)
     # The confirmation may take minutes, and another user may have submitted a workload meanwhile.
-    if (again := await _read(reader, request, config)).blockers:
+    if (again := removal(await _held(reader, team, config), dry_run=dry_run)).blockers:
         return again
-    await _delete(cluster, found, request.seconds)
+    await _delete(cluster, found, seconds)
     return found
 
 
-def exit_code(found: Removal) -> ExitCode:
-    """Return WANTING if there are blockers."""
-    return ExitCode.WANTING if found.blockers else ExitCode.FINE
+async def _held(reader: Reader, team: str, config: Configuration) -> ExistingObjects:
+    """Read the objects of the team. Raises CommandError if it is none."""
 
-
-async def _read(reader: Reader, request: DeleteRequest, config: Configuration) -> Removal:
-    held = await _held(reader, request.team)
-    _check(held, config)
-    return removal(held, dry_run=request.dry_run)
-
-
-async def _held(reader: Reader, team: str) -> ExistingObjects:
     async def one(resource: Resource, name: str) -> JsonObject | None:
         return needed(await reader.one(resource, None, name), "team delete")
 
     async def many(resource: Resource) -> tuple[JsonObject, ...]:
         return needed(await reader.many(resource, team), "team delete") or ()
 
-    queues = needed(await all_of_kueue(reader, LOCAL_QUEUES), "team delete")
-    namespace = await one(NAMESPACES, team)
-    queue = await one(CLUSTER_QUEUES, queue_name(team))
-    binding = await one(CLUSTER_ROLE_BINDINGS, viewer_binding_name(team))
-    if namespace is None:
-        return ExistingObjects(team, namespace, queue, binding, others_queues=queues)
-    return ExistingObjects(
+    held = ExistingObjects(
         team,
-        namespace,
-        queue,
-        binding,
-        await many(APPWRAPPERS),
-        await many(WORKLOADS),
-        await many(PODS),
-        await many(CLAIMS),
-        queues,
+        await one(NAMESPACES, team),
+        await one(CLUSTER_QUEUES, queue_name(team)),
+        await one(CLUSTER_ROLE_BINDINGS, viewer_binding_name(team)),
+        others_queues=needed(await all_of_kueue(reader, LOCAL_QUEUES), "team delete"),
     )
+    if held.namespace is not None:
+        held = replace(
+            held,
+            appwrappers=await many(APPWRAPPERS),
+            workloads=await many(WORKLOADS),
+            pods=await many(PODS),
+            claims=await many(CLAIMS),
+        )
+    _check(held, config)
+    return held
 
 
 def _check(held: ExistingObjects, config: Configuration) -> None:

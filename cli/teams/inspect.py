@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.cluster.unread import Many, Unread, named, objects
-from cli.command import CommandError, ExitCode
+from cli.command import CommandError
 from cli.teams.gather import all_of_kueue, configuration
 from cli.teams.manifests import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, viewer_binding_name
 from cli.teams.team_report import TeamObjects, TeamReport, team_report, teams_of
@@ -94,8 +94,3 @@ def _in(namespace: str, items: Many | None) -> Many | None:
     if not isinstance(items, tuple):
         return items
     return tuple(each for each in items if each["metadata"]["namespace"] == namespace)
-
-
-def exit_code(report: TeamReport) -> ExitCode:
-    """Return WANTING if the report has warnings."""
-    return ExitCode.WANTING if report.warnings else ExitCode.FINE

@@ -56,11 +56,6 @@ def user(name: str) -> JsonObject:
     return {"apiGroup": RBAC, "kind": "User", "name": name}
 
 
-def default_group(team: str) -> JsonObject:
-    """Return the group of a new team's users if the admin names no users and groups."""
-    return group(f"{team}-edit-group")
-
-
 def selected_labels(selector: LabelSelector) -> dict[str, str] | None:
     """Return the labels of a team's namespace; None if the selector needs more than labels."""
     labels = dict(selector.match_labels)
@@ -78,6 +73,7 @@ class TeamSettings:
 
     Without `subjects` an existing team keeps its users, and a new team gets the default group.
     `pod_security`: None if the admin chose no level. Then a new team gets baseline.
+    `change_quota`, `adopt`: the changes of existing objects that the admin allows.
     """
 
     name: str
@@ -88,12 +84,14 @@ class TeamSettings:
     cohort: str = DEFAULT_COHORT
     role: str = DEFAULT_ROLE
     pod_security: PodSecurity | None = None
+    change_quota: bool = False
+    adopt: bool = False
 
 
 def team_objects(settings: TeamSettings) -> tuple[JsonObject, ...]:
     """Build all objects of a new team in the order of creation: the users' rights last."""
     team = settings.name
-    subjects = list(settings.subjects) or [default_group(team)]
+    subjects = list(settings.subjects) or [group(f"{team}-edit-group")]
     level = settings.pod_security or PodSecurity.BASELINE
     return (
         {

@@ -64,14 +64,6 @@ class ObjectPlan:
     resource_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The changes of existing objects that the admin allows."""
-
-    change_quota: bool = False
-    adopt: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamPlan:
     """The report of `team create`. With `dry_run` or any `refused` nothing was written."""
@@ -94,7 +86,7 @@ class TeamPlan:
         return any(each.action is not Action.KEEP for each in self.objects)
 
 
-def object_plans(settings: TeamSettings, asked: Asked, live: Live) -> tuple[ObjectPlan, ...]:
+def object_plans(settings: TeamSettings, live: Live) -> tuple[ObjectPlan, ...]:
     """Plan each object of the team, in the order of the writes."""
     plans: list[ObjectPlan] = []
     for wanted in team_objects(settings):
@@ -105,12 +97,12 @@ def object_plans(settings: TeamSettings, asked: Asked, live: Live) -> tuple[Obje
             settings = replace(settings, subjects=tuple(users))
             wanted["subjects"] = users
         found = live.get((kind, wanted["metadata"]["name"]))
-        plans.append(_object_plan(wanted, found, settings, asked))
+        plans.append(_object_plan(wanted, found, settings))
     return tuple(plans)
 
 
 def refusals(
-    settings: TeamSettings, asked: Asked, live: Live, reserved: Sequence[str], slack_queue: str = ""
+    settings: TeamSettings, live: Live, reserved: Sequence[str], slack_queue: str = ""
 ) -> Iterator[str]:
     """Yield the reasons to refuse this team; then nothing is written."""
     team = settings.name
@@ -121,7 +113,7 @@ def refusals(
         yield f"ClusterQueue {slack_queue} is the slack queue: choose another name for the team"
     elif namespace is not None and is_being_deleted(namespace):
         yield f"namespace {team} is being deleted: wait until it is gone, then run this again"
-    elif namespace is not None and not _is_team(namespace, settings) and not asked.adopt:
+    elif namespace is not None and not _is_team(namespace, settings) and not settings.adopt:
         missing = ", ".join(f"{key}={value}" for key, value in settings.labels.items())
         yield (
             f"namespace {team} exists and is not a team's: it lacks the label {missing}."
@@ -177,14 +169,14 @@ def _is_team(namespace: JsonObject, settings: TeamSettings) -> bool:
 
 
 def _object_plan(
-    wanted: JsonObject, found: JsonObject | None, settings: TeamSettings, asked: Asked
+    wanted: JsonObject, found: JsonObject | None, settings: TeamSettings
 ) -> ObjectPlan:
     kind, meta = wanted["kind"], wanted["metadata"]
     if found is None:
         return ObjectPlan(
             kind, meta["name"], meta.get("namespace"), Action.CREATE, (), (), deepcopy(wanted)
         )
-    changes, left, manifest = _OF_KIND[kind](wanted, found, settings, asked)
+    changes, left, manifest = _OF_KIND[kind](wanted, found, settings)
     return ObjectPlan(
         kind,
         meta["name"],
@@ -200,9 +192,7 @@ def _object_plan(
 _Outcome = tuple[list[Difference], list[Difference], JsonObject]
 
 
-def _namespace(
-    wanted: JsonObject, found: JsonObject, settings: TeamSettings, asked: Asked
-) -> _Outcome:
+def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     own = labels(found)
     missing = [
         Difference(f"metadata.labels[{key}]", own.get(key, "none"), value)
@@ -227,9 +217,7 @@ def _namespace(
     return missing, left, manifest
 
 
-def _cluster_queue(
-    wanted: JsonObject, found: JsonObject, settings: TeamSettings, asked: Asked
-) -> _Outcome:
+def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     left = [
         each
         for field in ("namespaceSelector", "cohortName", "preemption")
@@ -240,7 +228,7 @@ def _cluster_queue(
     quotas = _quota_differences(found, settings)
     spec = {field: found["spec"][field] for field in wanted["spec"] if field in found["spec"]}
     manifest = {**deepcopy(wanted), "spec": deepcopy(spec)}
-    if not asked.change_quota:
+    if not settings.change_quota:
         hint = "--change-quota sets it"
         left += [Difference(each.field, each.found, each.wanted, hint) for each in quotas]
         return [], left, manifest
@@ -287,17 +275,13 @@ def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonO
     return groups
 
 
-def _local_queue(
-    wanted: JsonObject, found: JsonObject, settings: TeamSettings, asked: Asked
-) -> _Outcome:
+def _local_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this LocalQueue and run this again: Kueue changes no LocalQueue's ClusterQueue"
     left = _leaf_differences(found.get("spec"), wanted["spec"], "spec", remedy)
     return [], list(left), {**deepcopy(wanted), "spec": {**wanted["spec"], **found["spec"]}}
 
 
-def _binding(
-    wanted: JsonObject, found: JsonObject, settings: TeamSettings, asked: Asked
-) -> _Outcome:
+def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
     left = list(_leaf_differences(found["roleRef"], wanted["roleRef"], "roleRef", remedy))
     present = list(found.get("subjects") or ())

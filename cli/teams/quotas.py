@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
+from cli.checks.nodes import Latches, node_of
+from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
-from shared.api.amounts import read_amount
-from shared.api.objects import JsonObject, is_label_key
+from shared.api.amounts import ZERO, read_amount
+from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.waits.quota import FlavorResource, quota_entries
 
@@ -82,18 +83,13 @@ def capacity_rows(
     capacity: Mapping[FlavorResource, tuple[Decimal, Decimal]] | None,
 ) -> tuple[CapacityRow, ...]:
     """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""
-    none = (Decimal(0), Decimal(0))
-    return tuple(
-        CapacityRow(
-            flavor,
-            resource,
-            None if capacity is None else capacity.get((flavor, resource), none)[0],
-            None if capacity is None else capacity.get((flavor, resource), none)[1],
-            before.get((flavor, resource), Decimal(0)),
-            after.get((flavor, resource), Decimal(0)),
-        )
-        for flavor, resource in dict.fromkeys(keys)
-    )
+    rows = []
+    known: tuple[Decimal | None, Decimal | None]
+    for key in dict.fromkeys(keys):
+        known = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
+        sums = (before.get(key, ZERO), after.get(key, ZERO))
+        rows.append(CapacityRow(key[0], key[1], known[0], known[1], sums[0], sums[1]))
+    return tuple(rows)
 
 
 def capacities(
@@ -101,19 +97,18 @@ def capacities(
     flavors: Mapping[str, JsonObject],
     nodes: Iterable[JsonObject],
     resource_taints: ResourceTaints,
+    latches: Latches | None = None,
 ) -> dict[FlavorResource, tuple[Decimal, Decimal]]:
     """Return the schedulable and the unschedulable amount of each flavor's nodes.
 
     A node belongs to one flavor, as for the slack queue. `flavors`: all flavors of the cluster.
     """
     ordered = by_precedence(node_flavor(each) for each in flavors.values())
-    projection = NodeProjection()
     found = {key: [Decimal(0), Decimal(0)] for key in keys if key[0] in flavors}
     for item in nodes:
-        node = projection.project(item)
-        closed = unschedulable(node, resource_taints)
-        name = flavor_of(frozenset(node.labels), ordered) or ""
-        for resource, value in node.allocatable:
+        node = node_of(item, resource_taints, latches)
+        name = flavor_of(frozenset(labels(item).items()), ordered) or ""
+        for resource, value in node.allocatable.items():
             if (name, resource) in found:
-                found[name, resource][resource in closed] += value
+                found[name, resource][resource in node.unschedulable] += value
     return {key: (free, closed) for key, (free, closed) in found.items()}

@@ -9,6 +9,7 @@ from shared.api.conditions import is_true
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject, controller_of, is_being_deleted, label
 from shared.kinds.uncounted_pods import is_extended, resources_used
+from shared.waits.workload import ADMITTED, is_finished
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})  # of AppWrappers and of pods
 
@@ -95,7 +96,7 @@ def blockers(held: ExistingObjects) -> Iterator[str]:
     ended = {each["metadata"]["name"] for each in held.appwrappers} - {*wrapped}
     queued: set[str] = set()
     for each in held.workloads:
-        if is_true((each.get("status") or {}).get("conditions") or (), "Finished"):
+        if is_finished(each):
             continue
         owner = controller_of(each)
         if owner is not None:
@@ -103,7 +104,7 @@ def blockers(held: ExistingObjects) -> Iterator[str]:
             if owner.kind == "AppWrapper" and owner.name not in ended:
                 continue
         whose = f"{owner.kind} {owner.name}" if owner else f"Workload {each['metadata']['name']}"
-        admitted = is_true((each.get("status") or {}).get("conditions") or (), "Admitted")
+        admitted = is_true((each.get("status") or {}).get("conditions") or (), ADMITTED)
         yield f"{whose} ({'admitted by Kueue' if admitted else 'waits in the queue'})"
     for each in held.pods:
         owner = controller_of(each)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
 from cli.cluster.unread import Many, One, Unread, named, objects, readable
@@ -19,7 +20,7 @@ from shared.api.objects import JsonObject, is_being_deleted, labels
 from shared.config.configuration import Configuration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TeamObjects:
     """The objects that were read for one team. `queues`, `local_queues`: of all teams.
 
@@ -36,17 +37,17 @@ class TeamObjects:
     appwrappers: Many | None = None
     resource_quotas: Many | None = None
 
-    @property
-    def own_queues(self) -> list[LocalQueue]:
+    @cached_property
+    def own_queues(self) -> tuple[LocalQueue, ...]:
         """The LocalQueues in the team's namespace."""
-        return [each for each in self.all_local_queues if each.namespace == self.team]
+        return tuple(each for each in self.all_local_queues if each.namespace == self.team)
 
-    @property
+    @cached_property
     def all_local_queues(self) -> list[LocalQueue]:
         """The LocalQueues of all namespaces that could be read."""
         return [local_queue_of(each) for each in objects(self.local_queues)]
 
-    @property
+    @cached_property
     def queue(self) -> ClusterQueue | None:
         """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
         fed = {each.name: each.cluster_queue for each in self.own_queues}
@@ -69,17 +70,6 @@ class QuotaUse:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamQueue:
-    """A LocalQueue with the numbers of admitted and pending workloads."""
-
-    name: str
-    cluster_queue: str
-    stop_policy: str
-    admitted: int
-    pending: int
-
-
-@dataclass(frozen=True, slots=True)
 class Member:
     """A subject (`group a`, `user b`) with its role in the namespace."""
 
@@ -98,7 +88,7 @@ class TeamReport:
     cohort: str | None
     stop_policy: str | None
     quotas: tuple[QuotaUse, ...] | None
-    local_queues: tuple[TeamQueue, ...] | None
+    local_queues: tuple[LocalQueue, ...] | None
     users: tuple[Member, ...] | None
     app_wrappers: Mapping[str, int] | None
     warnings: tuple[str, ...]
@@ -109,6 +99,9 @@ def team_report(seen: TeamObjects) -> TeamReport:
     """Build the report about one team."""
     queue = seen.queue
     bindings = seen.bindings if isinstance(seen.bindings, tuple) else None
+    phases = None
+    if isinstance(seen.appwrappers, tuple):
+        phases = [(each.get("status") or {}).get("phase") or "New" for each in seen.appwrappers]
     return TeamReport(
         team=seen.team,
         labelled=_is_labelled(seen) if isinstance(seen.namespace, dict) else None,
@@ -116,14 +109,9 @@ def team_report(seen: TeamObjects) -> TeamReport:
         cohort=(queue.cohort or None) if queue else None,
         stop_policy=queue.stop_policy if queue else None,
         quotas=None if isinstance(seen.queues, Unread) else tuple(_quota_uses(queue)),
-        local_queues=None
-        if isinstance(seen.local_queues, Unread)
-        else tuple(
-            TeamQueue(each.name, each.cluster_queue, each.stop_policy, each.admitted, each.pending)
-            for each in seen.own_queues
-        ),
+        local_queues=None if isinstance(seen.local_queues, Unread) else seen.own_queues,
         users=None if bindings is None else tuple(_members(bindings)),
-        app_wrappers=_phases(seen.appwrappers) if isinstance(seen.appwrappers, tuple) else None,
+        app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
         warnings=tuple(_warnings(seen)),
     )
 
@@ -163,11 +151,6 @@ def _quota_uses(queue: ClusterQueue | None) -> Iterator[QuotaUse]:
             each.borrowing_limit,
             each.lending_limit,
         )
-
-
-def _phases(appwrappers: Iterable[JsonObject]) -> dict[str, int]:
-    counted = Counter((each.get("status") or {}).get("phase") or "New" for each in appwrappers)
-    return dict(sorted(counted.items()))
 
 
 def _is_labelled(seen: TeamObjects) -> bool:

@@ -1,31 +1,31 @@
 """Print the reports of `team` for people."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.tables import new_table
+from cli.teams.inspect import TeamList
 from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
-from shared.api.amounts import amount_text
+from cli.teams.removal import Removal
+from cli.teams.team_report import QuotaUse, TeamReport
+from shared.api.amounts import added_up, amount_text
 from shared.waits.quota import quota_entries
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cli.teams.inspect import TeamList
-    from cli.teams.removal import Removal
-    from cli.teams.team_report import QuotaUse, TeamReport
-
+_table: Final = partial(new_table, gap=3, header_style="bold")
 _UNKNOWN: Final = "?"  # it could not be read
 _DONE: Final = {Action.CREATE: "created", Action.CHANGE: "changed", Action.KEEP: "unchanged"}
 _PLANNED: Final = {Action.CREATE: "create", Action.CHANGE: "change", Action.KEEP: "unchanged"}
 _COLOURS: Final = {Action.CREATE: "green", Action.CHANGE: "yellow", Action.KEEP: ""}
 
 
-def print_plan(plan: TeamPlan, console: "Console") -> None:
+def print_plan(plan: TeamPlan, console: Console) -> None:
     """Print the changes that `team create` made or would make, and the sums of quotas."""
     console.print(_headline(plan))
     console.print()
@@ -37,7 +37,7 @@ def print_plan(plan: TeamPlan, console: "Console") -> None:
     _print_notes(plan.warnings, console)
 
 
-def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
+def print_teams(found: TeamList, console: Console, *, wide: bool) -> None:
     """Print a line for each team; with `wide` all resources that have a quota."""
     if not found.teams:
         console.print("There is no team. `appwrapper team create NAME` makes one.")
@@ -50,7 +50,7 @@ def print_teams(found: "TeamList", console: "Console", *, wide: bool) -> None:
     )
 
 
-def print_team(found: "TeamReport", console: "Console") -> None:
+def print_team(found: TeamReport, console: Console) -> None:
     """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
@@ -74,14 +74,14 @@ def print_team(found: "TeamReport", console: "Console") -> None:
     _print_notes(notes, console)
 
 
-def print_removal(found: "Removal", console: "Console", *, done: bool = False) -> None:
-    """Print the objects to delete, or the deleted objects."""
+def print_removal(found: Removal, console: Console) -> None:
+    """Print the objects to delete, or the workloads that keep them."""
     if found.blockers:
         console.print(f"Team {found.team} has workloads that run or wait:")
         for each in found.blockers:
             console.print(f"  {each}")
         return
-    console.print(f"{'Deleted' if done else 'To be deleted'}, in this order:")
+    console.print("To be deleted, in this order:")
     for target in found.targets:
         console.print(f"  {target.kind} {target.name}")
         if target.kind == "Namespace":
@@ -91,7 +91,7 @@ def print_removal(found: "Removal", console: "Console", *, done: bool = False) -
         console.print(each)
 
 
-def _in_the_namespace(found: "Removal") -> Iterator[str]:
+def _in_the_namespace(found: Removal) -> Iterator[str]:
     yield "with everything in it"
     if found.ended_app_wrappers:
         yield f"AppWrappers that have ended: {found.ended_app_wrappers}"
@@ -168,20 +168,19 @@ def _sums(rows: Sequence[CapacityRow]) -> Table:
     return table
 
 
-def _teams_table(found: "TeamList", *, wide: bool) -> Table:
-    quotas = {
-        each.team: {(quota.resource): quota for quota in _by_resource(each.quotas or ())}
-        for each in found.teams
-    }
-    everything = dict.fromkeys(resource for own in quotas.values() for resource in own)
+def _teams_table(found: TeamList, *, wide: bool) -> Table:
+    everything = dict.fromkeys(
+        quota.resource for each in found.teams for quota in each.quotas or ()
+    )
     resources = [each for each in everything if wide or each in found.resources]
     columns = [f">{each} USED/QUOTA" for each in resources]
     table = _table("TEAM", "CLUSTERQUEUE", *columns, ">ADMITTED", ">PENDING", "USERS")
     for each in found.teams:
-        own = quotas[each.team]
-        used = [
-            f"{amount_text(own[name].used, name)}/{amount_text(own[name].quota, name)}"
-            if name in own
+        quota = added_up({one.resource: one.quota} for one in each.quotas or ())
+        used = added_up({one.resource: one.used} for one in each.quotas or ())
+        cells = [
+            f"{amount_text(used[name], name)}/{amount_text(quota[name], name)}"
+            if name in quota
             else "-"
             for name in resources
         ]
@@ -189,29 +188,17 @@ def _teams_table(found: "TeamList", *, wide: bool) -> Table:
         counts = [str(sum(one.admitted for one in queues)), str(sum(one.pending for one in queues))]
         if each.local_queues is None:
             counts = [_UNKNOWN, _UNKNOWN]
-        table.add_row(each.team, each.cluster_queue or "none", *used, *counts, _users(each))
+        table.add_row(each.team, each.cluster_queue or "none", *cells, *counts, _users(each))
     return table
 
 
-def _by_resource(quotas: Iterable["QuotaUse"]) -> Iterator["QuotaUse"]:
-    """Add the quotas of all flavors by resource."""
-    from dataclasses import replace
-
-    found: dict[str, QuotaUse] = {}
-    for each in quotas:
-        if (known := found.get(each.resource)) is not None:
-            each = replace(each, quota=known.quota + each.quota, used=known.used + each.used)
-        found[each.resource] = each
-    yield from found.values()
-
-
-def _users(found: "TeamReport") -> str:
+def _users(found: TeamReport) -> str:
     if found.users is None:
         return _UNKNOWN
     return ", ".join(dict.fromkeys(each.subject for each in found.users)) or "none"
 
 
-def _facts(found: "TeamReport") -> Table:
+def _facts(found: TeamReport) -> Table:
     table = Table.grid(padding=(0, 2))
     labelled = {True: "labelled as a team's", False: "without the label of teams", None: _UNKNOWN}
     facts = [
@@ -226,13 +213,13 @@ def _facts(found: "TeamReport") -> Table:
     return table
 
 
-def _counts(found: "TeamReport") -> str:
+def _counts(found: TeamReport) -> str:
     if found.app_wrappers is None:
         return _UNKNOWN
     return ", ".join(f"{count} {phase}" for phase, count in found.app_wrappers.items()) or "none"
 
 
-def _quota_table(quotas: Sequence["QuotaUse"]) -> Table:
+def _quota_table(quotas: Sequence[QuotaUse]) -> Table:
     limits = any(
         each.borrowing_limit is not None or each.lending_limit is not None for each in quotas
     )
@@ -256,18 +243,8 @@ def _amount(resource: str, value: Decimal | None) -> str:
     return _UNKNOWN if value is None else amount_text(value, resource)
 
 
-def _print_notes(warnings: Sequence[str], console: "Console") -> None:
+def _print_notes(warnings: Sequence[str], console: Console) -> None:
     if warnings:
         console.print()
     for each in warnings:
         console.print(Text(f"WARNING: {each}.", style="yellow"))
-
-
-def _table(*columns: str) -> Table:
-    """Return a table in kubectl's style. ">" aligns a column to the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for each in columns:
-        table.add_column(
-            each.removeprefix(">"), justify="right" if each[0] == ">" else "left", overflow="fold"
-        )
-    return table

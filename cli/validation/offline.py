@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
-from cli.shipped.configurations import shipped_configuration
-from cli.shipped.data import OVERLAYS, pod_schema
+from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
 from cli.validation.report import (
     ManifestFinding,
     ValidatedObject,
@@ -17,14 +16,13 @@ from cli.validation.report import (
 )
 from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
 from shared.api.objects import JsonObject, annotation, label, metadata
+from shared.config.configuration import AppWrapperConfig
+from shared.config.loading import ConfigError, load_config
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import User
 from webhook.creation import Judgement, judge_creation
 from webhook.registration import is_asked_about
 from webhook.rules.submission import Facts
-
-if TYPE_CHECKING:
-    from shared.config.configuration import AppWrapperConfig
 
 _DEFAULT_NAMESPACE: Final = "default"
 # The assumed creator of an object that names no user.
@@ -50,14 +48,11 @@ CLUSTER_SCOPED: Final = {
 
 
 @cache
-def configuration(config: str) -> "AppWrapperConfig":
+def configuration(config: str) -> AppWrapperConfig:
     """Return the configuration of an overlay or a file. Raises CommandError."""
-    if config in OVERLAYS:
-        return shipped_configuration(config)
-    from shared.config.loading import ConfigError, load_config
-
+    file = str(FOLDER / f"{config}.yaml") if config in OVERLAYS else config
     try:
-        return load_config(config).config.appwrapper
+        return load_config(file).config.appwrapper
     except ConfigError as error:
         raise CommandError(str(error)) from error
 

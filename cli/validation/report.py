@@ -48,13 +48,12 @@ def findings(
 ) -> list[ManifestFinding]:
     """Return all findings, errors first. A message may begin with a field path."""
     levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
-    found = []
-    for level, messages in levels:
-        for message in messages:
-            path = _path_of(message, target)
-            file, place = locate(path or "")
-            found.append(finding_at(file, place, message, path, level))
-    return found
+    return [
+        finding_at(*locate(path or ""), message, path, level)
+        for level, messages in levels
+        for message in messages
+        for path in [_path_of(message, target)]
+    ]
 
 
 def finding_at(
@@ -74,7 +73,10 @@ def findings_in(
 ) -> list[ManifestFinding]:
     """Return findings about one manifest, with their places in its file."""
     return findings(
-        errors, warnings, manifest.value, lambda path: (manifest.source, manifest.place_in(path))
+        errors,
+        warnings,
+        manifest.value,
+        lambda path: (manifest.source, manifest.place(way_in(manifest.value, path))),
     )
 
 

@@ -1,7 +1,7 @@
 """List the checks that `validate` cannot do without a cluster."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.manifests.manifest import Manifest
 from cli.validation.offline import CLUSTER_SCOPED, OfflineJudge, configuration, namespaces_inside
@@ -13,10 +13,8 @@ from shared.api.names import (
     LABEL_USERID,
 )
 from shared.api.objects import JsonValue, annotation, label, metadata
+from shared.config.configuration import AppWrapperConfig
 from shared.kinds.table import BY_GROUP_KIND
-
-if TYPE_CHECKING:
-    from shared.config.configuration import AppWrapperConfig
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
@@ -31,7 +29,7 @@ def not_checked(manifests: Sequence[Manifest], judge: OfflineJudge) -> tuple[str
 
 
 def _not_checked(
-    manifests: Sequence[Manifest], judge: OfflineJudge, config: "AppWrapperConfig"
+    manifests: Sequence[Manifest], judge: OfflineJudge, config: AppWrapperConfig
 ) -> Iterator[str]:
     if judge.team_namespace:
         yield (
@@ -69,7 +67,7 @@ def _of_appwrapper(manifest: Manifest, judge: OfflineJudge) -> Iterator[str]:
 
 
 def _queues(
-    manifests: Sequence[Manifest], wrapped: Sequence[Manifest], config: "AppWrapperConfig"
+    manifests: Sequence[Manifest], wrapped: Sequence[Manifest], config: AppWrapperConfig
 ) -> set[str]:
     """Return the named queues, and the default queue if an AppWrapper names none."""
     named = {label(each.value, LABEL_QUEUE_NAME) or "" for each in manifests}

@@ -20,7 +20,7 @@ _STORE_NAME: Final = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
 
 
 def validate(config: Configuration) -> list[FieldError]:
-    """Return all errors, in the order of the file's sections; [] for a usable configuration."""
+    """Return the errors, in the order of the file's sections; [] for a usable configuration."""
     limits, path = config.appwrapper.fault_tolerance, "appwrapper.faultTolerance"
     selector = config.appwrapper.team_namespace_selector
     return list(

@@ -95,6 +95,8 @@ def beyond_the_copy(spec: JsonObject) -> Iterator[Uncounted]:
     """
     starting = containers_of(spec, "initContainers")
     own = own_requests(spec, _SOME)
+    if not own and not any(map(is_sidecar, starting)):
+        return  # both counts are the same
     used = largest([containers_requests(spec, unreadable=_SOME), own])
     counted = containers_requests(spec, unreadable=_SOME, sidecars=False)
     excess = {name for name, amount in used.items() if amount > counted.get(name, ZERO)}

@@ -88,20 +88,6 @@ def _words_of(each: LabelSelectorRequirement) -> str:
     return f"{each.key} {each.operator}{values}"
 
 
-def refuses(cluster_queue: object, namespace: object) -> bool:
-    """True if the ClusterQueue's namespaceSelector does not match the namespace's labels."""
-    if not (isinstance(cluster_queue, dict) and isinstance(namespace, dict)):
-        return False
-    written = (cluster_queue.get("spec") or {}).get("namespaceSelector")
-    if written is None:
-        return True  # no selector selects nothing
-    selector = selector_of(written)
-    if selector is None:
-        return False
-    name = str(namespace["metadata"]["name"])
-    return not selector.matches({_LABEL_NAME: name, **labels_of(namespace)})
-
-
 def selector_of(written: object) -> LabelSelector | None:
     """Return the parsed selector; None if it is none."""
     try:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from shared.api.amounts import ZERO, added_up, amount_text, read_amount, read_amounts, resource_text
+from shared.api.amounts import (
+    ZERO,
+    Amounts,
+    added_up,
+    amount_text,
+    read_amount,
+    read_amounts,
+    resource_text,
+)
 from shared.api.objects import JsonObject, Resource
 from shared.waits.workload import PodSetAsk
 
@@ -210,14 +218,16 @@ def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[D
     )
 
 
-def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> str:
-    """Return, as a sentence, a pod that fits no empty node; empty if every pod fits one."""
-    allocatable = [_allocatable(each) for each in nodes]
+def largest_by_node(nodes: Sequence[Amounts], asks: Iterable[PodSetAsk]) -> str:
+    """Return, as a sentence, a pod that fits no empty node; empty if every pod fits one.
+
+    `nodes`: what `offered` returns for each node.
+    """
     for ask in asks:
-        if not ask.count or any(_fits(ask.each, node) for node in allocatable):
+        if not ask.count or any(_fits(ask.each, node) for node in nodes):
             continue
         for resource, amount in ask.each.items():
-            most = max((node.get(resource, ZERO) for node in allocatable), default=ZERO)
+            most = max((node.get(resource, ZERO) for node in nodes), default=ZERO)
             if amount > most:
                 return _too_large(resource, amount, most)
         return "no node has all that one of its pods asks for"
@@ -231,7 +241,8 @@ def _too_large(resource: str, amount: Decimal, most: Decimal) -> str:
     return f"{asked}, and the largest node has {amount_text(most, resource)}"
 
 
-def _allocatable(node: JsonObject) -> Mapping[str, Decimal]:
+def offered(node: JsonObject) -> Amounts:
+    """Return the amounts that pods can have of an empty node."""
     status = node.get("status") or {}
     return read_amounts(status.get("allocatable") or status.get("capacity"))
 

@@ -1,13 +1,13 @@
 """Read a Workload of Kueue: its requests, its quota, and Kueue's reasons why it waits. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from shared.api.amounts import read_amount, read_amounts
+from shared.api.amounts import Amounts, added_up, read_amounts
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, Resource, controller_of
 from shared.api.pod_requests import all_requested
@@ -208,7 +208,7 @@ def priority_of(workload: JsonObject) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A workload that holds quota of a ClusterQueue, and how much per flavor and resource."""
+    """A workload that holds quota of a ClusterQueue. `amounts`: of all flavors, by resource."""
 
     namespace: str
     kind: str
@@ -216,25 +216,19 @@ class Holder:
     cluster_queue: str
     priority: int
     priority_class: str
-    amounts: Mapping[tuple[str, str], Decimal]  # by flavor and resource
+    amounts: Amounts
     since: datetime | None = None
 
-    def of(self, resource: str) -> Decimal:
-        """Return the sum of all flavors."""
-        found = (amount for (_, name), amount in self.amounts.items() if name == resource)
-        return sum(found, Decimal(0))
 
-
-def holders(workloads: Iterable[JsonObject], queues: Sequence[str]) -> tuple[Holder, ...]:
-    """Return the holders of these ClusterQueues: the highest priority first, then the oldest."""
+def holders(workloads: Iterable[JsonObject]) -> tuple[Holder, ...]:
+    """Return the holders of quota: the highest priority first, then the oldest."""
     found = [
         _holder(each)
         for each in workloads
         if has_quota(each) and not is_finished(each) and _admission(each).get("clusterQueue")
     ]
-    chosen = [each for each in found if each.cluster_queue in queues]
-    chosen.sort(key=lambda each: (-each.priority, each.since or _LAST, each.namespace, each.name))
-    return tuple(chosen)
+    found.sort(key=lambda each: (-each.priority, each.since or _LAST, each.namespace, each.name))
+    return tuple(found)
 
 
 _LAST: Final = parse_time("9999-01-01T00:00:00Z")
@@ -243,12 +237,7 @@ _LAST: Final = parse_time("9999-01-01T00:00:00Z")
 def _holder(workload: JsonObject) -> Holder:
     admission, metadata = _admission(workload), workload["metadata"]
     owner = controller_of(workload)
-    amounts: dict[tuple[str, str], Decimal] = {}
-    for each in admission.get("podSetAssignments") or ():
-        flavors = each.get("flavors") or {}
-        for resource, amount in (each.get("resourceUsage") or {}).items():
-            key = str(flavors.get(resource) or ""), resource
-            amounts[key] = amounts.get(key, Decimal(0)) + read_amount(amount)
+    pod_sets = admission.get("podSetAssignments") or ()
     priority, name = priority_of(workload)
     return Holder(
         namespace=metadata["namespace"],
@@ -257,7 +246,7 @@ def _holder(workload: JsonObject) -> Holder:
         cluster_queue=str(admission["clusterQueue"]),
         priority=priority,
         priority_class=name,
-        amounts=amounts,
+        amounts=added_up(read_amounts(each.get("resourceUsage")) for each in pod_sets),
         since=transition_time(_conditions(workload), QUOTA_RESERVED),
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from cli.durations import clock, when
+from cli.durations import when
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.moment import Moment, moment_of
 from cli.explaining.queue_view import QueueView, queue_view
@@ -60,10 +60,6 @@ class Case:
     def when(self, moment: datetime) -> str:
         """Return `14:03:10 UTC, in 42 s`."""
         return when(moment, self.now)
-
-    def clock(self, moment: datetime) -> str:
-        """Return `14:03:10 UTC`."""
-        return clock(moment, self.now)
 
     def kubectl(self, rest: str, why: str) -> CommandHint:
         """Return a command of kubectl in the AppWrapper's namespace."""

@@ -1,5 +1,6 @@
 """Answers for Resetting, Suspending and Terminating: what blocks the deletion. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from cli.cluster.unread import objects
@@ -32,9 +33,11 @@ def deleting(case: Case) -> SituationAnswer | None:
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
     reported = case.moment.reported(CONDITION_DELETING_RESOURCES)
-    in_the_way = _in_the_way(case)
+    components, pods = _left(case)
+    in_the_way = blockers(components, pods, {}, len(pods))
+    is_held, whose_finalizers = _held(components, pods)
     doing, then = _doing(case)
-    if reported.reason == Reason.DELETION_BLOCKED or _held(case):
+    if reported.reason == Reason.DELETION_BLOCKED or is_held:
         blocked_by = "; ".join(in_the_way)
         if reported.reason == Reason.DELETION_BLOCKED:
             blocked_by = reported.message
@@ -43,7 +46,7 @@ def deleting(case: Case) -> SituationAnswer | None:
             sentence=f"{case.name} {doing}, and its deletion is blocked: {blocked_by}.",
             details=(
                 *(each for each in in_the_way if each not in blocked_by),
-                *_whose_finalizers(case),
+                *whose_finalizers,
                 *_why_suspended(blocked_by),
                 _when_gone(case, then),
             ),
@@ -103,24 +106,18 @@ def _doing(case: Case) -> tuple[str, str]:
     return "was suspended", _AFTER[Phase.SUSPENDING]
 
 
-def _held(case: Case) -> bool:
-    """True if another program's finalizer keeps a component or pod that is being deleted."""
-    components, pods = _left(case)
-    return any(each.finalizers and each.deleting for each in components) or any(
-        each.due and each.finalizers for each in pods
-    )
-
-
-def _whose_finalizers(case: Case) -> tuple[str, ...]:
-    components, pods = _left(case)
-    found = [each.finalizers for each in components] + [each.finalizers for each in pods]
-    names = {name for finalizers in found for name in finalizers}
-    if not names:
-        return ()
-    return (
+def _held(
+    components: Sequence[LeftComponent], pods: Sequence[LeftPod]
+) -> tuple[bool, tuple[str, ...]]:
+    """True if another program's finalizer keeps what is being deleted; and a sentence about it."""
+    held = any(each.finalizers and each.deleting for each in components)
+    finalizers = [each.finalizers for each in components] + [each.finalizers for each in pods]
+    names = {name for each in finalizers for name in each}
+    advice = (
         f"The controller never removes another program's finalizer: the program that set"
-        f" {few(names)} must do so, or an admin.",
+        f" {few(names)} must do so, or an admin."
     )
+    return held or any(each.due and each.finalizers for each in pods), (advice,) if names else ()
 
 
 # KubeRay's own finalizer: its Job must first delete the RayCluster's data in Redis.
@@ -152,11 +149,6 @@ def _without_cleanup(case: Case, blocked_by: str) -> tuple[CommandHint, ...]:
         for each in components
         if _REDIS_CLEANUP in each.finalizers
     )
-
-
-def _in_the_way(case: Case) -> tuple[str, ...]:
-    components, pods = _left(case)
-    return blockers(components, pods, {}, len(pods))
 
 
 def _left(case: Case) -> tuple[list[LeftComponent], list[LeftPod]]:

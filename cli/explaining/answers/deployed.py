@@ -3,8 +3,9 @@
 from typing import Final
 
 from cli.explaining.answers.case import Case, SituationAnswer
-from cli.explaining.answers.next_steps import describe, next_steps, phase_step, retries_spent
+from cli.explaining.answers.next_steps import describe, next_steps, retries_spent
 from cli.explaining.answers.pods import all_troubles, pod_commands
+from cli.explaining.forecast import StepKind
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
 from controller.phases.success import has_ended_well
@@ -110,7 +111,7 @@ def unhealthy(case: Case) -> SituationAnswer | None:
         return None
     since = transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
     be, at = ("has been", f" since {case.when(since)}") if since else ("is", "")
-    step = phase_step(case)
+    step = next((each for each in moment.steps if each.change is StepKind.PHASE), None)
     then = ""
     if step is not None and step.at > case.now:
         verb = "is reset" if step.phase == Phase.RESETTING else "fails"

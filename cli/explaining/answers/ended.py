@@ -21,7 +21,7 @@ def succeeded(case: Case) -> SituationAnswer | None:
     """Apply in phase Succeeded."""
     if case.phase is not Phase.SUCCEEDED:
         return None
-    at = _since(case, CONDITION_QUOTA_RESERVED)
+    at = transition_time(case.moment.appwrapper.conditions, CONDITION_QUOTA_RESERVED)
     return SituationAnswer(
         situation=Situation.SUCCEEDED,
         sentence=f"{case.name} succeeded{_at(case, at)}.",
@@ -35,7 +35,7 @@ def failed(case: Case) -> SituationAnswer | None:
     if case.phase is not Phase.FAILED:
         return None
     reported = case.moment.reported(CONDITION_UNHEALTHY)
-    at = _since(case, CONDITION_UNHEALTHY)
+    at = transition_time(case.moment.appwrapper.conditions, CONDITION_UNHEALTHY)
     kept = case.moment.snapshot.timers.deletion_on_failure is not None
     why = (
         f": {reported.message}"
@@ -90,10 +90,6 @@ def _logs(case: Case) -> tuple[CommandHint, ...]:
         return ()
     selector = f"workload.codeflare.dev/appwrapper={case.name}"
     return (case.kubectl(f"logs --selector {selector} --prefix --tail 20", "what its pods wrote"),)
-
-
-def _since(case: Case, kind: str) -> datetime | None:
-    return transition_time(case.moment.appwrapper.conditions, kind)
 
 
 def _at(case: Case, at: datetime | None) -> str:

@@ -46,11 +46,6 @@ def _described(step: Step, case: Case) -> Next:
             return Next("The pods that still run are deleted.", at)
 
 
-def phase_step(case: Case) -> Step | None:
-    """Return the next change of phase, None if none is forecast."""
-    return next((each for each in case.moment.steps if each.change is StepKind.PHASE), None)
-
-
 def retries_spent(case: Case) -> tuple[str, ...]:
     """Return a sentence about the spent retries."""
     spent, limit = case.moment.snapshot.retries, case.moment.config.retry_limit

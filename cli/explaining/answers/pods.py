@@ -34,7 +34,7 @@ _GRAVEST: Final = (
 
 def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
-    troubles = _troubles(case)
+    troubles = pod_troubles(case.moment.raw_pods)
     crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
     if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
         return None
@@ -44,17 +44,22 @@ def pods_wait(case: Case) -> SituationAnswer | None:
             situation=Situation.CRASHING,
             sentence=f"{case.name} runs, but {counted(len(crashing), 'pod')} crashed again and"
             f" again until just now: {names}.",
-            details=(_stability(case),),
+            details=(
+                "A pod counts as running again once its container has run for"
+                f" {span(case.moment.config.stability_period)}.",
+            ),
             next=next_steps(case),
             commands=pod_commands(case),
         )
     worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
+    why = case.queue.too_large_for_nodes if worst.waits_for is PodWait.SCHEDULER else ""
+    too_large = (f"No node that the cluster has now can run it: {why}.",) if why else ()
     return SituationAnswer(
         situation=_SITUATIONS[worst.waits_for],
         sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
         details=(
             *(_sentence(each, case) for each in troubles if each is not worst),
-            *_too_large(case, worst),
+            *too_large,
         ),
         next=next_steps(case) or _first_crash(worst),
         commands=_shows_more(case, worst),
@@ -77,18 +82,6 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
     if trouble.waits_for is PodWait.CRASHES:
         return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
     return pod_commands(case, name)
-
-
-def _stability(case: Case) -> str:
-    period = span(case.moment.config.stability_period)
-    return f"A pod counts as running again once its container has run for {period}."
-
-
-def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
-    why = case.queue.too_large_for_nodes
-    if trouble.waits_for is not PodWait.SCHEDULER or not why:
-        return ()
-    return (f"No node that the cluster has now can run it: {why}.",)
 
 
 def refused_by_pod_security(case: Case) -> SituationAnswer | None:
@@ -154,13 +147,9 @@ def _event_texts(case: Case) -> tuple[str, ...]:
     return tuple(f"{what}: {message}" for what, message in [*last.items()][-2:])
 
 
-def _troubles(case: Case) -> tuple[PodTrouble, ...]:
-    return pod_troubles(case.moment.raw_pods)
-
-
 def all_troubles(case: Case) -> tuple[str, ...]:
     """Return a sentence for each reason why pods do not run."""
-    return tuple(_sentence(each, case) for each in _troubles(case))
+    return tuple(_sentence(each, case) for each in pod_troubles(case.moment.raw_pods))
 
 
 def _sentence(trouble: PodTrouble, case: Case) -> str:

@@ -12,7 +12,7 @@ from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
-from shared.waits.kueue_settings import NAME, refuses, unmanaged_because
+from shared.waits.kueue_settings import NAME, unmanaged_because
 from shared.waits.queueing import pending_text
 from shared.waits.workload import gave_up, has_quota, is_active, is_finished, unready_checks
 
@@ -176,9 +176,7 @@ def workload_is_stuck(case: Case) -> SituationAnswer | None:
 
 def namespace_is_refused(case: Case) -> SituationAnswer | None:
     """Apply if the ClusterQueue accepts no workloads of this namespace."""
-    message, queue = case.queue.pending_message, case.queue.cluster_queue
-    reported = "namespace doesn't match" in message
-    if not (reported or refuses(queue, case.seen.world.namespace)):
+    if "namespace doesn't match" not in case.queue.pending_message:
         return None
     name = case.queue.cluster_queue_name
     return SituationAnswer(

@@ -130,10 +130,12 @@ def waits_for_quota(case: Case) -> SituationAnswer | None:
     else:
         sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
         sentence += f" {_place(case)}" if _place(case) else ""
+    lends, whole = case.queue.cohort.name, case.queue.cohort.is_whole
+    unseen = () if whole else (f"Cohort {lends} may have more to lend than can be seen here.",)
     return SituationAnswer(
         situation=Situation.WAITS_FOR_QUOTA,
         sentence=sentence,
-        details=(*preempted, *kueue_messages(case), *_unseen_cohort(case)),
+        details=(*preempted, *kueue_messages(case), *unseen),
         next=(
             Next(
                 "It starts when enough quota is free, in the order of priority and age. Kueue does"
@@ -144,13 +146,6 @@ def waits_for_quota(case: Case) -> SituationAnswer | None:
     )
 
 
-def _unseen_cohort(case: Case) -> tuple[str, ...]:
-    cohort = case.queue.cohort
-    if cohort.is_whole:
-        return ()
-    return (f"Cohort {cohort.name} may have more to lend than can be seen here.",)
-
-
 def _lacking(demand: Demand, cohort: str) -> str:
     asked = amount_text(demand.asked, demand.resource)
     free = amount_text(demand.free, demand.resource)
@@ -158,11 +153,7 @@ def _lacking(demand: Demand, cohort: str) -> str:
     if demand.asked <= demand.free:
         return f"{asked} {demand.resource}, more than any one flavor has free"
     of = "" if cohort else f" of {nominal}"
-    return f"{asked} {demand.resource}, and {free}{of} {_are(free)} free"
-
-
-def _are(amount: str) -> str:
-    return "is" if amount == "1" else "are"
+    return f"{asked} {demand.resource}, and {free}{of} {'is' if free == '1' else 'are'} free"
 
 
 def _place(case: Case) -> str:

@@ -7,7 +7,7 @@ import yaml
 
 from cli.generation.describe import example
 from cli.generation.generator import generate
-from cli.manifests.writing import as_text
+from cli.reports import to_text
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders.generated_jobs import VERSION
@@ -78,7 +78,7 @@ def made(text: str) -> JsonObject:
 
 
 def stream(objects: list[JsonObject]) -> str:
-    return "---\n".join(as_text(each, "yaml") for each in objects)
+    return "---\n".join(to_text(each, "yaml") for each in objects)
 
 
 def documents(text: str) -> Iterator[JsonObject]:
@@ -139,7 +139,7 @@ async def test_the_api_server_takes_what_is_wrapped_and_its_pods(cluster: Runnin
 
 async def test_one_runs_to_success(cluster: RunningCluster) -> None:
     name = "generated"
-    text = as_text(made(SUCCEEDING), "yaml")
+    text = to_text(made(SUCCEEDING), "yaml")
     assert yaml.safe_load(text)["metadata"]["annotations"][VERSION] == "1.1.12+appwrapper.1"
     try:
         async with Life(cluster.client, NAMESPACE, name) as life:

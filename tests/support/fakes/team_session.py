@@ -40,7 +40,11 @@ class Ended:
 
 
 async def team(
-    client: ClusterObjects, *words: str, typed: str | None = None, clock: FakeClock | None = None
+    client: ClusterObjects,
+    *words: str,
+    typed: str | None = None,
+    clock: FakeClock | None = None,
+    **environment: str,
 ) -> Ended:
     """Runs `appwrapper team WORDS`; with `typed` at a terminal."""
     arguments = build_parser(["team"]).parse_args(["team", *words])
@@ -49,7 +53,7 @@ async def team(
     cluster = Cluster(client, Discovery(client, FakeClock()), clock or HastyClock(), "default")
     error = ""
     try:
-        code = await run_on(cluster, arguments, CommandTerminal(stdin, out, err, {}))
+        code = await run_on(cluster, arguments, CommandTerminal(stdin, out, err, environment))
     except CommandError as raised:
         code, error = raised.exit_code, str(raised)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]

@@ -172,6 +172,7 @@ def test_unreadable_parts_are_unknown() -> None:
         policies=None,
         leases=None,
         kueue_config=None,
+        namespaces=None,
         refused=dict.fromkeys(names, no),
         answer="unknown: you may not create appwrappers",
     )
@@ -181,6 +182,7 @@ def test_unreadable_parts_are_unknown() -> None:
         ("admission policies", no),
         ("webhook", "you may not create appwrappers"),
         ("lease", no),
+        ("Pod Security", no),
         ("Kueue's configuration", f"ConfigMap kueue-system/kueue-manager-config: {no}"),
     ]
 

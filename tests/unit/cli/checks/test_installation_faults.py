@@ -83,10 +83,29 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "mutating webhooks",
-                f"failurePolicy of mappwrapper.kb.io in {MUTATING_NAME} do not match the"
-                " configuration",
+                "these do not match the configuration: failurePolicy of mappwrapper.kb.io in"
+                f" {MUTATING_NAME}",
             )
         ],
+    ),
+    "a webhook too many, and one too few": (
+        {
+            "mutating": (
+                changed(MUTATING, lambda each: each["webhooks"][0].update(name="other")),
+                KUEUES_WEBHOOKS,
+            )
+        },
+        [
+            (
+                "mutating webhooks",
+                f"missing: mappwrapper.kb.io in {MUTATING_NAME}; these are not configured: other in"
+                f" {MUTATING_NAME}",
+            )
+        ],
+    ),
+    "no webhook configuration": (
+        {"mutating": (KUEUES_WEBHOOKS,)},
+        [("mutating webhooks", f"there is no MutatingWebhookConfiguration {MUTATING_NAME}")],
     ),
     "Kueue is asked first": (
         {"mutating": (MUTATING, KUEUES_WEBHOOKS | {"metadata": {"name": "a-kueue"}})},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.checks.items import Item, ItemResult
+from cli.checks.items import CheckResult, ItemResult
 from cli.checks.leadership import lease
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.names import GO_OPERATORS_LEASE, LEASE_NAME
@@ -31,7 +31,7 @@ WITHOUT_LEASE = parse_config("controllerManager:\n  leaderElection: false\n").co
 def test_a_holder_that_renews_leads(changes: dict[str, Any]) -> None:
     found = lease(replace(SOUND, **changes), NOW)
     text = "appwrapper-controller-5f-x_1a leads since 2026-01-01T08:00:00Z"
-    assert found == Item("lease", ItemResult.OK, text)
+    assert found == CheckResult(ItemResult.OK, text)
 
 
 @pytest.mark.parametrize("controller", [None, deployment(0, replicas=0)])
@@ -41,7 +41,7 @@ def test_without_replicas_a_lease_that_is_not_renewed_shows_nothing(controller: 
         "appwrapper-controller-5f-x_1a holds the Lease appwrapper-controller, and renewed it last"
         " at 2026-01-01T23:00:00Z"
     )
-    assert lease(seen, NOW) == Item("lease", ItemResult.UNKNOWN, text)
+    assert lease(seen, NOW) == CheckResult(ItemResult.UNKNOWN, text)
 
 
 def test_a_lease_without_times_is_not_renewed() -> None:
@@ -58,4 +58,4 @@ def test_one_replica_needs_no_lease_if_the_configuration_has_it_off(controller: 
     found = OperatorConfiguration(WITHOUT_LEASE, "appwrapper-system")
     seen = replace(SOUND, configuration=found, controller=controller, leases=())
     text = "controllerManager.leaderElection is false: one replica runs without a Lease"
-    assert lease(seen, NOW) == Item("lease", ItemResult.OK, text)
+    assert lease(seen, NOW) == CheckResult(ItemResult.OK, text)

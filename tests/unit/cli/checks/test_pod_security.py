@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cli.checks.items import Item, ItemResult
+from cli.checks.items import CheckResult, ItemResult
 from cli.checks.pod_security import pod_security
 from shared.api.objects import JsonObject
-from tests.support.builders.installations import SOUND, TEAMS_LABEL, namespace
+from tests.support.builders.installations import NOW, SOUND, TEAMS_LABEL, namespace
 from tests.support.manifests import TEAM, documents
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -25,14 +25,15 @@ def team(name: str, **level: str) -> JsonObject:
     return namespace(name, **TEAMS_LABEL, **level)
 
 
-def checked(*namespaces: JsonObject, policies: tuple[JsonObject, ...] = ()) -> Item:
+def checked(*namespaces: JsonObject, policies: tuple[JsonObject, ...] = ()) -> CheckResult:
     return pod_security(
         replace(
             SOUND,
             namespaces=namespaces,
             policies=tuple(each for each in policies if each["kind"] == POLICY["kind"]),
             bindings=tuple(each for each in policies if each["kind"] == BINDING["kind"]),
-        )
+        ),
+        NOW,
     )
 
 
@@ -45,15 +46,12 @@ def test_namespaces_that_enforce_a_level_and_those_of_no_team_are_right() -> Non
         namespace("default"),
         policies=(POLICY, BINDING),
     )
-    assert found == Item(
-        "Pod Security", ItemResult.OK, "each of 4 team namespaces enforces a level"
-    )
+    assert found == CheckResult(ItemResult.OK, "each of 4 team namespaces enforces a level")
 
 
 def test_namespaces_without_a_level_or_with_privileged_are_named() -> None:
     found = checked(team("a"), team("b", **{ENFORCE: "privileged"}), team("c", **{OWN: "baseline"}))
-    assert found == Item(
-        "Pod Security",
+    assert found == CheckResult(
         ItemResult.WARNING,
         "privileged pods are possible in team namespaces: a (no label"
         " pod-security.kubernetes.io/enforce), b (privileged), c (no label"
@@ -67,8 +65,7 @@ def test_the_level_with_ipc_lock_without_its_policy_and_binding_is_privileged(
     policies: tuple[JsonObject, ...],
 ) -> None:
     found = checked(team("a", **LOCKS), policies=policies)
-    assert found == Item(
-        "Pod Security",
+    assert found == CheckResult(
         ItemResult.WARNING,
         "privileged pods are possible in team namespaces: a (baseline-ipc-lock, but there is no"
         " policy appwrapper-baseline-ipc-lock with a binding: kubectl apply -f"
@@ -80,6 +77,6 @@ def test_the_level_with_ipc_lock_without_its_policy_and_binding_is_privileged(
 def test_policies_that_cannot_be_read_leave_only_their_level_unknown() -> None:
     no = {"policies": "you have no right to read this"}
     seen = replace(SOUND, policies=None, refused=no)
-    assert pod_security(seen).verdict is ItemResult.OK
+    assert pod_security(seen, NOW).verdict is ItemResult.OK
     seen = replace(seen, namespaces=(team("a", **LOCKS),))
-    assert pod_security(seen) == Item("Pod Security", ItemResult.UNKNOWN, no["policies"])
+    assert pod_security(seen, NOW) == CheckResult(ItemResult.UNKNOWN, no["policies"])

@@ -44,7 +44,6 @@ def report(
         pods=tuple(holding_pods(lists.get("pods", []), GPU)),
         default_priority=5,
         tolerations={},
-        gpu=GPU,
     )
     return cluster_report(seen, NOW)
 

@@ -10,7 +10,7 @@ from cli.checks.team_namespace import NamespaceReport, namespace_report
 from cli.cluster.kueue import cluster_queue_of, local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
-from tests.support.builders.queues import GPU, cluster_queue, local_queue
+from tests.support.builders.queues import cluster_queue, local_queue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -26,7 +26,6 @@ def report(*queues: JsonObject) -> NamespaceReport:
         pods=None,
         default_priority=5,
         tolerations={},
-        gpu=GPU,
     )
     return namespace_report(seen, "team1", NOW)
 

@@ -18,7 +18,6 @@ AROUND = Surroundings(
     queues=frozenset({"default-queue"}),
     default_priority=5,
     shapes=shapes(node_of(gpu_node(f"n{each}"), Autopilot().resource_taints) for each in range(2)),
-    gpu=GPU,
     scheduler="",
     warmup=timedelta(minutes=5),
     now=ADMITTED_AT,

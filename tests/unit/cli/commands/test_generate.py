@@ -65,8 +65,8 @@ def test_warnings_go_to_standard_error(values: str) -> None:
     assert code == ExitCode.FINE
     assert out == ran("-f", values)[1]
     assert err == (
-        "warning: --set: bypassCoscheduler: ignored: a key of older charts; write schedulerName:"
-        " default-scheduler\n"
+        "warning: --set: bypassCoscheduler: ignored: a key of an older generator; write"
+        " schedulerName: default-scheduler\n"
     )
 
 
@@ -93,12 +93,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.yaml")
     assert ran("-f", missing) == (2, "", f"error: {missing}: No such file or directory\n")
     binary = tmp_path / "binary.yaml"
-    binary.write_bytes(b"\xff\xfe")
-    assert ran("-f", str(binary)) == (2, "", f"error: {binary}: is not UTF-8 text\n")
+    binary.write_bytes(b"\xff")
+    why = "this is not UTF-8 text: invalid start byte"
+    assert ran("-f", str(binary)) == (2, "", f"error: {binary}: {why}\n")
     out, err = io.StringIO(), io.StringIO()
     stdin = io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8")
     assert program.main(["generate", "-f", "-"], CommandTerminal(stdin, out, err, {})) == 2
-    assert err.getvalue() == "error: standard input: is not UTF-8 text\n"
+    assert err.getvalue() == f"error: standard input: {why}\n"
 
 
 def test_wrong_syntax_of_set_is_reported() -> None:

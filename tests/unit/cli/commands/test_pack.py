@@ -189,6 +189,26 @@ def test_half_a_file_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert sorted(os.listdir(folder)) == ["aw.yaml", "job.yaml", "service.yaml"]
 
 
+def test_an_unfinished_file_has_the_mode_of_the_old_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def modes(handle: int) -> None:
+        found.append(stat.S_IMODE(os.fstat(handle).st_mode))
+
+    (folder / "aw.yaml").touch(0o600)
+    found: list[int] = []
+    monkeypatch.setattr("os.fsync", modes)
+    assert packed("job.yaml", "-O", "aw.yaml") == ""
+    assert found == [0o600]
+
+
+def test_a_file_that_a_killed_command_left_is_no_obstacle(folder: Path) -> None:
+    """In containers each command may have the same process id."""
+    (folder / f".aw.yaml.{os.getpid()}").write_text("half")
+    assert packed("job.yaml", "-O", "aw.yaml") == ""
+    assert (folder / "aw.yaml").read_text() == PACKED
+
+
 @pytest.mark.parametrize("out", ["job.yaml", "./job.yaml", "link.yaml"])
 def test_an_input_is_never_the_output(folder: Path, out: str) -> None:
     (folder / "link.yaml").symlink_to("job.yaml")

@@ -44,6 +44,15 @@ WARNING: team2: no role is bound in the namespace: only cluster admins can use i
     assert [each["team"] for each in report["teams"]] == ["team1", "team2"]
 
 
+@pytest.mark.parametrize("columns", ["60", "80", "120"])
+async def test_a_narrow_terminal_cuts_off_no_number(columns: str) -> None:
+    client = with_team()
+    for words in (["list", "-o", "wide"], ["show", "team1"]):
+        whole = await runs(client, *words)
+        folded = await runs(client, *words, COLUMNS=columns)
+        assert sorted("".join(folded.out.split())) == sorted("".join(whole.out.split()))
+
+
 async def test_list_reports_unreadable_parts() -> None:
     ended = await runs(with_team(forbidden=[("list", "rolebindings")]), "list")
     assert (

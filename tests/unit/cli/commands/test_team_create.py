@@ -196,6 +196,27 @@ nvidia.com/roce_gdr               2             2               0              2
 """)
 
 
+async def test_gpus_that_a_latch_withholds_are_no_capacity() -> None:
+    nodes = gpu_nodes(2)
+    nodes[0]["metadata"]["uid"] = "u1"
+    tag = {"uid": "u1", "label": "autopilot.ibm.com/gpuhealth=EVICT"}
+    times = {"since": "2026-01-01T09:00:00Z", "goneAt": "2026-01-01T10:00:00Z"}
+    where = {"namespace": "appwrapper-system"}
+    record = {
+        "kind": "ConfigMap",
+        "metadata": {**where, "name": "appwrapper-node-health", "uid": "u", "resourceVersion": "7"},
+        "data": {"latches": json.dumps({GPU: {"node-1": tag | times}})},
+    }
+    configured = {
+        "kind": "ConfigMap",
+        "metadata": {**where, "name": "appwrapper-operator-config"},
+        "data": {"config.yaml": "appwrapper: {nodeHealth: {latch: 12h}}"},
+    }
+    client = ClusterObjects([*what_teams_share(), *nodes, record, configured])
+    ended = await runs(client, "create", "team1", *SMALL)
+    assert "nvidia.com/gpu                    8             8               0" in ended.out
+
+
 async def test_without_reading_nodes_capacity_is_not_checked() -> None:
     client = empty(forbidden=[("list", "nodes")])
     ended = await runs(client, "create", "team1", *SMALL)

@@ -15,7 +15,6 @@ from cli.explaining.report import (
     GpuHours,
     Happened,
     Next,
-    QuotaHolder,
     Situation,
 )
 from cli.reports import as_json
@@ -39,7 +38,15 @@ def test_who_holds_what_is_short_by_priority() -> None:
         ("notebook", 1, {"nvidia.com/gpu": Decimal(12)}),
     ]
     assert (queue.position, queue.pending, queue.holders_are_all) == (2, 3, True)
-    assert isinstance(queue.holders[0], QuotaHolder)
+
+
+def test_holders_outside_the_cohort_are_not_reported() -> None:
+    seen = waiting.waits_for_quota()
+    others = copy.deepcopy(objects(seen.world.all_workloads))
+    others[1]["status"]["admission"]["clusterQueue"] = "another"
+    queue = report(replace(seen, world=replace(seen.world, all_workloads=others))).queue
+    assert queue is not None
+    assert [each.name for each in queue.holders] == ["sweep", "notebook"]
 
 
 def test_who_may_not_list_all_workloads_sees_those_of_the_namespace() -> None:

@@ -66,7 +66,8 @@ def client_of(gatherer: AppWrapperReader) -> ServedObjects:
 def gathered(gatherer: AppWrapperReader) -> AppWrapperObjects:
     async def all_of_it() -> AppWrapperObjects:
         raw = await gatherer.appwrapper("train")
-        return await gatherer.seen(raw, await gatherer.world([raw]))
+        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        return seen
 
     return asyncio.run(all_of_it())
 
@@ -248,6 +249,14 @@ def test_a_cluster_without_appwrappers() -> None:
         asyncio.run(gatherer.appwrapper("train"))
 
 
+def test_one_appwrapper_is_read_by_lists_of_its_own_pods_and_events() -> None:
+    gatherer = served(deployed.runs())
+    gathered(gatherer)
+    lists = [each for each in client_of(gatherer).sent if each.startswith("list")]
+    assert "list pods team1 workload.codeflare.dev/appwrapper=train" in lists
+    assert "list events team1 involvedObject.kind=AppWrapper,involvedObject.name=train" in lists
+
+
 def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
     gatherer = served(deployed.runs())
     other = waiting.waits_for_quota().appwrapper
@@ -259,7 +268,7 @@ def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
 
     async def all_of_them() -> tuple[AppWrapperObjects, ...]:
         raws = await gatherer.all()
-        return await gatherer.all_seen(raws, await gatherer.world(raws))
+        return await gatherer.seen(raws, await gatherer.world(raws))
 
     found = asyncio.run(all_of_them())
     assert [each.appwrapper["metadata"]["name"] for each in found] == ["eval", "train"]

@@ -111,7 +111,7 @@ def test_objects_that_explain_refuses(arguments: tuple[str, ...], stdin: str, sa
 def test_malformed_yaml_is_refused() -> None:
     code, out, err = explain("-f", "-", stdin="a: [")
     assert (code, out) == (2, "")
-    assert err.startswith("error: -: this is not YAML: ")
+    assert err.startswith("error: standard input:1: this is not YAML: ")
 
 
 def test_all_are_a_line_each(client: ServedObjects) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from cli.generation.describe import example
 from cli.generation.generator import generate
-from cli.manifests.writing import as_text
+from cli.reports import to_text
 
 GOLDEN = Path(__file__).parent / "golden"
 MANIFESTS = sorted((GOLDEN / "manifests").glob("*.yaml"))
@@ -23,7 +23,7 @@ def values_of(name: str) -> str:
 @pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.stem)
 def test_the_same_values_give_the_same_manifest_byte_for_byte(file: Path) -> None:
     made = generate([("values.yaml", values_of(file.stem))], [])
-    assert as_text(made.appwrapper, "yaml") == file.read_text()
+    assert to_text(made.appwrapper, "yaml") == file.read_text()
 
 
 def test_every_golden_values_file_has_its_manifest() -> None:

@@ -368,33 +368,26 @@ requeuing: {}
 def test_keys_of_older_generators_are_ignored_with_a_warning_each() -> None:
     made = generate([("f", NAMED + LEGACY)], [])
     assert made.appwrapper == generate([("f", NAMED)], []).appwrapper
+    ignored = "ignored: a key of an older generator; "
+    none = f"{ignored}it has no successor"
+    requeuing = "schedulingSpec.requeuing"
     assert [each.removeprefix("f:") for each in made.warnings] == [
-        "4: bypassCoscheduler: ignored: a key of older charts; write schedulerName:"
-        " default-scheduler",
-        "5: priorityslope: ignored: a setting of MCAD, without successor: the priority of a job"
-        " does not grow while it waits",
-        "7: schedulingSpec.minAvailable: ignored: a setting of MCAD, without successor: the"
-        " AppWrapper controller expects every pod of the job",
-        "9: schedulingSpec.requeuing.timeInSeconds: ignored: a setting of MCAD; its successor is"
-        " warmupGracePeriodDuration: write warmupGracePeriodDuration: 120s",
-        "10: schedulingSpec.requeuing.pauseTimeInSeconds: ignored: a setting of MCAD; its successor"
-        " is retryPausePeriodDuration: write retryPausePeriodDuration: 90s",
-        "11: schedulingSpec.requeuing.maxNumRequeuings: ignored: a setting of MCAD; its successor"
-        " is retryLimit: write retryLimit: 3",
-        "12: schedulingSpec.requeuing.forceDeletionTimeInSeconds: ignored: a setting of MCAD; its"
-        " successor is forcefulDeletionGracePeriodDuration: write"
-        " forcefulDeletionGracePeriodDuration: VALUE",
-        "13: schedulingSpec.requeuing.growthType: ignored: a setting of MCAD, without successor:"
-        " the pause between attempts does not grow",
-        "14: schedulingSpec.requeuing.somethingElse: ignored: a setting of MCAD, without successor:"
-        " no controller reads it",
-        "15: requeuing: ignored: a setting of MCAD, without successor: no controller reads it",
+        f"4: bypassCoscheduler: {ignored}write schedulerName: default-scheduler",
+        f"5: priorityslope: {none}",
+        f"7: schedulingSpec.minAvailable: {none}",
+        f"9: {requeuing}.timeInSeconds: {ignored}write warmupGracePeriodDuration: 120s",
+        f"10: {requeuing}.pauseTimeInSeconds: {ignored}write retryPausePeriodDuration: 90s",
+        f"11: {requeuing}.maxNumRequeuings: {ignored}write retryLimit: 3",
+        f"12: {requeuing}.forceDeletionTimeInSeconds: {ignored}write"
+        " forcefulDeletionGracePeriodDuration",
+        f"13: {requeuing}.growthType: {none}",
+        f"14: {requeuing}.somethingElse: {none}",
+        f"15: requeuing: {none}",
     ]
 
 
 def test_a_bypass_that_is_off_needs_no_successor() -> None:
     made = generate([("f", NAMED + "bypassCoscheduler: false")], [])
     assert made.warnings == (
-        "f:4: bypassCoscheduler: ignored: a key of older charts, which is no longer needed: remove"
-        " it",
+        "f:4: bypassCoscheduler: ignored: a key of an older generator; it has no successor",
     )

@@ -10,24 +10,21 @@ from cli.generation.parsed_values import (
     Number,
     Origin,
     UnreadableValues,
-    ValueNode,
     merge,
-    origin_of,
     read_values,
 )
 
 
-def plain(node: ValueNode) -> object:
-    """Without origins; numbers stay distinct from texts."""
-    match node.value:
+def plain(value: object) -> object:
+    """Numbers stay distinct from texts."""
+    match value:
         case dict() as mapping:
             return {key: plain(each) for key, each in mapping.items()}
         case list() as items:
             return [plain(each) for each in items]
         case Number() as number:
             return ("number", str(number))
-        case value:
-            return value
+    return value
 
 
 @pytest.mark.parametrize(
@@ -52,21 +49,21 @@ def plain(node: ValueNode) -> object:
 def test_scalars_are_those_of_yaml_1_2_and_numbers_stay_as_written(
     written: str, value: object
 ) -> None:
-    assert plain(read_values(f"key: {written}", "f")) == {"key": value}
+    assert plain(read_values(f"key: {written}", "f").value) == {"key": value}
 
 
 def test_every_value_knows_its_line() -> None:
     root = read_values("a: 1\nb:\n- x\n- c: 2\n", "f.yaml")
-    assert origin_of(root, ("a",)) == Origin("f.yaml", 1)
-    assert origin_of(root, ("b",)) == Origin("f.yaml", 2)
-    assert origin_of(root, ("b", 1, "c")) == Origin("f.yaml", 4)
-    assert str(origin_of(root, ("b", 1, "missing"))) == "f.yaml:4"
-    assert str(origin_of(root, ("b", 7))) == "f.yaml:2"
+    assert root.origin(("a",)) == Origin("f.yaml", 1)
+    assert root.origin(("b",)) == Origin("f.yaml", 2)
+    assert root.origin(("b", 1, "c")) == Origin("f.yaml", 4)
+    assert str(root.origin(("b", 1, "missing"))) == "f.yaml:4"
+    assert str(root.origin(("b", 7))) == "f.yaml:2"
 
 
 def test_aliases_and_merge_keys_are_followed_and_own_keys_win() -> None:
     text = "base: &base {a: 1, b: 2}\nuse:\n  b: 3\n  <<: *base\nlist: {<<: [*base, {c: 4}]}\n"
-    assert plain(read_values(text, "f")) == {
+    assert plain(read_values(text, "f").value) == {
         "base": {"a": ("number", "1"), "b": ("number", "2")},
         "use": {"a": ("number", "1"), "b": ("number", "3")},
         "list": {"a": ("number", "1"), "b": ("number", "2"), "c": ("number", "4")},
@@ -75,7 +72,7 @@ def test_aliases_and_merge_keys_are_followed_and_own_keys_win() -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
 def test_an_empty_file_has_no_values(text: str) -> None:
-    assert plain(read_values(text, "f")) == {}
+    assert plain(read_values(text, "f").value) == {}
 
 
 @pytest.mark.parametrize(
@@ -120,15 +117,15 @@ def test_later_files_win_and_mappings_are_merged_deep() -> None:
     base = read_values("a: {x: 1, y: {z: 2}}\nlist: [1, 2]\nkept: k", "one")
     over = read_values("a: {y: {w: 3}}\nlist: [9]\na2: null", "two")
     merged = merge(base, over)
-    assert plain(merged) == {
+    assert plain(merged.value) == {
         "a": {"x": ("number", "1"), "y": {"z": ("number", "2"), "w": ("number", "3")}},
         "list": [("number", "9")],
         "kept": "k",
         "a2": None,
     }
-    assert origin_of(merged, ("a", "x")).source == "one"
-    assert origin_of(merged, ("a",)).source == "two"
-    assert origin_of(merged, ("a", "y", "w")).source == "two"
+    assert merged.origin(("a", "x")).source == "one"
+    assert merged.origin(("a",)).source == "two"
+    assert merged.origin(("a", "y", "w")).source == "two"
 
 
 @given(st.text())

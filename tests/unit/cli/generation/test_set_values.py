@@ -6,24 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.generation.parsed_values import Number, Origin, ValueNode, read_values
+from cli.generation.parsed_values import Number, Origin, read_values
 from cli.generation.set_values import UnreadableAssignment, apply
 
 
-def plain(node: ValueNode) -> object:
-    match node.value:
+def plain(value: object) -> object:
+    match value:
         case dict() as mapping:
             return {key: plain(each) for key, each in mapping.items()}
         case list() as items:
             return [plain(each) for each in items]
         case Number() as number:
             return int(number)
-        case value:
-            return value
+    return value
 
 
 def assigned(text: str, option: str = "--set", base: str = "") -> object:
-    return plain(apply(read_values(base, "f"), text, option))
+    return plain(apply(read_values(base, "f"), text, option).value)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +73,14 @@ def test_a_value_in_the_path_is_replaced() -> None:
 
 def test_an_assigned_value_comes_from_the_option() -> None:
     root = apply(read_values("", "f"), "a.b=c", "--set")
-    assert isinstance(root.value, dict)
-    assert root.value["a"].origin == Origin("--set")
+    assert (root.value, root.origin(("a", "b"))) == ({"a": {"b": "c"}}, Origin("--set"))
+
+
+def test_a_list_comes_from_the_option_that_set_an_element_of_it() -> None:
+    root = apply(read_values("a: text\nb: {c: [x]}\n", "f"), "a[0]=x,b.c[1]=y", "--set")
+    assert root.value == {"a": ["x"], "b": {"c": ["x", "y"]}}
+    origins = {way: str(root.origin(way)) for way in (("a",), ("b",), ("b", "c"), ("b", "c", 0))}
+    assert origins == {("a",): "--set", ("b",): "f:2", ("b", "c"): "--set", ("b", "c", 0): "f:2"}
 
 
 @pytest.mark.parametrize(

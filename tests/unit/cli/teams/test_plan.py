@@ -7,7 +7,6 @@ import pytest
 from cli.teams.manifests import TeamSettings, group, user
 from cli.teams.plan import (
     Action,
-    Asked,
     Difference,
     Live,
     ObjectPlan,
@@ -36,11 +35,9 @@ def existing() -> dict[str, JsonObject]:
     return {each["kind"]: each for each in team("team1")}
 
 
-def plans(
-    settings: TeamSettings = SETTINGS, asked: Asked | None = None, **changed: JsonObject
-) -> dict[str, ObjectPlan]:
+def plans(settings: TeamSettings = SETTINGS, **changed: JsonObject) -> dict[str, ObjectPlan]:
     objects = live(*{**existing(), **changed}.values())
-    found = object_plans(settings, asked or Asked(), objects)
+    found = object_plans(settings, objects)
     return {each.kind: each for each in found}
 
 
@@ -66,7 +63,7 @@ def test_a_team_that_is_there_stays_as_it_is() -> None:
 
 
 def test_the_users_rights_come_last() -> None:
-    found = object_plans(SETTINGS, Asked(), {})
+    found = object_plans(SETTINGS, {})
     assert [(each.kind, each.action) for each in found] == [
         ("Namespace", Action.CREATE),
         ("ClusterQueue", Action.CREATE),
@@ -77,7 +74,7 @@ def test_the_users_rights_come_last() -> None:
 
 
 def test_the_same_quota_in_other_writing_is_no_difference() -> None:
-    found = plans(with_quotas(cpu="640000m", memory="9011200Mi"), Asked(change_quota=True))
+    found = plans(replace(with_quotas(cpu="640000m", memory="9011200Mi"), change_quota=True))
     assert found["ClusterQueue"].action is Action.KEEP
 
 
@@ -88,7 +85,7 @@ def test_another_quota_is_shown_and_set_only_where_it_is_asked_for() -> None:
     assert shown.left == (Difference(field, "64", "32", "--change-quota sets it"),)
     assert ("default-flavor", GPU, 64) in quotas_in(shown.manifest)
 
-    done = plans(with_quotas(gpu="32", cpu="640"), Asked(change_quota=True))["ClusterQueue"]
+    done = plans(replace(with_quotas(gpu="32", cpu="640"), change_quota=True))["ClusterQueue"]
     assert (done.action, done.left) == (Action.CHANGE, ())
     assert done.changes == (Difference(field, "64", "32"),)
     assert quotas_in(done.manifest) == [
@@ -106,7 +103,7 @@ def test_limits_and_what_an_admin_set_otherwise_stay() -> None:
     queue["spec"]["cohortName"] = "mine"
     queue["spec"]["stopPolicy"] = "Hold"
     queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["borrowingLimit"] = 0
-    found = plans(with_quotas(cpu="1"), Asked(change_quota=True), ClusterQueue=queue)
+    found = plans(replace(with_quotas(cpu="1"), change_quota=True), ClusterQueue=queue)
     plan = found["ClusterQueue"]
     assert plan.left == (Difference("spec.cohortName", "mine", "default-cohort"),)
     assert plan.manifest["spec"]["cohortName"] == "mine"
@@ -118,7 +115,9 @@ def test_limits_and_what_an_admin_set_otherwise_stay() -> None:
 def test_a_queue_without_a_field_gets_none_of_it() -> None:
     queue = existing()["ClusterQueue"]
     del queue["spec"]["preemption"]
-    plan = plans(with_quotas(cpu="1"), Asked(change_quota=True), ClusterQueue=queue)["ClusterQueue"]
+    plan = plans(replace(with_quotas(cpu="1"), change_quota=True), ClusterQueue=queue)[
+        "ClusterQueue"
+    ]
     assert [each.field for each in plan.left] == ["spec.preemption"]
     assert "preemption" not in plan.manifest["spec"]
 
@@ -131,7 +130,7 @@ def test_a_new_resource_joins_the_flavors_group_in_every_flavor_of_it() -> None:
         {"name": name, "resources": [{"name": "cpu", "nominalQuota": 1}]}
         for name in ("other", "default-flavor")
     ]
-    found = plans(with_quotas(gpu="8"), Asked(change_quota=True), ClusterQueue=queue)
+    found = plans(replace(with_quotas(gpu="8"), change_quota=True), ClusterQueue=queue)
     manifest = found["ClusterQueue"].manifest
     assert manifest["spec"]["resourceGroups"][0]["coveredResources"] == ["cpu", GPU]
     assert quotas_in(manifest) == [
@@ -144,7 +143,7 @@ def test_a_new_resource_joins_the_flavors_group_in_every_flavor_of_it() -> None:
 
 def test_a_new_flavor_gets_a_group_of_its_own() -> None:
     settings = replace(with_quotas(gpu="8"), flavor="h100")
-    plan = plans(settings, Asked(change_quota=True))["ClusterQueue"]
+    plan = plans(replace(settings, change_quota=True))["ClusterQueue"]
     assert plan.manifest["spec"]["resourceGroups"][1] == {
         "coveredResources": [GPU],
         "flavors": [{"name": "h100", "resources": [{"name": GPU, "nominalQuota": 8}]}],
@@ -165,7 +164,7 @@ def test_users_who_were_added_by_hand_see_the_quota_too() -> None:
     binding["subjects"] = [account]
     objects = live(*(each for each in {**existing(), "RoleBinding": binding}.values()
                      if each["kind"] != "ClusterRoleBinding"))  # fmt: skip
-    *_, kept, viewers = object_plans(SETTINGS, Asked(), objects)
+    *_, kept, viewers = object_plans(SETTINGS, objects)
     assert (kept.action, kept.manifest["subjects"]) == (Action.KEEP, [account])
     assert (viewers.action, viewers.manifest["subjects"]) == (Action.CREATE, [account])
 
@@ -190,8 +189,8 @@ def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
 
 def test_the_slack_queue_is_no_teams() -> None:
     settings = replace(SETTINGS, name="slack")
-    assert list(refusals(settings, Asked(), {}, RESERVED, "other-cluster-queue")) == []
-    assert list(refusals(settings, Asked(), {}, RESERVED, "slack-cluster-queue")) == [
+    assert list(refusals(settings, {}, RESERVED, "other-cluster-queue")) == []
+    assert list(refusals(settings, {}, RESERVED, "slack-cluster-queue")) == [
         "ClusterQueue slack-cluster-queue is the slack queue: choose another name for the team"
     ]
 
@@ -211,13 +210,13 @@ def plain_namespace(name: str = "team1", **metadata: str) -> JsonObject:
 
 def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
     objects = live(plain_namespace())
-    assert list(refusals(SETTINGS, Asked(), objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, RESERVED)) == [
         "namespace team1 exists and is not a team's: it lacks the label"
         " mlbatch-team-namespace=true. With the label Kueue queues its workloads, and the webhook"
         " restricts what users create. Add --adopt to make it a team's"
     ]
-    assert list(refusals(SETTINGS, Asked(adopt=True), objects, RESERVED)) == []
-    namespace, *_ = object_plans(SETTINGS, Asked(adopt=True), objects)
+    assert list(refusals(replace(SETTINGS, adopt=True), objects, RESERVED)) == []
+    namespace, *_ = object_plans(replace(SETTINGS, adopt=True), objects)
     label = "metadata.labels[mlbatch-team-namespace]"
     assert namespace.changes == (Difference(label, "none", "true"),)
     assert namespace.manifest == {
@@ -231,7 +230,7 @@ def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
 def test_the_clusters_own_namespaces_are_no_teams(name: str) -> None:
     settings = replace(SETTINGS, name=name)
     for objects in ({}, live(plain_namespace(name))):
-        assert list(refusals(settings, Asked(adopt=True), objects, RESERVED)) == [
+        assert list(refusals(replace(settings, adopt=True), objects, RESERVED)) == [
             f"namespace {name} belongs to the cluster: choose another name for the team"
         ]
 
@@ -240,7 +239,7 @@ def test_an_object_that_is_being_deleted_is_awaited() -> None:
     queue = existing()["ClusterQueue"]
     queue["metadata"]["deletionTimestamp"] = "now"
     objects = live(plain_namespace(deletionTimestamp="now"), queue)
-    assert list(refusals(SETTINGS, Asked(), objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, RESERVED)) == [
         "namespace team1 is being deleted: wait until it is gone, then run this again",
         "ClusterQueue team1-cluster-queue is being deleted: wait until it is gone, then run this"
         " again",
@@ -249,7 +248,7 @@ def test_an_object_that_is_being_deleted_is_awaited() -> None:
 
 def test_resources_that_are_not_covered_are_named() -> None:
     full = existing()["ClusterQueue"]
-    plan = object_plans(with_quotas(gpu="8"), Asked(), {})
+    plan = object_plans(with_quotas(gpu="8"), {})
     queue = plan[1].manifest
     assert list(not_covered(queue, [full])) == [
         "ClusterQueue team1-cluster-queue does not cover cpu, memory, nvidia.com/roce_gdr: Kueue"

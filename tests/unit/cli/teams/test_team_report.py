@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from cli.cluster.kueue import LocalQueue
 from cli.cluster.unread import Unread, objects
-from cli.teams.team_report import Member, QuotaUse, TeamObjects, TeamQueue, team_report, teams_of
+from cli.teams.team_report import Member, QuotaUse, TeamObjects, team_report, teams_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.fault_tolerance import SlackQueue
@@ -59,7 +60,8 @@ def test_a_team_in_order() -> None:
     assert found.quotas[2] == QuotaUse(
         "default-flavor", GPU, Decimal(64), Decimal(72), Decimal(8), Decimal(8), Decimal(0)
     )
-    assert found.local_queues == (TeamQueue("default-queue", "team1-cluster-queue", "None", 3, 2),)
+    queues = (LocalQueue("team1", "default-queue", "team1-cluster-queue", "", 3, 2),)
+    assert found.local_queues == queues
     assert found.users == (Member("group team1-edit-group", "mlbatch-edit", "team1-edit"),)
     assert found.app_wrappers == {"New": 1, "Running": 2, "Succeeded": 1}
     assert found.warnings == ()

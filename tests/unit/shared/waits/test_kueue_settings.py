@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from shared.api.objects import JsonObject
-from shared.waits.kueue_settings import KEY, namespaces, refuses, unmanaged_because
+from shared.waits.kueue_settings import KEY, namespaces, unmanaged_because
 
 LABEL = "mlbatch-team-namespace"
 
@@ -129,20 +129,3 @@ def test_kueue_is_looked_for_in_the_namespaces_of_its_service_accounts_first(
     managers: tuple[str, ...], found: tuple[str, ...]
 ) -> None:
     assert namespaces(managers) == found
-
-
-@pytest.mark.parametrize(
-    ("selector", "refused"),
-    [
-        ({}, False),
-        (None, True),
-        ({"matchLabels": {LABEL: "true"}}, True),
-        ({"matchLabels": {"kubernetes.io/metadata.name": "team1"}}, False),
-        ({"matchExpressions": [{"key": LABEL, "operator": "DoesNotExist"}]}, False),
-        ("everything", False),
-    ],
-)
-def test_which_namespaces_a_cluster_queue_takes(selector: object, refused: bool) -> None:
-    queue = {"spec": {} if selector is None else {"namespaceSelector": selector}}
-    assert refuses(queue, namespace()) is refused
-    assert not refuses(None, namespace())

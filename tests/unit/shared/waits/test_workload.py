@@ -87,8 +87,6 @@ def test_the_newest_of_its_own_counts() -> None:
 def test_who_holds_quota_by_priority_and_age() -> None:
     finished = holder("finished", 8)
     finished["status"]["conditions"].append(condition("Finished", "True", "Succeeded"))
-    elsewhere = holder("elsewhere", 8)
-    elsewhere["status"]["admission"]["clusterQueue"] = "another"
     found = holders(
         [
             holder("young", 8, seconds=10),
@@ -96,12 +94,10 @@ def test_who_holds_quota_by_priority_and_age() -> None:
             holder("high", 4, priority=10),
             holder("old", 8, seconds=100),
             finished,
-            elsewhere,
             workload(WAITS),
-        ],
-        ["team1-cluster-queue"],
+        ]
     )
-    assert [(each.name, each.priority, int(each.of("nvidia.com/gpu"))) for each in found] == [
+    assert [(each.name, each.priority, int(each.amounts["nvidia.com/gpu"])) for each in found] == [
         ("high", 10, 4),
         ("old", 5, 8),
         ("young", 5, 8),
