@@ -1,11 +1,14 @@
 """Writes the tables of docs/admins/configuration.md: every key of the operator's configuration."""
 
+import ast
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -33,6 +36,7 @@ class KeyRow:
     attributes: tuple[str, ...]
     field: FieldInfo
     aliases: tuple[str, ...]
+    description: str
 
     @property
     def name(self) -> str:
@@ -77,7 +81,7 @@ def _table(
             long[row.name] = default
             default = "below"
         names = f"`{row.name}`" + "".join(f", also `{each}`" for each in row.aliases)
-        meaning = (row.field.description or "") + ("" if element else _mark(row))
+        meaning = row.description + ("" if element else _mark(row))
         cells = [names, _type(row.field), default, meaning]
         yield "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |"
     for name, default in long.items():
@@ -91,6 +95,7 @@ def rows_of(
     section: type[Section], path: str, attributes: tuple[str, ...], *, element: bool
 ) -> Iterator[KeyRow]:
     """Yield the keys of one section that are no sections themselves."""
+    described = _descriptions(section)
     for attribute, info in section.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
             continue
@@ -99,7 +104,22 @@ def rows_of(
         names = choices.choices if isinstance(choices, AliasChoices) else ()
         others = tuple(str(each) for each in names if each != key)
         here = () if element else (*attributes, attribute)
-        yield KeyRow(_joined(path, key), here, info, others)
+        yield KeyRow(_joined(path, key), here, info, others, described[attribute])
+
+
+def _descriptions(section: type[Section]) -> dict[str, str]:
+    """Return the string below each attribute in one line. pydantic would read it at each start."""
+    [declared] = ast.parse(inspect.getsource(section)).body
+    assert isinstance(declared, ast.ClassDef)
+    return {
+        field.target.id: " ".join(below.value.value.split())
+        for field, below in pairwise(declared.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
 
 
 def _key(attribute: str, info: FieldInfo) -> str:

@@ -9,12 +9,12 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
 from shared.api import names
-from shared.api.objects import JsonObject, JsonValue, is_being_deleted, type_of
+from shared.api.objects import JsonObject, JsonValue, is_being_deleted, of_type, type_of
 from webhook.verdicts import Allowed, Denied, Errored, Patched, Verdict
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -39,6 +39,7 @@ _HEAD: Final = re.compile(
 )
 _REQUEST: Final = "request"
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
+_T = TypeVar("_T", dict[str, Any], list[Any], str, bool)
 
 
 class NotAnAdmissionReview(ValueError):
@@ -167,7 +168,7 @@ def _parse_request(uid: str, request: JsonObject, size: int, brackets: int) -> A
         operation = Operation(_text_at(request, "operation", _REQUEST))
     except ValueError as error:
         raise _MalformedRequest("request.operation is not one of Kubernetes") from error
-    kind = _object_at(request, "kind", _REQUEST) or {}
+    kind = _at(request, "kind", _REQUEST, dict) or {}
     group, kind_name = (_text_at(kind, key, f"{_REQUEST}.kind") for key in ("group", "kind"))
     if not kind_name:
         raise _MalformedRequest("request.kind.kind is missing")
@@ -179,9 +180,9 @@ def _parse_request(uid: str, request: JsonObject, size: int, brackets: int) -> A
         namespace=_text_at(request, "namespace", _REQUEST),
         name=_text_at(request, "name", _REQUEST),
         user=_user(request),
-        object=_object_at(request, "object", _REQUEST) or {},
-        old_object=_object_at(request, "oldObject", _REQUEST),
-        dry_run=_flag_at(request, "dryRun", _REQUEST),
+        object=_at(request, "object", _REQUEST, dict) or {},
+        old_object=_at(request, "oldObject", _REQUEST, dict),
+        dry_run=bool(_at(request, "dryRun", _REQUEST, bool)),
         review_size=size,
         review_brackets=brackets,
     )
@@ -206,11 +207,11 @@ def _objects(parsed: AdmissionRequest) -> Iterator[tuple[str, JsonObject | None]
 def _user(request: JsonObject) -> User:
     """Return the requesting user. Without a user name no rights can be checked."""
     path = f"{_REQUEST}.userInfo"
-    info = _object_at(request, "userInfo", _REQUEST) or {}
+    info = _at(request, "userInfo", _REQUEST, dict) or {}
     name = _text_at(info, "username", path)
     if not name:
         raise _MalformedRequest(f"{path}.username is missing")
-    extra = _object_at(info, "extra", path) or {}
+    extra = _at(info, "extra", path, dict) or {}
     return User(
         name,
         _text_at(info, "uid", path),
@@ -223,46 +224,22 @@ def _user(request: JsonObject) -> User:
 # could check another request than the one that was sent.
 
 
+def _at(parent: JsonObject, key: str, path: str, wanted: type[_T]) -> _T | None:
+    """Return `parent[key]`, None if it is absent or null. Raise _MalformedRequest."""
+    return of_type(parent.get(key), wanted, f"{path}.{key}", _MalformedRequest)
+
+
 def _text_at(parent: JsonObject, key: str, path: str) -> str:
-    """Return the text `parent[key]`, "" if it is absent or null. Raise _MalformedRequest."""
-    value = parent.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not a string")
-    return value
+    return _at(parent, key, path, str) or ""
 
 
 def _texts_at(parent: JsonObject, key: str, path: str) -> tuple[str, ...]:
-    """Return the texts of the array `parent[key]`, () if it is absent or null.
-
-    Raise _MalformedRequest.
-    """
-    values = parent.get(key)
-    if values is None:
-        return ()
-    if not isinstance(values, list):
-        raise _MalformedRequest(f"{path}.{key} is {type_of(values)}, not an array")
+    """Return the texts of the array `parent[key]`, () if it is absent or null."""
+    values = _at(parent, key, path, list) or []
     for index, value in enumerate(values):
         if not isinstance(value, str):
             raise _MalformedRequest(f"{path}.{key}[{index}] is {type_of(value)}, not a string")
     return tuple(values)
-
-
-def _object_at(parent: JsonObject, key: str, path: str) -> JsonObject | None:
-    """Return the object `parent[key]`, None if it is absent or null. Raise _MalformedRequest."""
-    value: JsonValue = parent.get(key)
-    if value is not None and not isinstance(value, dict):
-        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not an object")
-    return value
-
-
-def _flag_at(parent: JsonObject, key: str, path: str) -> bool:
-    """Return the boolean `parent[key]`, False if it is absent or null. Raise _MalformedRequest."""
-    value = parent.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not a boolean")
-    return bool(value)
 
 
 def answer(uid: str, verdict: Verdict) -> bytes:

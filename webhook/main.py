@@ -148,7 +148,7 @@ class Webhook:
         self._ending = ending
         self._certificate = certificate_source(client, config.cert_management, sources)
         self._pod_schemas = PodSchemaSource(client, clock)
-        self._gatherer = Gatherer(client, sources, config.appwrapper, self._pod_schemas)
+        self._gatherer = Gatherer(client, sources, config.appwrapper, self._pod_schemas.current)
         self._metrics = WebhookMetrics({MUTATE: chain.SIZE_LIMITS, VALIDATE: rules_that_deny()})
         self._metrics.watch_certificate(
             lambda: self._certificate.not_after, self._certificate.warning

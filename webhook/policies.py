@@ -14,7 +14,6 @@ from typing import Final
 from shared.api import names
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.config.configuration import Configuration
-from shared.kinds.kind import Kind
 from shared.kinds.table import KINDS
 from webhook.cel import (
     NO_ADMIN,
@@ -28,7 +27,7 @@ from webhook.cel import (
     user_not_in_group,
     user_without_prefix,
 )
-from webhook.registration import as_yaml, namespace_selector
+from webhook.registration import as_yaml, head, namespace_selector, rule
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
 
 _PREFIX: Final = f"{names.GROUP}/"
@@ -92,7 +91,7 @@ _OWNERS_CHANGED: Final = (
 
 def _counted(config: Configuration) -> list[JsonObject]:
     """Keep counted objects unchanged. Labels come first: the other tests rely on them."""
-    rule = _rule("*", ["UPDATE"], ["*", _RESIZE])
+    rules = rule(["*"], ["*"], ["UPDATE"], ["*", _RESIZE])
     conditions = [no_kind_of([_APPWRAPPERS.gvk.group_kind, *WITHOUT_PODS]), *_users(config)]
     ours, queue = literal(names.LABEL_APPWRAPPER), literal(names.LABEL_QUEUE_NAME)
     variables = {
@@ -121,7 +120,7 @@ def _counted(config: Configuration) -> list[JsonObject]:
         "variables.newOwners == variables.owners",
         _SPEC_CHANGED: f"!variables.counted || variables.elastic || ({_same('spec')})",
     }
-    policy = _policy("appwrapper-counted", rule, conditions, validations, variables)
+    policy = _policy("appwrapper-counted", rules, conditions, validations, variables)
     return [policy, *_bindings("appwrapper-counted", config, _making_pods())]
 
 
@@ -177,9 +176,9 @@ _SCALED: Final = (
 
 def _scale(config: Configuration) -> list[JsonObject]:
     """Reject the subresource scale, also for operators: those that scale (KEDA) act for users."""
-    rule = _rule("*", ["UPDATE"], ["*/scale"])
+    rules = rule(["*"], ["*"], ["UPDATE"], ["*/scale"])
     conditions = [*_names(config), NO_ADMIN]
-    policy = _policy("appwrapper-scale", rule, conditions, {_SCALED: "false"})
+    policy = _policy("appwrapper-scale", rules, conditions, {_SCALED: "false"})
     return [policy, _binding("appwrapper-scale", "appwrapper-scale", config)]
 
 
@@ -210,7 +209,7 @@ _ENDING: Final = (
 
 def _deletion(config: Configuration) -> list[JsonObject]:
     """Keep deletions complete. The operation is tested before the user: it matches rarely."""
-    rule = _rule("*", ["CREATE", "UPDATE", "DELETE"], ["*", _EVICTION])
+    rules = rule(["*"], ["*"], ["CREATE", "UPDATE", "DELETE"], ["*", _EVICTION])
     orphaned = "request.operation == 'DELETE' && has(request.options) && " + (
         f"({_option('propagationPolicy', 'Orphan')} || {_option('orphanDependents', True)})"
     )
@@ -243,7 +242,7 @@ def _deletion(config: Configuration) -> list[JsonObject]:
     }
     conditions = [any_of(found.values()), no_kind_of(WITHOUT_PODS), *_users(config)]
     validations = {message: f"!({text})" for message, text in found.items()}
-    policy = _policy("appwrapper-deletion", rule, conditions, validations)
+    policy = _policy("appwrapper-deletion", rules, conditions, validations)
     resources = [_APPWRAPPERS, *_making_pods()]
     return [policy, *_bindings("appwrapper-deletion", config, resources)]
 
@@ -288,16 +287,9 @@ def _names(config: Configuration) -> list[str]:
 
 def _making_pods() -> list[Resource]:
     """Return pods, Kinds with pods, and the Kinds in between that operators create."""
+    with_pods = [kind.resource for kind in KINDS if kind.pod_sets is not None]
     made = [maker.resource for kind in KINDS for maker in kind.makers]
-    return list(dict.fromkeys([*map(_resource, filter(_has_pods, KINDS)), *made, PODS]))
-
-
-def _resource(kind: Kind) -> Resource:
-    return kind.resource
-
-
-def _has_pods(kind: Kind) -> bool:
-    return kind.pod_sets is not None
+    return list(dict.fromkeys([*with_pods, *made, PODS]))
 
 
 # Labels select objects of all Kinds; names select objects of known Kinds without these labels. The
@@ -310,19 +302,14 @@ def _bindings(policy: str, config: Configuration, resources: list[Resource]) -> 
     for each in resources:
         named.setdefault(each.group, []).append(each.plural)
     named.setdefault(PODS.group, []).extend([_RESIZE, _EVICTION])
-    rules = [_rule(group, ["*"], plurals) for group, plurals in named.items()]
-    return [
-        _binding(policy, f"{policy}-wrapped", config, _selects({ours: "Exists"})),
-        _binding(
-            policy, f"{policy}-queued", config, _selects({ours: "DoesNotExist", queue: "Exists"})
-        ),
-        _binding(
-            policy,
-            f"{policy}-others",
-            config,
-            _selects({ours: "DoesNotExist", queue: "DoesNotExist"}) | {"resourceRules": rules},
-        ),
-    ]
+    rules = [rule([group], ["*"], ["*"], plurals) for group, plurals in named.items()]
+    selected = {
+        "wrapped": _selects({ours: "Exists"}),
+        "queued": _selects({ours: "DoesNotExist", queue: "Exists"}),
+        "others": _selects({ours: "DoesNotExist", queue: "DoesNotExist"})
+        | {"resourceRules": rules},
+    }
+    return [_binding(policy, f"{policy}-{name}", config, each) for name, each in selected.items()]
 
 
 def _selects(labels: dict[str, str]) -> JsonObject:
@@ -335,7 +322,7 @@ def _selects(labels: dict[str, str]) -> JsonObject:
 
 def _policy(
     name: str,
-    rule: JsonObject,
+    constraint: JsonObject,
     conditions: list[str],
     validations: dict[str, str],
     variables: dict[str, str] | None = None,
@@ -343,10 +330,10 @@ def _policy(
     """Build a policy. `validations` maps the message for users to its expression."""
     named = [{"name": each, "expression": text} for each, text in (variables or {}).items()]
     return {
-        **_head("ValidatingAdmissionPolicy", name),
+        **head("ValidatingAdmissionPolicy", name, "policy"),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
+            "matchConstraints": {"resourceRules": [constraint]},
             "matchConditions": [{"name": "users", "expression": all_of(conditions)}],
             **({"variables": named} if named else {}),
             "validations": [
@@ -362,29 +349,10 @@ def _binding(
 ) -> JsonObject:
     teams = namespace_selector(config.appwrapper.team_namespace_selector)
     return {
-        **_head("ValidatingAdmissionPolicyBinding", name),
+        **head("ValidatingAdmissionPolicyBinding", name, "policy"),
         "spec": {
             "policyName": policy,
             "validationActions": ["Deny"],
             "matchResources": {"namespaceSelector": teams, **(selected or {})},
         },
-    }
-
-
-def _head(kind: str, name: str) -> JsonObject:
-    labels = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "policy"}
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": name, "labels": labels},
-    }
-
-
-def _rule(group: str, operations: list[str], resources: list[str]) -> JsonObject:
-    return {
-        "apiGroups": [group],
-        "apiVersions": ["*"],
-        "operations": operations,
-        "resources": resources,
-        "scope": "Namespaced",
     }

@@ -138,6 +138,7 @@ def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
 _TIMEOUT: Final = 10
 _DIRECT_TIMEOUT: Final = 5
 _LINE: Final = 100
+_KIND: Final = "WebhookConfiguration"
 # The Go operator's names of its two entries. Clients merge entries by name. With other names, the
 # Go operator's entries would remain unless `kubectl apply` made them, and their paths would fail.
 _MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
@@ -166,12 +167,10 @@ def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
     # default ones sort before Kueue's, so that Kueue sees the queue name and suspends.
     names_of = config.cert_management
     return (
-        _configuration(
-            "MutatingWebhookConfiguration", names_of.mutating_webhook_config_name, mutating
-        ),
-        _configuration(
-            "ValidatingWebhookConfiguration", names_of.validating_webhook_config_name, validating
-        ),
+        head(f"Mutating{_KIND}", names_of.mutating_webhook_config_name, "webhook")
+        | {"webhooks": mutating},
+        head(f"Validating{_KIND}", names_of.validating_webhook_config_name, "webhook")
+        | {"webhooks": validating},
     )
 
 
@@ -190,7 +189,7 @@ def _appwrappers(name: str, path: str, config: "Configuration") -> JsonObject:
     controller = f"{SERVICE_ACCOUNT}{config.cert_management.namespace}:appwrapper-controller"
     return {
         **_webhook(name, path, _TIMEOUT, config.cert_management),
-        "rules": [_rule([names.GROUP], ["v1beta2"], ["CREATE", "UPDATE"], ["appwrappers"])],
+        "rules": [rule([names.GROUP], ["v1beta2"], ["CREATE", "UPDATE"], ["appwrappers"])],
         "matchConditions": on_appwrappers(controller, config.appwrapper.exemptions),
     }
 
@@ -198,55 +197,48 @@ def _appwrappers(name: str, path: str, config: "Configuration") -> JsonObject:
 def _direct_kinds(config: "Configuration") -> JsonObject:
     """Select every namespaced object that a team's user creates."""
     ours = config.appwrapper
-    return {
-        **_webhook(_VALIDATE_DIRECT_KINDS, "/validate", _DIRECT_TIMEOUT, config.cert_management),
-        "rules": [_rule(["*"], ["*"], ["CREATE"], ["*"])],
-        "namespaceSelector": namespace_selector(ours.team_namespace_selector),
-        "matchConditions": on_direct_kinds(ours.allowed_kinds, ours.exemptions),
-    }
+    rules = [rule(["*"], ["*"], ["CREATE"], ["*"])]
+    conditions = on_direct_kinds(ours.allowed_kinds, ours.exemptions)
+    return _in_teams(_VALIDATE_DIRECT_KINDS, "/validate", rules, conditions, config)
 
 
 def _queueless_direct_kinds(config: "Configuration") -> JsonObject:
-    return {
-        **_webhook(_MUTATE_DIRECT_KINDS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
-        "rules": _creations(kind for kind in KINDS if kind.unwrapped),
-        "namespaceSelector": namespace_selector(config.appwrapper.team_namespace_selector),
-        "matchConditions": on_queueless_direct_kinds(config.appwrapper.exemptions),
-    }
+    rules = _creations(kind for kind in KINDS if kind.unwrapped)
+    conditions = on_queueless_direct_kinds(config.appwrapper.exemptions)
+    return _in_teams(_MUTATE_DIRECT_KINDS, "/mutate", rules, conditions, config)
 
 
 def _left_pods(config: "Configuration") -> list[JsonObject]:
     """Return one webhook, or none if the configuration allows no such Kind or all Kinds."""
-    ours = config.appwrapper
-    allowed = ours.allowed_kinds.direct
+    allowed = config.appwrapper.allowed_kinds.direct
     kinds = [kind for kind in KINDS if kind.left_pods and kind.group_kind in allowed]
     if "*" in allowed or not kinds:
         return []
     paths = [kind.left_pods.path for kind in kinds if kind.left_pods]
-    webhook = {
-        **_webhook(_MUTATE_LEFT_PODS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
-        "rules": _creations(kinds),
-        "namespaceSelector": namespace_selector(ours.team_namespace_selector),
-        "matchConditions": on_left_pods(paths, ours.exemptions),
+    conditions = on_left_pods(paths, config.appwrapper.exemptions)
+    return [_in_teams(_MUTATE_LEFT_PODS, "/mutate", _creations(kinds), conditions, config)]
+
+
+def _in_teams(
+    name: str,
+    path: str,
+    rules: list[JsonObject],
+    conditions: list[JsonObject],
+    config: "Configuration",
+) -> JsonObject:
+    return {
+        **_webhook(name, path, _DIRECT_TIMEOUT, config.cert_management),
+        "rules": rules,
+        "namespaceSelector": namespace_selector(config.appwrapper.team_namespace_selector),
+        "matchConditions": conditions,
     }
-    return [webhook]
 
 
 def _creations(kinds: Iterable[Kind]) -> list[JsonObject]:
     plurals: dict[str, list[str]] = {}
     for kind in kinds:
         plurals.setdefault(kind.resource.group, []).append(kind.resource.plural)
-    return [_rule([group], ["*"], ["CREATE"], each) for group, each in plurals.items()]
-
-
-def _configuration(kind: str, name: str, webhooks: list[JsonObject]) -> JsonObject:
-    labels = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "webhook"}
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": name, "labels": labels},
-        "webhooks": webhooks,
-    }
+    return [rule([group], ["*"], ["CREATE"], each) for group, each in plurals.items()]
 
 
 def _webhook(name: str, path: str, timeout: int, served: "CertManagement") -> JsonObject:
@@ -271,10 +263,20 @@ def _webhook(name: str, path: str, timeout: int, served: "CertManagement") -> Js
     }
 
 
-def _rule(
+def head(kind: str, name: str, component: str) -> JsonObject:
+    """Return the beginning of a webhook configuration, a policy or a binding."""
+    labels = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": component}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": labels},
+    }
+
+
+def rule(
     groups: list[str], versions: list[str], operations: list[str], resources: list[str]
 ) -> JsonObject:
-    """Build a rule without subresources: status writes never wait for the webhook."""
+    """Build a rule of a webhook or a policy. Webhooks have no subresources: no status waits."""
     return {
         "apiGroups": groups,
         "apiVersions": versions,

@@ -29,7 +29,7 @@ from shared.api.objects import (
     Resource,
     label,
 )
-from shared.kinds.table import says_something
+from shared.kinds.table import record_of
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
 from shared.kube.discovery import UnknownKind
 from shared.waits import kueue_settings
@@ -212,7 +212,7 @@ class AppWrapperReader:
                 resource = await self.cluster.discovery.in_any_version(gvk)
             except UnknownKind as error:
                 return Unread(what, str(error))
-            outline = not says_something(gvk.group_kind)
+            outline = record_of(gvk.group_kind).report is None
             # The explanation is useful without a component that cannot be read.
             return await Reader(self._client).one(
                 resource, self.namespace, name, what=what, metadata_only=outline

@@ -49,7 +49,7 @@ from shared.api.conditions import NO_PROGRESS, Terminal, condition
 from shared.api.names import ANNOTATION_HELPER, CONDITION_SUCCEEDED
 from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
-from shared.kinds.table import is_outlived, rejections_of, says_how_it_ended
+from shared.kinds.table import record_of
 
 # One component: its recorded state together with its object.
 
@@ -82,7 +82,7 @@ def locate_from(
 ) -> Component:
     """Put a component together; `last`: its object as last seen, if it is gone."""
     recorded = appwrapper.component_statuses[index]
-    group_kind = kind_of(recorded).group_kind
+    kind = record_of(kind_of(recorded).group_kind)
     seen = facts or last
     succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
     end_recorded = succeeded.get("status") == "True"
@@ -96,8 +96,8 @@ def locate_from(
         kind=recorded.get("kind") or "",
         presence=presence,
         expected_pods=pods_in(recorded),
-        reports=says_how_it_ended(group_kind),
-        outlived=is_outlived(group_kind),
+        reports=kind.ends is True,
+        outlived=kind.outlived,
         helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
@@ -105,7 +105,7 @@ def locate_from(
         failure_recorded=failure_recorded,
         message=message,
         invalid=bool(seen and seen.invalid),
-        rejectable=bool(rejections_of(group_kind)),
+        rejectable=bool(kind.rejections),
         succeeded_pods=progress.succeeded,
         succeeded_indices=progress.indices,
         succeeded_by_owner=progress.by_owner,

@@ -24,7 +24,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, GROUP
 from shared.api.objects import GroupVersionKind, JsonObject, JsonValue
-from shared.api.pod_requests import requested_of
+from shared.api.pod_requests import containers_requests
 from shared.kinds.kind import MOST_POD_SETS, PodSetError, template_at
 from shared.kinds.table import component_pod_sets
 
@@ -215,8 +215,9 @@ def requested_amounts(
     total = dict.fromkeys(resources, _NOTHING)
     for component in components:
         for template, replicas in _pod_templates(component):
+            requested = containers_requests(template["spec"])
             for name in total:
-                total[name] += requested_of(template["spec"], name) * replicas
+                total[name] += requested.get(name, _NOTHING) * replicas
     return {name: float(amount) for name, amount in total.items() if 0 < amount < _ABSURD}
 
 

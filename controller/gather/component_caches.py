@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from controller.facts.components import ComponentFacts, project_component
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import PODS, GroupVersionKind, Resource
-from shared.kinds.table import says_something
+from shared.kinds.table import record_of
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.informer import Informer
@@ -147,7 +147,7 @@ class ComponentCaches:
             sources=self._sources,
             label_selector=LABEL_APPWRAPPER,
             indexes={BY_OWNER: lambda facts: (facts.owner_uid,) if facts else ()},
-            metadata_only=not says_something(group_kind),
+            metadata_only=record_of(group_kind).report is None,
             failed=lambda error: self._watch_failed(resource, error),
         )
         cache.add_handler(lambda change: self._component_changed(group_kind, change))

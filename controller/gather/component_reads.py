@@ -24,7 +24,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject, Resource
-from shared.kinds.table import says_something
+from shared.kinds.table import record_of
 from shared.kube.client import (
     ApiError,
     Forbidden,
@@ -282,7 +282,7 @@ class ComponentLocator:
                     resource,
                     appwrapper.namespace,
                     name,
-                    metadata_only=not says_something(group_kind),
+                    metadata_only=record_of(group_kind).report is None,
                 )
         except NotFound as error:
             if error.of_resource:

@@ -13,7 +13,7 @@ from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal, in_words
 from shared.api.objects import EVENTS, JsonObject
-from shared.kinds.table import rejections_of
+from shared.kinds.table import record_of
 from shared.kube.client import KubeClient, KubeError
 from shared.process.logs import object_fields
 
@@ -43,7 +43,7 @@ async def with_rejections(
 async def _judged(client: KubeClient, appwrapper: AppWrapper, each: Component) -> Component:
     if not (each.rejectable and each.uid and each.resource) or each.terminal:
         return each
-    reasons = rejections_of(each.resource.gvk.group_kind)
+    reasons = record_of(each.resource.gvk.group_kind).rejections
     selector = f"involvedObject.uid={each.uid}"
     pages = client.pages(EVENTS, appwrapper.namespace, field_selector=selector)
     events = [item async for page in pages for item in page.items if _rejects(item, reasons)]

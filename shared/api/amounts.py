@@ -19,12 +19,12 @@ _MEASURED_IN_BYTES: Final = ("memory", "storage", "ephemeral-storage", "hugepage
 _LONGEST: Final = 100_000  # longer numbers of a unit are hard to read
 
 
-def read_amount(value: object) -> Decimal:
-    """Return the quantity as a number, 0 for None and for a value that is no quantity."""
+def read_amount(value: object, unreadable: Decimal = ZERO) -> Decimal:
+    """Return the quantity as a number, 0 for None, `unreadable` for a value that is no quantity."""
     try:
         return ZERO if value is None else parse_quantity(value)
     except QuantityError:
-        return ZERO  # the API server stores no such value
+        return unreadable  # the API server stores no such value
 
 
 def read_amounts(value: JsonValue) -> dict[str, Decimal]:
@@ -41,6 +41,15 @@ def added_up(several: Iterable[Amounts]) -> dict[str, Decimal]:
         for name, amount in each.items():
             total[name] = total.get(name, ZERO) + amount
     return total
+
+
+def largest(several: Iterable[Amounts]) -> dict[str, Decimal]:
+    """Return the largest amount of each resource."""
+    most: dict[str, Decimal] = {}
+    for each in several:
+        for name, amount in each.items():
+            most[name] = max(most.get(name, ZERO), amount)
+    return most
 
 
 def amount_text(amount: Decimal, resource: str) -> str:

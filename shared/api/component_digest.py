@@ -25,7 +25,10 @@ def component_digest(component: JsonObject) -> str | None:
     equals an absent key, since merge patches drop it; 1.0 equals 1, true does not. Return None if
     the component is nested too deep for the encoder.
     """
-    asked = {"template": component.get("template"), "podSets": _pod_sets(component.get("podSets"))}
+    asked = {
+        "template": component.get("template"),
+        "podSets": counted_pod_sets(component.get("podSets")),
+    }
     try:
         encoded = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
@@ -35,18 +38,25 @@ def component_digest(component: JsonObject) -> str | None:
     return hashlib.sha256(encoded).hexdigest()
 
 
-def _pod_sets(declared: JsonValue) -> JsonValue:
-    """Return each as [path, replicas]; leave malformed entries as they are, for validation."""
+def counted_pod_sets(declared: JsonValue) -> JsonValue:
+    """Return each as [path, replicas]; leave malformed entries as they are, for validation.
+
+    Kueue counts by nothing else.
+    """
     if not declared:
         return []
     if not isinstance(declared, list):
         return declared
     return [
-        [entry.get("path"), 1 if entry.get("replicas") is None else entry["replicas"]]
-        if isinstance(entry, dict)
-        else entry
+        [entry.get("path"), replicas_of(entry)] if isinstance(entry, dict) else entry
         for entry in declared
     ]
+
+
+def replicas_of(pod_set: JsonObject) -> JsonValue:
+    """Return the replicas. Absent and null mean 1: Kueue may write either."""
+    replicas = pod_set.get("replicas")
+    return 1 if replicas is None else replicas
 
 
 def _canonical(value: JsonValue) -> JsonValue:

@@ -9,7 +9,7 @@ from typing import Final
 
 from shared.api.lines import one_line
 from shared.api.objects import JsonObject
-from shared.api.times import format_time, parse_time
+from shared.api.times import format_time, time_or_none
 
 # Conditions as in `metav1.Condition`: a list of objects, at most one per type. All functions leave
 # their arguments unchanged.
@@ -33,12 +33,7 @@ def true_types(conditions: Iterable[JsonObject]) -> frozenset[str]:
 
 def transition_time(conditions: Iterable[JsonObject], kind: str) -> datetime | None:
     """Return when the condition of that type last changed its status; None if unknown."""
-    found = condition(conditions, kind)
-    text = (found or {}).get("lastTransitionTime")
-    try:
-        return parse_time(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
+    return time_or_none((condition(conditions, kind) or {}).get("lastTransitionTime"))
 
 
 def with_condition(

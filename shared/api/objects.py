@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 # Objects of the API server are plain decoded JSON: pydantic costs too much on the admission and
 # watch paths. These aliases mark them in signatures.
@@ -28,6 +28,17 @@ def type_of(value: JsonValue) -> str:
             return "an array"
         case _:
             return "an object"
+
+
+_T = TypeVar("_T", dict[str, Any], list[Any], str, bool)
+_NAMES: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+
+
+def of_type(value: JsonValue, wanted: type[_T], path: str, error: type[Exception]) -> _T | None:
+    """Return the value at `path`, None for null; raise `error` for a value of another type."""
+    if value is None or isinstance(value, wanted):
+        return value
+    raise error(f"{path} is {type_of(value)}, not {_NAMES[wanted]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,68 +1,65 @@
 """Compute a pod's requests of each resource, as the scheduler and Kueue do. Pure."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 
-from shared.api.amounts import ZERO, read_amount
-from shared.api.objects import JsonObject
-
-
-def requested_of(spec: JsonObject, name: str) -> Decimal:
-    """Return the pod's request: init containers run before the others, sidecars beside them.
-
-    `spec` is a pod's. An unreadable amount counts as nothing; validation rejects it elsewhere.
-    """
-    staying, passing = ZERO, ZERO
-    for container in _objects(spec.get("initContainers")):
-        amount = _of_container(container, name)
-        if container.get("restartPolicy") == "Always":
-            staying += amount
-        else:
-            passing = max(passing, staying + amount)
-    together = sum(
-        (_of_container(each, name) for each in _objects(spec.get("containers"))), staying
-    )
-    return max(together, passing)
+from shared.api.amounts import ZERO, added_up, largest, read_amount, read_amounts
+from shared.api.objects import JsonObject, JsonValue
 
 
 def all_requested(spec: JsonObject) -> dict[str, Decimal]:
     """Return the pod's request of each resource, without zeros, including its overhead.
 
     If the pod itself requests a resource (`spec.resources`), its containers' requests do not count.
+    An unreadable amount counts as nothing; validation rejects it elsewhere.
     """
-    overhead = spec.get("overhead")
-    extra = overhead if isinstance(overhead, dict) else {}
-    itself = [*_names({"containers": [spec]})]
-    names = dict.fromkeys([*_names(spec), *itself, *extra])
-    amounts = {
-        name: (_of_container(spec, name) if name in itself else requested_of(spec, name))
-        + read_amount(extra.get(name))
-        for name in names
-    }
+    requested = {**containers_requests(spec), **own_requests(spec)}
+    found = added_up([requested, read_amounts(spec.get("overhead"))])
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def containers_requests(
+    spec: JsonObject, *, unreadable: Decimal = ZERO, sidecars: bool = True
+) -> dict[str, Decimal]:
+    """Return the sum of a pod's containers: init containers run before, sidecars beside them.
+
+    Without `sidecars`, a sidecar counts as an ordinary init container.
+    """
+    staying: dict[str, Decimal] = {}
+    passing: dict[str, Decimal] = {}
+    for container in containers_of(spec, "initContainers"):
+        stays = sidecars and is_sidecar(container)
+        for name, amount in own_requests(container, unreadable).items():
+            at_once = staying.get(name, ZERO) + amount
+            if stays:
+                staying[name] = at_once
+            else:
+                passing[name] = max(passing.get(name, ZERO), at_once)
+    running = [own_requests(each, unreadable) for each in containers_of(spec, "containers")]
+    return largest([passing, added_up([staying, *running])])
+
+
+def own_requests(holder: JsonObject, unreadable: Decimal = ZERO) -> dict[str, Decimal]:
+    """Return the requests in the `resources` of a container or of a pod's spec, without zeros.
+
+    A limit alone is a request too; an extended resource has equal values.
+    """
+    resources = _object(holder.get("resources"))
+    asked = dict(_object(resources.get("requests")))
+    for name, limit in _object(resources.get("limits")).items():
+        asked.setdefault(name, limit)
+    amounts = {name: read_amount(value, unreadable) for name, value in asked.items()}
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def _names(spec: JsonObject) -> Iterator[str]:
-    for field in ("initContainers", "containers"):
-        for container in _objects(spec.get(field)):
-            resources = container.get("resources")
-            if isinstance(resources, dict):
-                for kind in ("requests", "limits"):
-                    amounts = resources.get(kind)
-                    yield from amounts if isinstance(amounts, dict) else ()
+def is_sidecar(init_container: JsonObject) -> bool:
+    return init_container.get("restartPolicy") == "Always"
 
 
-def _of_container(container: JsonObject, name: str) -> Decimal:
-    """Return the request. A limit alone is a request too; an extended resource has equal values."""
-    resources = container.get("resources")
-    if not isinstance(resources, dict):
-        return ZERO
-    for kind in ("requests", "limits"):
-        amounts = resources.get(kind)
-        if isinstance(amounts, dict) and amounts.get(name) is not None:
-            return read_amount(amounts[name])
-    return ZERO
+def containers_of(spec: JsonObject, field: str) -> list[JsonObject]:
+    """Return the elements of an array, {} in place of one that is no object: indices stay."""
+    found = spec.get(field)
+    return [_object(each) for each in found] if isinstance(found, list) else []
 
 
-def _objects(value: object) -> list[JsonObject]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -34,6 +34,14 @@ def parse_time(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time in UTC") from error
 
 
+def time_or_none(text: object) -> datetime | None:
+    """Return the time of an object's field; None if it is absent or no time."""
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 # Durations in Go's notation (`1h30m`, `1.5h`, `500ms`), as in the Go operator's configuration and
 # annotations. `d` for 24 hours is accepted too, because the job generator's files use it.
 

@@ -1,4 +1,7 @@
-"""Load a file into a usable configuration, or report every error in it."""
+"""Load a file into a usable configuration, or report its errors.
+
+Errors of single values come first; limits of two values, and error stores, once those are right.
+"""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +60,7 @@ class Override:
 
 
 def load_config(path: str | FilePath, overrides: tuple[Override, ...] = ()) -> LoadedConfig:
-    """Read and validate a file. Raise ConfigError with every problem found."""
+    """Read and validate a file. Raise ConfigError with the problems found."""
     try:
         text = FilePath(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -132,7 +135,9 @@ def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Key
         for found in invalid.errors(include_url=False):
             if found["type"] == "extra_forbidden":
                 continue  # reported before, with the nearest key
-            path = _written_path(found["loc"], resolved)
+            # pydantic marks a wrong key of a map by an element of its own.
+            place = found["loc"][:-1] if found["loc"][-1:] == ("[key]",) else found["loc"]
+            path = _written_path(place, resolved)
             errors.append(
                 (path, _as_field_error(path, found["type"], found["msg"], found["input"]))
             )

@@ -1,12 +1,14 @@
 """Types of values that have their own notation in configuration files."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
+from shared.api.objects import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from shared.api.times import DurationError, format_duration, from_nanoseconds, parse_duration
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})(|Ki|Mi|Gi|k|M|G)")
@@ -66,6 +68,54 @@ GoDuration = Annotated[timedelta, BeforeValidator(_duration), PlainSerializer(fo
 Size = Annotated[int, BeforeValidator(_size), PlainSerializer(format_size)]
 
 
+# Limits of one value: `Annotated[int, between(1, 100)]`. Limits that depend on two values are in
+# `validation`.
+
+_ZERO: Final = timedelta(0)
+
+
+def must(be: str, holds: Callable[[Any], bool]) -> AfterValidator:
+    """Refuse values for which `holds` is False: each must `be` something else."""
+
+    def checked(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(f"must {be}")
+        return value
+
+    return AfterValidator(checked)
+
+
+def at_least(least: int) -> AfterValidator:
+    """Refuse smaller numbers."""
+    return must(f"be at least {least}", least.__le__)
+
+
+def between(least: int, most: int, why: str = "") -> AfterValidator:
+    """Refuse numbers outside the limits; `why` is the end of the message."""
+    return must(f"be from {least} to {most}{why}", range(least, most + 1).__contains__)
+
+
+def up_to(longest: timedelta, shown: str) -> AfterValidator:
+    """Refuse negative durations and longer ones."""
+    return must(f"be from 0s to {shown}", lambda given: _ZERO <= given <= longest)
+
+
+NOT_NEGATIVE: Final = must("not be negative", lambda given: given >= _ZERO)
+POSITIVE: Final = must("be longer than 0s", lambda given: given > _ZERO)
+
+_OBJECT: Final = "be the name of an object: lower case letters, digits, '-' and '.'"
+ObjectName = Annotated[str, must(_OBJECT, is_dns_subdomain)]
+ObjectNameOrEmpty = Annotated[str, must(_OBJECT, lambda name: not name or is_dns_subdomain(name))]
+ShortName = Annotated[
+    str, must("be a name of up to 63 lower case letters, digits and '-'", is_dns_label)
+]
+ResourceName = Annotated[
+    str, must("be the name of a resource, such as nvidia.com/gpu", is_label_key)
+]
+LabelKey = Annotated[str, must("be the key of a label", is_label_key)]
+LabelValue = Annotated[str, must("be a label's value", is_label_value)]
+
+
 # A process's address: `host:port`, `:port`, `[::1]:port`; `0` or an empty text means none.
 
 _ADDRESS: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]*):(?P<port>[0-9]{1,5})")
@@ -90,3 +140,11 @@ def parse_bind_address(text: str) -> BindAddress | None:
     if match is None or int(match["port"]) > 65535:
         raise BindAddressError("must be host:port or :port, with a port from 0 to 65535")
     return BindAddress(match["host"].strip("[]"), int(match["port"]))
+
+
+def _is_bind_address(text: str) -> str:
+    parse_bind_address(text)
+    return text
+
+
+AddressOrNone = Annotated[str, AfterValidator(_is_bind_address)]

@@ -4,7 +4,7 @@ null means absent, as for the API server. Any other wrong type prevents the crea
 InjectionConflict reports it with the field's path.
 """
 
-from shared.api.objects import JsonObject, JsonValue, type_of
+from shared.api.objects import JsonObject, JsonValue, of_type, type_of
 
 
 class InjectionConflict(ValueError):
@@ -14,28 +14,18 @@ class InjectionConflict(ValueError):
 def object_in(parent: JsonObject, field: str, path: str) -> JsonObject:
     """Return the object `parent[field]`; insert an empty one if absent. `path` is the parent's.
 
-    Raise InjectionConflict if it has another type.
+    Like all functions here, raise InjectionConflict for a value of another type.
     """
-    value: JsonValue = parent.get(field)
+    value = of_type(parent.get(field), dict, f"{path}.{field}", InjectionConflict)
     if value is None:
         value = parent[field] = {}
-    if not isinstance(value, dict):
-        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an object")
     return value
 
 
 def objects_in(parent: JsonObject, field: str, path: str) -> list[JsonObject]:
-    """Return a new list of the objects in the array `parent[field]`; empty if absent.
-
-    Raise InjectionConflict if the field or an element has another type.
-    """
-    value: JsonValue = parent.get(field)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an array")
+    """Return a new list of the objects in the array `parent[field]`; empty if absent."""
     found: list[JsonObject] = []
-    for index, each in enumerate(value):
+    for index, each in enumerate(array_at(parent, field, path)):
         if not isinstance(each, dict):
             raise InjectionConflict(f"{path}.{field}[{index}] is {type_of(each)}, not an object")
         found.append(each)
@@ -43,38 +33,15 @@ def objects_in(parent: JsonObject, field: str, path: str) -> list[JsonObject]:
 
 
 def object_at(parent: JsonObject, field: str, path: str) -> JsonObject:
-    """Return the object `parent[field]`; a new empty one, which is not inserted, if absent.
-
-    Raise InjectionConflict if it has another type.
-    """
-    value: JsonValue = parent.get(field)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an object")
-    return value
+    """Return the object `parent[field]`; a new empty one, which is not inserted, if absent."""
+    return element(parent.get(field), f"{path}.{field}")
 
 
 def array_at(parent: JsonObject, field: str, path: str) -> list[JsonValue]:
-    """Return the array `parent[field]` with elements of any type; a new empty one if absent.
-
-    Raise InjectionConflict if it has another type.
-    """
-    value: JsonValue = parent.get(field)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an array")
-    return value
+    """Return the array `parent[field]` with elements of any type; a new empty one if absent."""
+    return of_type(parent.get(field), list, f"{path}.{field}", InjectionConflict) or []
 
 
 def element(value: JsonValue, path: str) -> JsonObject:
-    """Return an element of an array that must be an object; {} for null.
-
-    Raise InjectionConflict if it has another type.
-    """
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InjectionConflict(f"{path} is {type_of(value)}, not an object")
-    return value
+    """Return an element of an array that must be an object; {} for null."""
+    return of_type(value, dict, path, InjectionConflict) or {}

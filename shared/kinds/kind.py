@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from shared.api.conditions import ComponentReport, Progress
-from shared.api.objects import JsonObject, JsonValue, Resource, type_of
+from shared.api.objects import JsonObject, JsonValue, Resource, of_type, type_of
 from shared.kinds.uncounted_pods import Counter, LeftPods, Uncounted
 
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
@@ -218,11 +218,7 @@ def length_at(template: JsonObject, path: str) -> int:
 
     Raise PodSetError for any other value, and for more elements than there can be pod sets.
     """
-    value = optional_at(template, path)
-    if value is None:
-        return 0
-    if not isinstance(value, list):
-        raise PodSetError(f"{path} is {type_of(value)}, not an array")
+    value = of_type(optional_at(template, path), list, path, PodSetError) or []
     if len(value) > MOST_POD_SETS:
         raise PodSetError(f"{path} has {len(value)} elements, but at most {MOST_POD_SETS} are read")
     return len(value)
@@ -233,11 +229,7 @@ def fields_at(template: JsonObject, path: str) -> JsonObject:
 
     Raise PodSetError for any other value, and for more fields than there can be pod sets.
     """
-    value = optional_at(template, path)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise PodSetError(f"{path} is {type_of(value)}, not an object")
+    value = of_type(optional_at(template, path), dict, path, PodSetError) or {}
     if len(value) > MOST_POD_SETS:
         raise PodSetError(f"{path} has {len(value)} fields, but at most {MOST_POD_SETS} are read")
     return value
@@ -273,23 +265,8 @@ def bounded(pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
     return pod_sets
 
 
-def all_counted(_template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
-    """Yield nothing, as for most Kinds: both counters count all pods."""
-    return iter(())
-
-
-def no_paths(_template: JsonObject) -> Iterator[str]:
-    """Yield nothing, as for most Kinds."""
-    return iter(())
-
-
-def no_retries(_template: JsonObject) -> Iterator[tuple[str, int]]:
-    """Yield nothing, as for most Kinds."""
-    return iter(())
-
-
-def nothing_outlasts(_template: JsonObject, _longest: timedelta) -> Iterator[Uncounted]:
-    """Yield nothing, as for most Kinds: all their pods end with them."""
+def nothing(*_read: object) -> Iterator[Any]:
+    """Yield nothing, as most Kinds do for most of their readers."""
     return iter(())
 
 
@@ -375,15 +352,15 @@ class Kind:
     index_label: IndexLabel | None = None
     roles: Roles | None = None
     unwrapped: bool = False
-    uncounted: Callable[[JsonObject, Counter], Iterator[Uncounted]] = all_counted
+    uncounted: Callable[[JsonObject, Counter], Iterator[Uncounted]] = nothing
     more_templates: tuple[str, ...] = ()
-    pod_labels: Callable[[JsonObject], Iterator[str]] = no_paths
+    pod_labels: Callable[[JsonObject], Iterator[str]] = nothing
     priority_classes: tuple[str, ...] = ()
-    job_specs: Callable[[JsonObject], Iterator[str]] = no_paths
-    retries: Callable[[JsonObject], Iterator[tuple[str, int]]] = no_retries
+    job_specs: Callable[[JsonObject], Iterator[str]] = nothing
+    retries: Callable[[JsonObject], Iterator[tuple[str, int]]] = nothing
     default_restart_policy: str = ""
     left_pods: LeftPods | None = None
-    outlasting: Callable[[JsonObject, timedelta], Iterator[Uncounted]] = nothing_outlasts
+    outlasting: Callable[[JsonObject, timedelta], Iterator[Uncounted]] = nothing
 
     @property
     def group_kind(self) -> str:

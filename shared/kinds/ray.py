@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from shared.api.conditions import (
@@ -46,18 +47,8 @@ _OVER: Final = frozenset({"Complete", "Failed", _INVALID})
 _ON_HOLD: Final = frozenset({"Retrying", "Suspending", "Suspended"})
 
 
-def cluster_pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return the head, then each worker group."""
-    return _pod_sets(template, _OF_CLUSTER)
-
-
-def job_pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return the cluster's pods, without the submitter pod."""
-    return _pod_sets(template, _OF_JOB)
-
-
 def _pod_sets(template: JsonObject, spec: str) -> tuple[PodSet, ...]:
-    """Return the pod sets, ignoring numOfHosts as Kueue does."""
+    """Return the head, then each worker group; without numOfHosts and the submitter, as Kueue."""
     found = [PodSet(f"{spec}.headGroupSpec.template")]
     for index in range(length_at(template, f"{spec}.workerGroupSpecs")):
         group = f"{spec}.workerGroupSpecs[{index}]"
@@ -92,18 +83,13 @@ def worker_groups(template: JsonObject, cluster: str) -> Iterator[WorkerGroup]:
         )
 
 
-def uncounted_of_cluster(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
-    """Yield uncounted workers, and the autoscaler's container."""
-    return _uncounted(template, _OF_CLUSTER, counter)
-
-
 def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
-    """Yield the same for its cluster, and the pod that submits the job.
+    """Yield what its cluster has uncounted, and the pod that submits the job.
 
     Kueue's own integration counts that pod too. It ignores a job on an existing cluster
     (clusterSelector). Only one mode of submission reads the template.
     """
-    yield from _uncounted(template, _OF_JOB, counter)
+    yield from _uncounted(template, counter, _OF_JOB)
     if optional_at(template, "template.spec.submissionMode") in _WITHOUT_SUBMITTER:
         return
     if counter is Counter.DIRECT and not optional_at(template, "template.spec.clusterSelector"):
@@ -117,8 +103,10 @@ def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncount
         )
 
 
-def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator[Uncounted]:
-    """Yield uncounted workers. Measured: KubeRay makes minReplicas workers if replicas is less.
+def _uncounted(template: JsonObject, counter: Counter, cluster: str) -> Iterator[Uncounted]:
+    """Yield uncounted workers, and the autoscaler's container.
+
+    Measured: KubeRay makes minReplicas workers if replicas is less.
 
     Kueue's own integration counts numOfHosts. It refuses autoscaling itself, unless it follows the
     number of workers (annotation kueue.x-k8s.io/elastic-job, and its feature gate).
@@ -160,7 +148,7 @@ def _autoscaling(
             uses=frozenset().union(*(_used_by(template, group) for group in growing)),
         )
     own = f"{cluster}.autoscalerOptions.resources"
-    if uses := resources_asked(optional_at(template, own)):
+    if uses := resources_asked({"resources": optional_at(template, own)}):
         yield Uncounted(
             path=own,
             what="not every Kueue sees the autoscaler's container",
@@ -212,17 +200,8 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
             )
 
 
-def labels_of_cluster(template: JsonObject) -> Iterator[str]:
-    """Yield the paths of group labels, which KubeRay adds to those of the pod template."""
-    return _labels(template, _OF_CLUSTER)
-
-
-def labels_of_job(template: JsonObject) -> Iterator[str]:
-    """Yield the same paths of its cluster."""
-    return _labels(template, _OF_JOB)
-
-
 def _labels(template: JsonObject, cluster: str) -> Iterator[str]:
+    """Yield the paths of group labels, which KubeRay adds to those of the pod template."""
     yield f"{cluster}.headGroupSpec.labels"
     for group in worker_groups(template, cluster):
         yield f"{group.path}.labels"
@@ -276,21 +255,21 @@ RAY_CLUSTER = Kind(
     resource=RAY_CLUSTERS,
     granted=_GRANTED,
     versions=("ray.io/v1",),
-    pod_sets=cluster_pod_sets,
+    pod_sets=partial(_pod_sets, spec=_OF_CLUSTER),
     report=cluster_report,
     rejections=("InvalidRayClusterMetadata", "InvalidRayClusterSpec"),
     ends=False,
     progress=unless_suspended,
     owns=(PODS, JOBS, SERVICES),
     unwrapped=True,
-    uncounted=uncounted_of_cluster,
-    pod_labels=labels_of_cluster,
+    uncounted=partial(_uncounted, cluster=_OF_CLUSTER),
+    pod_labels=partial(_labels, cluster=_OF_CLUSTER),
 )
 RAY_JOB = Kind(
     resource=Resource("ray.io", "v1", "rayjobs", "RayJob"),
     granted=_GRANTED,
     versions=("ray.io/v1",),
-    pod_sets=job_pod_sets,
+    pod_sets=partial(_pod_sets, spec=_OF_JOB),
     report=job_report,
     ends=True,
     progress=unless_suspended,
@@ -304,7 +283,7 @@ RAY_JOB = Kind(
     uncounted=uncounted_of_job,
     outlasting=outlasting_job,
     more_templates=(_SUBMITTER,),
-    pod_labels=labels_of_job,
+    pod_labels=partial(_labels, cluster=_OF_JOB),
     retries=retries_of_job,
     default_restart_policy="Always",
 )

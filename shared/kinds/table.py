@@ -12,7 +12,7 @@ from typing import Final
 
 from shared.api.conditions import NO_PROGRESS, UNFINISHED, ComponentReport, Progress
 from shared.api.findings import FieldError, FieldErrorKind, quoted
-from shared.api.objects import JsonObject, type_of
+from shared.api.objects import JsonObject, Resource, type_of
 from shared.kinds.job import JOB
 from shared.kinds.job_set import JOB_SET
 from shared.kinds.kind import (
@@ -67,43 +67,25 @@ def known_kind(template: JsonObject) -> Kind | None:
     return _BY_VERSION.get(_version_and_kind(template))
 
 
-def says_something(group_kind: str) -> bool:
-    """True if the status of such an object shows more than its pods."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    return kind is not None and kind.report is not None
+_UNKNOWN: Final = Kind(resource=Resource("", "", "", ""), granted="")
 
 
-def says_how_it_ended(group_kind: str) -> bool:
-    """True if the status of such an object reports its end, so its pods need not."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    return kind is not None and kind.ends is True
-
-
-def rejections_of(group_kind: str) -> tuple[str, ...]:
-    """Return the reasons of the Events by which its operator rejects such an object."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    return () if kind is None else kind.rejections
-
-
-def is_outlived(group_kind: str) -> bool:
-    """True if objects made by such an object remain after it and replace deleted pods."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    return kind is not None and kind.outlived
+def record_of(group_kind: str) -> Kind:
+    """Return the record of a Kind in any version; one that knows nothing of an unknown Kind."""
+    return BY_GROUP_KIND.get(group_kind, _UNKNOWN)
 
 
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:
     """Return an object's report of itself."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    return UNFINISHED if kind is None or kind.report is None else kind.report(item)
+    report = record_of(group_kind).report
+    return UNFINISHED if report is None else report(item)
 
 
 def progress_of(group_kind: str, item: JsonObject) -> Progress:
     """Return an object's counts of its pods. Never raise: users may label unreadable objects."""
-    kind = BY_GROUP_KIND.get(group_kind)
-    if kind is None or kind.progress is None:
-        return NO_PROGRESS
+    progress = record_of(group_kind).progress
     try:
-        return kind.progress(item)
+        return NO_PROGRESS if progress is None else progress(item)
     except PodSetError:
         return NO_PROGRESS
 

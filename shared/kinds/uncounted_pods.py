@@ -5,15 +5,17 @@ pod templates. Kueue's own integration of a Kind counts objects that users creat
 templates. The record of each Kind lists what each counter misses.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from itertools import chain
 from typing import Final
 
+from shared.api.amounts import ZERO, largest
 from shared.api.findings import FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.api.quantities import QuantityError, parse_quantity
+from shared.api.pod_requests import containers_of, containers_requests, is_sidecar, own_requests
 
 
 class Counter(Enum):
@@ -60,8 +62,7 @@ CLEAN_POD_POLICY: Final = LeftPods("template.spec.runPolicy.cleanPodPolicy", ("R
 
 # Requested resources, read leniently: other rules refuse malformed ones.
 
-_SOME: Final = Decimal(1)
-_NONE: Final = Decimal()
+_SOME: Final = Decimal(1)  # an unreadable amount
 
 
 def is_extended(resource: str) -> bool:
@@ -69,43 +70,18 @@ def is_extended(resource: str) -> bool:
     return "/" in resource and "kubernetes.io/" not in resource
 
 
-def resources_asked(resources: JsonValue) -> frozenset[str]:
-    """Return the names of the resources that a container's or a pod's `resources` request."""
-    return frozenset(_amounts(resources))
+def resources_asked(holder: JsonObject) -> frozenset[str]:
+    """Return the names of the resources that the `resources` of a container or a pod request."""
+    return frozenset(own_requests(holder, _SOME))
 
 
 def resources_used(pod_template: JsonValue) -> frozenset[str]:
     """Return the names of the resources that a pod of this template uses."""
-    spec = _object(_object(pod_template).get("spec"))
-    found = resources_asked(spec.get("resources"))
-    for field in ("containers", "initContainers"):
-        found = found.union(*(_amounts(each.get("resources")) for each in _objects(spec, field)))
-    return found
-
-
-def _amounts(resources: JsonValue) -> dict[str, Decimal]:
-    """Return the requests, and the limits of unrequested resources, without zeros."""
-    found = _object(resources)
-    asked = {**_object(found.get("limits")), **_object(found.get("requests"))}
-    amounts = {name: _amount(value) for name, value in asked.items() if value is not None}
-    return {name: amount for name, amount in amounts.items() if amount}
-
-
-def _amount(value: JsonValue) -> Decimal:
-    try:
-        return parse_quantity(value)
-    except QuantityError:
-        return _SOME
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(spec: JsonObject, field: str) -> list[JsonObject]:
-    """Return the elements of an array, {} in place of one that is no object: indices stay."""
-    found = spec.get(field)
-    return [_object(each) for each in found] if isinstance(found, list) else []
+    spec = pod_template.get("spec") if isinstance(pod_template, dict) else None
+    if not isinstance(spec, dict):
+        return frozenset()
+    containers = chain(containers_of(spec, "containers"), containers_of(spec, "initContainers"))
+    return frozenset().union(*map(resources_asked, (spec, *containers)))
 
 
 # Parts of a pod template that the AppWrapper library's copy omits.
@@ -117,20 +93,21 @@ def beyond_the_copy(spec: JsonObject) -> Iterator[Uncounted]:
     In the copy a restartable init container is an ordinary one, which ends before the pod's
     containers start. The copy has no resources of the pod itself.
     """
-    starting = _objects(spec, "initContainers")
-    sidecars = [index for index, each in enumerate(starting) if _is_sidecar(each)]
-    own = _amounts(spec.get("resources")) if spec.get("resources") else {}
-    if not sidecars and not own:
-        return
-    excess = _excess(_objects(spec, "containers"), starting, own)
+    starting = containers_of(spec, "initContainers")
+    own = own_requests(spec, _SOME)
+    if not own and not any(map(is_sidecar, starting)):
+        return  # both counts are the same
+    used = largest([containers_requests(spec, unreadable=_SOME), own])
+    counted = containers_requests(spec, unreadable=_SOME, sidecars=False)
+    excess = {name for name, amount in used.items() if amount > counted.get(name, ZERO)}
     if uses := excess & own.keys():
         yield Uncounted(
             path="resources",
             what="Kueue only sees what each container requests: request it there",
             uses=frozenset(uses),
         )
-    for index in sidecars:
-        if uses := excess & _amounts(starting[index].get("resources")).keys():
+    for index, container in enumerate(starting):
+        if is_sidecar(container) and (uses := excess & resources_asked(container)):
             yield Uncounted(
                 path=f"initContainers[{index}].resources",
                 what="Kueue counts this sidecar as an init container that ends before the pod's "
@@ -138,43 +115,3 @@ def beyond_the_copy(spec: JsonObject) -> Iterator[Uncounted]:
                 instead="make it one of spec.containers",
                 uses=frozenset(uses),
             )
-
-
-def _is_sidecar(container: JsonObject) -> bool:
-    return container.get("restartPolicy") == "Always"
-
-
-def _excess(
-    containers: Iterable[JsonObject], starting: Iterable[JsonObject], own: dict[str, Decimal]
-) -> set[str]:
-    """Return the resources of which a pod uses more than Kueue counts.
-
-    Sidecars run beside the containers, and beside later init containers. Kueue counts the sum of
-    the containers, or the largest init container if that is more.
-    """
-    together: dict[str, Decimal] = {}
-    for container in containers:
-        _add(together, _amounts(container.get("resources")))
-    beside: dict[str, Decimal] = {}
-    counted, used = dict(together), dict(together)
-    for container in starting:
-        amounts = _amounts(container.get("resources"))
-        _raise(counted, amounts)
-        if _is_sidecar(container):
-            _add(beside, amounts)
-        else:
-            before = {name: amount + beside.get(name, _NONE) for name, amount in amounts.items()}
-            _raise(used, before)
-    _raise(used, {name: each + together.get(name, _NONE) for name, each in beside.items()})
-    _raise(used, own)
-    return {name for name, amount in used.items() if amount > counted.get(name, _NONE)}
-
-
-def _add(amounts: dict[str, Decimal], more: dict[str, Decimal]) -> None:
-    for name, amount in more.items():
-        amounts[name] = amounts.get(name, _NONE) + amount
-
-
-def _raise(amounts: dict[str, Decimal], least: dict[str, Decimal]) -> None:
-    for name, amount in least.items():
-        amounts[name] = max(amounts.get(name, _NONE), amount)

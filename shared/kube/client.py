@@ -1,16 +1,16 @@
 """Declare the requests to the API server; `http_client.HttpKubeClient` implements them.
 
 An implementation provides `send`, `pages`, `watch`, `server_ahead` and `close`. The usual requests,
-`get` to `delete`, are written once on top of `send`. If a request fails, every method raises
-`KubeError` and nothing else.
+`get` to `get_path`, send what the function of that name in `requests` builds. If a request fails,
+every method raises `KubeError` and nothing else.
 """
 
-from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Concatenate, ParamSpec
 
-from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube import requests
 from shared.kube.requests import PatchType, Propagation, Request
 from shared.kube.responses import (
@@ -54,7 +54,25 @@ __all__ = [
 ]
 
 
-class KubeClient(Protocol):
+_Arguments = ParamSpec("_Arguments")
+
+
+def _sent(
+    build: Callable[_Arguments, Request],
+) -> Callable[Concatenate["KubeClient", _Arguments], Coroutine[Any, Any, JsonObject]]:
+    """Return a method that sends the request which `build` makes, and returns the answer."""
+
+    async def answer(
+        self: "KubeClient", /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> JsonObject:
+        request = build(*args, **kwargs)
+        del args, kwargs  # a decoded body is many times larger, and the answer may take long
+        return await self.send(request)
+
+    return answer
+
+
+class KubeClient(ABC):
     """Send requests to one API server under one identity."""
 
     @abstractmethod
@@ -116,89 +134,13 @@ class KubeClient(Protocol):
         """Close the open connections."""
         ...
 
-    async def get(
-        self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
-    ) -> JsonObject:
-        """Read one object from etcd (never from a cache). Raise NotFound."""
-        request = requests.get(resource, namespace, name, metadata_only=metadata_only)
-        return await self.send(request)
-
-    async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
-    ) -> JsonObject:
-        """Create the object and return it. Raise AlreadyExists, Invalid, Forbidden."""
-        request = requests.create(resource, namespace, body, dry_run=dry_run)
-        del body  # decoded it is many times larger, and the answer may take long
-        return await self.send(request)
-
-    async def update(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: JsonObject,
-        *,
-        subresource: str = "",
-    ) -> JsonObject:
-        """PUT the object, or its `subresource` ("status"). `body` holds its resourceVersion."""
-        request = requests.update(resource, namespace, name, body, subresource=subresource)
-        return await self.send(request)
-
-    async def patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: JsonValue,
-        patch_type: PatchType,
-        *,
-        subresource: str = "",
-        field_manager: str = "",
-        force: bool = False,
-    ) -> JsonObject:
-        """PATCH the object. PatchType.APPLY requires `field_manager`; `force` resolves
-        conflicts.
-        """
-        request = requests.patch(
-            resource,
-            namespace,
-            name,
-            body,
-            patch_type,
-            subresource=subresource,
-            field_manager=field_manager,
-            force=force,
-        )
-        return await self.send(request)
-
-    async def delete(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        *,
-        uid: str | None,
-        propagation: Propagation,
-        grace_period_seconds: int | None = None,
-    ) -> None:
-        """Request deletion. Raise Conflict if another object than `uid` has the name.
-
-        If `grace_period_seconds` is None, the object's own period applies; 0 is sent as 0.
-        """
-        request = requests.delete(
-            resource,
-            namespace,
-            name,
-            uid=uid,
-            propagation=propagation,
-            grace_period_seconds=grace_period_seconds,
-        )
-        await self.send(request)
+    get = _sent(requests.get)
+    create = _sent(requests.create)
+    update = _sent(requests.update)
+    patch = _sent(requests.patch)
+    delete = _sent(requests.delete)
+    get_path = _sent(requests.get_path)
 
     async def post(self, path: str, body: JsonObject, *, retry: bool = True) -> JsonObject:
         """POST to a path that is no collection of objects: reviews, token requests."""
         return await self.send(requests.post(path, body), retry=retry)
-
-    async def get_path(self, path: str) -> JsonObject:
-        """GET a path that is no object: discovery, /version."""
-        return await self.send(requests.get_path(path))

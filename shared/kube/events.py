@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from shared.api.objects import EVENTS, JsonObject
+from shared.api.times import format_time
 from shared.kube.client import KubeClient, KubeError, NotFound, PatchType
 from shared.process.clock import Clock
 from shared.process.logs import object_fields
@@ -207,7 +208,7 @@ class EventRecorder:
             else:
                 seen = {
                     "count": event.count,
-                    "lastTimestamp": _timestamp(event.last),
+                    "lastTimestamp": format_time(event.last),
                     "message": event.message,
                 }
                 await self._client.patch(EVENTS, namespace, name, seen, PatchType.MERGE)
@@ -244,8 +245,8 @@ class EventRecorder:
             "reason": event.reason,
             "message": event.message,
             "count": event.count,
-            "firstTimestamp": _timestamp(event.first),
-            "lastTimestamp": _timestamp(event.last),
+            "firstTimestamp": format_time(event.first),
+            "lastTimestamp": format_time(event.last),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
@@ -260,8 +261,3 @@ def _about(event: _RepeatedEvent) -> dict[str, object]:
 
 def _clipped(message: str) -> str:
     return message.encode()[:MESSAGE_LIMIT].decode(errors="ignore")
-
-
-def _timestamp(moment: datetime) -> str:
-    """Format as RFC 3339 in whole seconds, as metav1.Time does."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -16,7 +16,7 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
 from shared.kube.connection import ApiAnswer, ApiConnection, Stream, Timeouts, TooLarge
-from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
+from shared.kube.identity import Identity, RenewedIdentity
 from shared.kube.kubeconfig import Credentials, Impersonation, load_credentials
 from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter
@@ -54,10 +54,7 @@ class HttpKubeClient(KubeClient):
         self._timeouts = timeouts or Timeouts()
         self._clock = clock
         self.namespace = credentials.namespace
-        self._identity = RenewedIdentity(
-            RenewedAuthorization(credentials.authorization, clock),
-            RenewedTls(credentials.tls, clock),
-        )
+        self._identity = RenewedIdentity(credentials.authorization, credentials.tls, clock)
         self._connection = ApiConnection(
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )

@@ -1,4 +1,10 @@
-"""Hold the client's identity (certificates, tokens) and reload it when its source changes."""
+"""Hold the client's identity (certificates, tokens) and read it again when its source changes.
+
+Tokens and client certificates rotate while the process runs: the kubelet replaces the file of a
+ServiceAccount token, an exec plug-in returns short-lived tokens, an authority's own certificate is
+replaced now and then. Credentials read only at start stop working one day. Every source can
+therefore be read again, and `RenewedCredential` decides when.
+"""
 
 import asyncio
 import logging
@@ -6,211 +12,135 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from shared.kube.client import CannotConnect
 from shared.process.clock import Clock
 
-# TLS contexts. Rotated client certificates live for hours, and an authority's own certificate is
-# replaced now and then. A context made once at start would stop working one day.
-
 logger = logging.getLogger(__name__)
 
-# Seconds between two checks of the files.
-CHECK_SECONDS: Final = 10.0
+# Seconds until a credential is read again. The kubelet replaces a projected token long before it
+# expires (at 80 % of its life), so this limits the delay, not the risk.
+REREAD_SECONDS: Final = 10.0
+# Seconds for one read. A program that sends network requests may hang.
+READ_SECONDS: Final = 30.0
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class CredentialSource(Protocol[T_co]):
+    """A source of one credential that can be read repeatedly."""
+
+    def read(self, *, rejected: bool) -> T_co:
+        """Return the credential: the Authorization header's value, or a TLS context.
+
+        None means no header (client certificates, anonymous), or plain HTTP. `rejected`: the server
+        did not accept the last one. May block on a file or a program. Raise CannotConnect.
+        """
+        ...
+
+
+AuthorizationSource = CredentialSource[str | None]
+TlsSource = CredentialSource[ssl.SSLContext | None]
+
+
+class FixedCredential(Generic[T]):
+    """A credential that never changes: written into the kubeconfig, or none at all."""
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def read(self, *, rejected: bool) -> T:
+        del rejected
+        return self._value
+
 
 # Inode, size and time of each file: a replaced file differs in one of them.
 _State = tuple[tuple[int, int, int] | None, ...]
 
 
-class TlsSource(Protocol):
-    """A source of TLS contexts that can be read repeatedly."""
-
-    @property
-    def context(self) -> ssl.SSLContext | None:
-        """Return the latest context; None for plain HTTP."""
-        ...
-
-    def read_if_changed(self) -> None:
-        """Make a new context if its sources changed. May block on files.
-
-        Raise CannotConnect on failure, and keep the last context in use.
-        """
-        ...
-
-
-class FixedTls:
-    """A context that never changes: from certificates inside the kubeconfig, or none at all."""
-
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self.context = context
-
-    def read_if_changed(self) -> None:
-        """Do nothing: the context never changes."""
-
-
-class TlsFiles:
-    """Read PEM files that another program may replace. `client_tls` explains the arguments.
-
-    The constructor reads them at once and raises CannotConnect.
-    """
-
-    def __init__(
-        self,
-        *,
-        authority: str | None,
-        certificate: str | None,
-        key: str | None,
-        verify: bool,
-        origin: str,
-        authority_text: str | None = None,
-    ) -> None:
-        self._authority = authority
-        self._authority_text = authority_text
-        self._certificate = certificate
-        self._key = key
-        self._verify = verify
-        self._origin = origin
-        self._read = self._state()
-        self.context: ssl.SSLContext | None = self._made()
-
-    def read_if_changed(self) -> None:
-        """Make a new context if a file changed.
-
-        A certificate and its key are two files. A read between their two replacements fails, and
-        the next check finds the matching pair.
-        """
-        state = self._state()
-        if state == self._read:
-            return
-        self.context = self._made()
-        # Keep the state from before the reading: a file replaced meanwhile is then read again.
-        self._read = state
-        logger.info("the certificates of %s were replaced and are read anew", self._origin)
-
-    def _made(self) -> ssl.SSLContext:
-        return client_tls(
-            authority=self._authority,
-            authority_text=self._authority_text,
-            certificate=self._certificate,
-            key=self._key,
-            verify=self._verify,
-            origin=self._origin,
-        )
-
-    def _state(self) -> _State:
-        files = (self._authority, self._certificate, self._key)
-        return tuple(_state_of(Path(file)) for file in files if file)
-
-
-class RenewedTls:
-    """Hold the current context. A thread checks it every `CHECK_SECONDS` and after a rejection."""
-
-    def __init__(self, source: TlsSource, clock: Clock) -> None:
-        self._source = source
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._checked_at = clock.monotonic()
-
-    async def current(self) -> ssl.SSLContext | None:
-        """Return the context. Never fail: if files are unusable, the last context stays in use."""
-        if not self._is_young():
-            async with self._lock:
-                if not self._is_young():
-                    await self._check()
-        return self._source.context
-
-    async def after_rejection(self, rejected: ssl.SSLContext | None) -> ssl.SSLContext | None:
-        """Return the context to try after a 401; the rejected one itself if there is no newer."""
-        async with self._lock:
-            if self._source.context is rejected:
-                await self._check()
-        return self._source.context
-
-    def _is_young(self) -> bool:
-        return self._clock.monotonic() - self._checked_at < CHECK_SECONDS
-
-    async def _check(self) -> None:
-        try:
-            await asyncio.to_thread(self._source.read_if_changed)
-        except CannotConnect as error:
-            logger.warning("%s; the last ones stay in use", error)
-        self._checked_at = self._clock.monotonic()
-
-
-def client_tls(
-    *,
-    authority: str | None,
-    certificate: str | None,
-    key: str | None,
-    verify: bool,
-    origin: str,
-    authority_text: str | None = None,
-) -> ssl.SSLContext:
-    """Make a client context from paths of PEM files. `authority_text` is an authority's PEM.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificates:
+    """The PEM files of a TLS client, by path. `authority_text` is an authority's PEM.
 
     Without an authority, trust the machine's own. If `verify` is False, trust any server, as the
     kubeconfig's insecure-skip-tls-verify requests. `origin` names the source of the paths in
-    messages. Raise CannotConnect.
+    messages.
     """
-    try:
-        context = ssl.create_default_context(cafile=authority, cadata=authority_text)
-        if certificate:
-            context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        # OpenSSL's error does not name the file that it could not open.
-        unreadable = [
-            path for path in (authority, certificate, key) if path and not os.access(path, os.R_OK)
-        ]
-        why = f"{', '.join(unreadable)} cannot be read" if unreadable else str(error)
-        raise CannotConnect(f"the certificates of {origin} cannot be used: {why}") from error
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+
+    origin: str
+    authority: str | None = None
+    authority_text: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    verify: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        """Make a context. Raise CannotConnect."""
+        try:
+            context = ssl.create_default_context(cafile=self.authority, cadata=self.authority_text)
+            if self.certificate:
+                context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            # OpenSSL's error does not name the file that it could not open.
+            unreadable = [path for path in self._paths() if not os.access(path, os.R_OK)]
+            why = f"{', '.join(unreadable)} cannot be read" if unreadable else str(error)
+            raise CannotConnect(
+                f"the certificates of {self.origin} cannot be used: {why}"
+            ) from error
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def state(self) -> _State:
+        """Return a value that changes when a file is replaced."""
+        return tuple(map(_state_of, self._paths()))
+
+    def _paths(self) -> list[str]:
+        return [path for path in (self.authority, self.certificate, self.key) if path]
 
 
-def _state_of(file: Path) -> tuple[int, int, int] | None:
+def _state_of(path: str) -> tuple[int, int, int] | None:
     try:
-        found = file.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-# The Authorization header. Tokens rotate while the process runs: the kubelet replaces the file of a
-# ServiceAccount token, an exec plug-in returns short-lived tokens. A token read only at start stops
-# working after an hour. Every source can therefore be read again, and `RenewedAuthorization`
-# decides when.
+class TlsFiles:
+    """Read certificates that another program may replace.
 
-# Seconds until a token is read again. The kubelet replaces a projected token long before it expires
-# (at 80 % of its life), so this limits the delay, not the risk.
-REREAD_SECONDS = 10.0
-# Seconds for one read. A program that sends network requests may hang.
-READ_SECONDS = 30.0
+    The constructor reads them at once and raises CannotConnect.
+    """
 
+    def __init__(self, certificates: ClientCertificates) -> None:
+        self._certificates = certificates
+        self._state = certificates.state()
+        self._context = certificates.context()
 
-class AuthorizationSource(Protocol):
-    """A source of Authorization headers that can be read repeatedly."""
+    def read(self, *, rejected: bool) -> ssl.SSLContext:
+        """Make a new context if a file changed. Never fail: the last one stays in use.
 
-    def read(self, *, rejected: bool) -> str | None:
-        """Return the header's value; None sends no header (client certificates, anonymous).
-
-        `rejected`: the server did not accept the last value. May block on a file or a program.
-        Raise CannotConnect.
+        A certificate and its key are two files. A read between their two replacements fails, and
+        the next one finds the matching pair.
         """
-        ...
-
-
-class FixedAuthorization:
-    """A header that never changes: a token written into the kubeconfig, or none at all."""
-
-    def __init__(self, value: str | None) -> None:
-        self._value = value
-
-    def read(self, *, rejected: bool) -> str | None:
         del rejected
-        return self._value
+        state = self._certificates.state()
+        if state == self._state:
+            return self._context
+        try:
+            self._context = self._certificates.context()
+        except CannotConnect as error:
+            logger.warning("%s; the last ones stay in use", error)
+        else:
+            # The state from before the reading: a file replaced meanwhile is then read again.
+            self._state = state
+            origin = self._certificates.origin
+            logger.info("the certificates of %s were replaced and are read anew", origin)
+        return self._context
 
 
 class TokenFile:
@@ -230,64 +160,68 @@ class TokenFile:
         return f"Bearer {token}"
 
 
-class RenewedAuthorization:
-    """Hold the current header: from memory while young, otherwise from its source.
+class RenewedCredential(Generic[T]):
+    """Hold the current credential: from memory while young, otherwise from its source.
 
     A read runs in a thread, because a source may start a program. One read at a time serves all
     waiting callers. A read that exceeds its time continues, and no second read starts meanwhile.
     """
 
-    def __init__(self, source: AuthorizationSource, clock: Clock) -> None:
+    def __init__(self, source: CredentialSource[T], clock: Clock) -> None:
         self._source = source
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._value: str | None = None
-        self._read_at: float | None = None
-        self._reading: asyncio.Task[str | None] | None = None
+        # The credential, and when it was read.
+        self._known: tuple[T, float] | None = None
+        self._reading: asyncio.Task[T] | None = None
 
-    async def current(self) -> str | None:
-        """Return the header's value, at most `REREAD_SECONDS` old. Raise CannotConnect.
+    async def current(self) -> T:
+        """Return the credential, at most `REREAD_SECONDS` old. Raise CannotConnect.
 
         If a source fails after a success, the last value stays in use. A half-written file is
         replaced within moments, and the server answers an expired value with 401.
         """
-        if self._is_young():
-            return self._value
+        if (young := self._young()) is not None:
+            return young[0]
         async with self._lock:
-            if self._is_young():
-                return self._value
+            if (young := self._young()) is not None:
+                return young[0]
             try:
-                await self._read(rejected=False)
+                return await self._read(rejected=False)
             except CannotConnect:
-                if self._read_at is None:
+                if self._known is None:
                     raise
-                self._read_at = self._clock.monotonic()
-            return self._value
+                return self._keep(self._known[0])
 
-    async def after_rejection(self, rejected: str | None) -> str | None:
-        """Return the header to try after a 401; `rejected` itself if there is no newer.
+    async def after_rejection(self, rejected: T) -> T:
+        """Return the credential to try after a 401; `rejected` itself if there is no newer.
 
         Raise CannotConnect.
         """
         async with self._lock:
             # Another request may already have read the source after the same 401.
-            if self._value == rejected:
-                await self._read(rejected=True)
-            return self._value
+            if self._known is not None and self._known[0] != rejected:
+                return self._known[0]
+            return await self._read(rejected=True)
 
-    def _is_young(self) -> bool:
-        if self._read_at is None:
-            return False
-        return self._clock.monotonic() - self._read_at < REREAD_SECONDS
+    def _young(self) -> tuple[T, float] | None:
+        known = self._known
+        if known is None or self._clock.monotonic() - known[1] >= REREAD_SECONDS:
+            return None
+        return known
 
-    async def _read(self, *, rejected: bool) -> None:
+    def _keep(self, value: T) -> T:
+        self._known = value, self._clock.monotonic()
+        return value
+
+    async def _read(self, *, rejected: bool) -> T:
         if self._reading is None:
             self._reading = asyncio.create_task(
                 asyncio.to_thread(self._source.read, rejected=rejected)
             )
         try:
             async with self._clock.timeout(READ_SECONDS):
-                self._value = await asyncio.shield(self._reading)
+                return self._keep(await asyncio.shield(self._reading))
         except TimeoutError as error:
             raise CannotConnect(
                 f"the credentials could not be read within {READ_SECONDS:.0f} s"
@@ -295,7 +229,6 @@ class RenewedAuthorization:
         finally:
             if self._reading.done():
                 self._reading = None
-        self._read_at = self._clock.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,9 +246,9 @@ class Identity:
 class RenewedIdentity:
     """Hold both parts and read each again when it may have changed."""
 
-    def __init__(self, authorization: RenewedAuthorization, tls: RenewedTls) -> None:
-        self._authorization = authorization
-        self._tls = tls
+    def __init__(self, authorization: AuthorizationSource, tls: TlsSource, clock: Clock) -> None:
+        self._authorization = RenewedCredential(authorization, clock)
+        self._tls = RenewedCredential(tls, clock)
 
     async def current(self) -> Identity:
         """Raise CannotConnect if a part cannot be read."""

@@ -4,20 +4,46 @@ import importlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shared.kube.client import CannotConnect
 from shared.kube.identity import (
     AuthorizationSource,
-    FixedAuthorization,
-    FixedTls,
+    ClientCertificates,
+    FixedCredential,
     TlsFiles,
     TlsSource,
     TokenFile,
-    client_tls,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """The user and groups of kubectl's --as and --as-group. The API server must allow them."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Settings of a connection to the API server.
+
+    `server` is a URL without a final slash. `tls` holds no context for plain HTTP. If
+    `tls_server_name` is set, TLS verifies it in place of the server's host name. `namespace` is the
+    kubeconfig context's or the pod's own.
+    """
+
+    server: str
+    tls: TlsSource
+    authorization: AuthorizationSource
+    namespace: str = "default"
+    tls_server_name: str | None = None
+    proxy: str | None = None
+    impersonation: Impersonation | None = None
+
 
 # The official `kubernetes` package reads kubeconfigs: contexts, merged files, inline and referenced
 # certificates, exec plug-ins and OIDC. The package reads a `tokenFile` only once, so `TokenFile`
@@ -44,36 +70,37 @@ class LoaderAuthorization:
         return None if value is None else str(value)
 
 
-class KubeconfigContext:
+def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
     """Read a context of the kubeconfig at `paths` (one path, or several joined by ":").
 
     If `name` is None, read the current context. Raise CannotConnect with the file and its error.
     """
-
-    def __init__(self, paths: str, name: str | None = None) -> None:
-        package = _official_package(paths)
-        # OpenSSL reads inline certificates only from files. The folder lives as long as this block,
-        # so no private key remains on disk.
-        with _temporary_folder(paths) as folder:
-            try:
-                merged, loader, configuration = _load(package, paths, folder, name)
-                context = loader.current_context["context"]
-            except CannotConnect:
-                raise
-            # The package raises nearly any exception for a malformed file, and a traceback would
-            # show the file's whole text. Every exception is therefore caught, and its cause is cut
-            # off.
-            except Exception as error:  # noqa: BLE001
-                problem = _without_contents(error)
-                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {problem}") from None
-            self.server = str(configuration.host).rstrip("/")
-            self.namespace = str(context.get("namespace") or "default")
-            self.tls_server_name: str | None = configuration.tls_server_name or None
-            self.proxy: str | None = configuration.proxy or None
-            self.tls: TlsSource = FixedTls(None)
-            if self.server.startswith("https"):
-                self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
-        self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+    package = _official_package(paths)
+    tls: TlsSource = FixedCredential(None)
+    # OpenSSL reads inline certificates only from files. The folder lives as long as this block, so
+    # no private key remains on disk.
+    with _temporary_folder(paths) as folder:
+        try:
+            merged, loader, configuration = _load(package, paths, folder, name)
+            context = loader.current_context["context"]
+        except CannotConnect:
+            raise
+        # The package raises nearly any exception for a malformed file, and a traceback would show
+        # the file's whole text. Every exception is therefore caught, and its cause is cut off.
+        except Exception as error:  # noqa: BLE001
+            problem = _without_contents(error)
+            raise CannotConnect(f"the kubeconfig {paths} cannot be used: {problem}") from None
+        server = str(configuration.host).rstrip("/")
+        if server.startswith("https"):
+            tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
+    return Credentials(
+        server=server,
+        tls=tls,
+        authorization=_authorization(merged, loader, configuration, context.get("user")),
+        namespace=str(context.get("namespace") or "default"),
+        tls_server_name=configuration.tls_server_name or None,
+        proxy=configuration.proxy or None,
+    )
 
 
 def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
@@ -91,25 +118,21 @@ def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
 
     An inline authority beside a certificate in files is usual: a kubelet rotates its certificate.
     """
-    authority, certificate = configuration.ssl_ca_cert, configuration.cert_file
-    key, verify = configuration.key_file, configuration.verify_ssl
-    is_inline = [
-        path is not None and _is_in(folder, path) for path in (authority, certificate, key)
-    ]
-    if any(is_inline[1:]) or (is_inline[0] and not certificate):
-        return FixedTls(
-            client_tls(
-                authority=authority, certificate=certificate, key=key, verify=verify, origin=origin
-            )
-        )
-    return TlsFiles(
-        authority=None if is_inline[0] else authority,
-        authority_text=Path(authority).read_text() if is_inline[0] else None,
-        certificate=certificate,
-        key=key,
-        verify=verify,
+    paths = configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
+    certificates = ClientCertificates(
         origin=origin,
+        authority=paths[0],
+        certificate=paths[1],
+        key=paths[2],
+        verify=configuration.verify_ssl,
     )
+    authority, *own = (path is not None and _is_in(folder, path) for path in paths)
+    if any(own) or (authority and not certificates.certificate):
+        return FixedCredential(certificates.context())
+    if authority:
+        text = Path(paths[0]).read_text()
+        certificates = replace(certificates, authority=None, authority_text=text)
+    return TlsFiles(certificates)
 
 
 def _is_in(folder: Path, path: str) -> bool:
@@ -180,38 +203,12 @@ def _authorization(
     # A plug-in that just failed left no token, but may return one next time.
     asks = node is not None and any(node["user"].safe_get(key) for key in ("exec", "auth-provider"))
     if not asks and "BearerToken" not in configuration.api_key:
-        return FixedAuthorization(None)
+        return FixedCredential(None)
     return LoaderAuthorization(loader, configuration)
 
 
 # The kubelet mounts a ServiceAccount's credentials here; the path is part of the Kubernetes API.
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-@dataclass(frozen=True, slots=True)
-class Impersonation:
-    """The user and groups of kubectl's --as and --as-group. The API server must allow them."""
-
-    user: str
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Settings of a connection to the API server.
-
-    `server` is a URL without a final slash. `tls` holds no context for plain HTTP. If
-    `tls_server_name` is set, TLS verifies it in place of the server's host name. `namespace` is the
-    kubeconfig context's or the pod's own.
-    """
-
-    server: str
-    tls: TlsSource
-    authorization: AuthorizationSource
-    namespace: str = "default"
-    tls_server_name: str | None = None
-    proxy: str | None = None
-    impersonation: Impersonation | None = None
 
 
 def load_credentials(
@@ -243,18 +240,6 @@ def load_credentials(
     )
 
 
-def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
-    context = KubeconfigContext(paths, name)
-    return Credentials(
-        server=context.server,
-        tls=context.tls,
-        authorization=context.authorization,
-        namespace=context.namespace,
-        tls_server_name=context.tls_server_name,
-        proxy=context.proxy,
-    )
-
-
 def _from_pod(env: Mapping[str, str], folder: Path) -> Credentials:
     """Read two variables and two files, without the official package.
 
@@ -268,11 +253,9 @@ def _from_pod(env: Mapping[str, str], folder: Path) -> Credentials:
     return Credentials(
         server=f"https://{bracketed}:{port}",
         tls=TlsFiles(
-            authority=str(folder / "ca.crt"),
-            certificate=None,
-            key=None,
-            verify=True,
-            origin=f"the pod's ServiceAccount ({folder})",
+            ClientCertificates(
+                origin=f"the pod's ServiceAccount ({folder})", authority=str(folder / "ca.crt")
+            )
         ),
         authorization=token,
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",

@@ -133,7 +133,10 @@ def update(
     dry_run: bool = False,
     strict: bool = False,
 ) -> Request:
-    """PUT a whole object or its subresource. `strict` as for `create`."""
+    """PUT a whole object, or its subresource ("status"). `body` holds its resourceVersion.
+
+    `strict` as for `create`.
+    """
     path = _object_path(resource, namespace, name, subresource)
     query = _judging(dry_run=dry_run, strict=strict)
     return _with_body("PUT", _with_query(path, query), body, _JSON)
@@ -154,7 +157,10 @@ def patch(
     field_manager: str = "",
     force: bool = False,
 ) -> Request:
-    """PATCH an object in one of the three ways. Raise ValueError if the options do not fit."""
+    """PATCH an object in one of the three ways. Raise ValueError if the options do not fit.
+
+    PatchType.APPLY requires `field_manager`; `force` resolves conflicts.
+    """
     if patch_type is PatchType.APPLY and not field_manager:
         raise ValueError("a server-side apply needs a field manager")
     if force and patch_type is not PatchType.APPLY:
@@ -173,7 +179,10 @@ def delete(
     propagation: Propagation,
     grace_period_seconds: int | None = None,
 ) -> Request:
-    """DELETE one object. If `grace_period_seconds` is None, the object's own applies; 0 is sent."""
+    """DELETE one object. If `grace_period_seconds` is None, the object's own applies; 0 is sent.
+
+    The answer is a Conflict if another object than `uid` has the name.
+    """
     options: JsonObject = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -192,7 +201,7 @@ def post(path: str, body: JsonObject) -> Request:
 
 
 def get_path(path: str) -> Request:
-    """GET a path that is no object."""
+    """GET a path that is no object: discovery, /version."""
     return Request("GET", path)
 
 

@@ -11,7 +11,7 @@ from shared.api.amounts import Amounts, added_up, read_amounts
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, Resource, controller_of
 from shared.api.pod_requests import all_requested
-from shared.api.times import parse_time
+from shared.api.times import parse_time, time_or_none
 
 WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
 # Kueue sets it on every Workload to the UID of the object that the Workload is for.
@@ -190,7 +190,7 @@ def pods_ready_eviction(workload: JsonObject) -> PodsReadyEviction | None:
 def requeued_at(workload: JsonObject) -> datetime | None:
     """Return when Kueue considers it again: it was evicted, and backs off."""
     state = (workload.get("status") or {}).get("requeueState") or {}
-    return _time(state.get("requeueAt"))
+    return time_or_none(state.get("requeueAt"))
 
 
 def unready_checks(workload: JsonObject) -> tuple[JsonObject, ...]:
@@ -265,10 +265,3 @@ def _words(conditions: list[JsonObject], kind: str, status: str) -> Words | None
         return None
     since = transition_time(conditions, kind)
     return Words(kind, found.get("reason") or "", found.get("message") or "", since)
-
-
-def _time(text: object) -> datetime | None:
-    try:
-        return parse_time(text) if isinstance(text, str) else None
-    except ValueError:
-        return None

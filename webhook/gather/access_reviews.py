@@ -6,7 +6,7 @@ the webhook admits nothing.
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from shared.api.objects import GroupVersionKind, JsonObject
@@ -31,7 +31,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The access to review: `verb` on all objects of a resource; "*" means every value.
+    """The access to review, as in a review's spec.resourceAttributes; "*" means every value.
 
     An empty namespace means the whole cluster.
     """
@@ -41,16 +41,6 @@ class Access:
     version: str
     resource: str
     namespace: str = ""
-
-    def attributes(self) -> JsonObject:
-        """Return the review's spec.resourceAttributes."""
-        return {
-            "verb": self.verb,
-            "group": self.group,
-            "version": self.version,
-            "resource": self.resource,
-            "namespace": self.namespace,
-        }
 
     def denied_to(self, user: str, reason: str) -> str:
         """Return the refusal in the API server's own phrasing."""
@@ -181,7 +171,7 @@ class AccessReviews:
 
 
 def _body(user: User, access: Access) -> JsonObject:
-    spec: JsonObject = {"resourceAttributes": access.attributes(), "user": user.name}
+    spec: JsonObject = {"resourceAttributes": asdict(access), "user": user.name}
     if user.uid:
         spec["uid"] = user.uid
     if user.groups:

@@ -1,6 +1,7 @@
 """Gather the facts that no request contains. A watch finds the teams' namespaces."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject, metadata, texts
 from shared.config.configuration import AppWrapperConfig, LabelSelector
@@ -72,14 +73,6 @@ class Namespaces:
 # The gatherer reads only the facts that the rules for a request need.
 
 
-class PodSchemas(Protocol):
-    """Hold the API server's schema of pods."""
-
-    def current(self) -> PodSchema | None:
-        """Return the schema, None before the first read."""
-        ...
-
-
 class Gatherer:
     """The `app.FactsGatherer` of a serving process. `run` keeps its cache current.
 
@@ -91,10 +84,11 @@ class Gatherer:
         client: KubeClient,
         sources: Sources,
         config: AppWrapperConfig,
-        pod_schemas: PodSchemas,
+        pod_schema: Callable[[], PodSchema | None],
     ) -> None:
+        """`pod_schema` returns the API server's schema of pods, None before the first read."""
         self.config: Final = config
-        self._pod_schemas = pod_schemas
+        self._known_schema = pod_schema
         self._namespaces = Namespaces(client, sources, config.team_namespace_selector)
         self._reviews = AccessReviews(client, sources.clock)
 
@@ -151,7 +145,7 @@ class Gatherer:
         return is_team
 
     def _pod_schema(self) -> PodSchema:
-        schema = self._pod_schemas.current()
+        schema = self._known_schema()
         if schema is None:
             raise CannotGather("the schema of pods is not known yet")
         return schema

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
+from shared.api.component_digest import replicas_of
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_MAX_EXEC_TIME
 from shared.api.objects import JsonObject, JsonValue, labels
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
-from webhook.rules.submission import Submission, replicas_of, spec_of
+from webhook.rules.submission import Submission, spec_of
 from webhook.rules.user import changed_user_fields
 
 _IMMUTABLE: Final = "cannot change"
@@ -88,7 +89,7 @@ def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[_C
         here = f"{path}.podSets[{index}]"
         if first_difference(_object(one).get("path"), _object(other).get("path")) is not None:
             yield f"{here}.path", _IMMUTABLE
-        if first_difference(replicas_of(one), replicas_of(other)) is not None:
+        if first_difference(replicas_of(_object(one)), replicas_of(_object(other))) is not None:
             yield f"{here}.replicas", _IMMUTABLE
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
-from shared.api.objects import JsonObject, metadata
-from shared.kinds.table import BY_GROUP_KIND, KINDS
+from shared.api.objects import metadata
+from shared.kinds.table import KINDS, record_of
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import (
@@ -18,6 +18,7 @@ from webhook.rules.submission import (
     Submission,
     components_of,
     has_pods,
+    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -243,8 +244,7 @@ def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarnin
 
 
 def _is_endless(component: Component) -> bool:
-    kind = BY_GROUP_KIND.get(component.group_kind)
-    return kind is not None and kind.ends is False
+    return record_of(component.group_kind).ends is False
 
 
 def _counts(component: Component) -> bool:
@@ -277,15 +277,10 @@ def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
     for component in submission.components:
         if component.group_kind != "batch/Job":
             continue
-        seconds = _spec(component.template).get(_FIELD)
+        seconds = spec_of(component.template).get(_FIELD)
         if type(seconds) is int and seconds < _SHORTEST:
             yield AdmissionWarning(
                 f"{component.path}.template.spec.{_FIELD}: {seconds} is short: a Job that is gone "
                 "before the controller saw its end counts as lost, and the AppWrapper fails; leave "
                 f"it out, or use {_SHORTEST} or more"
             )
-
-
-def _spec(template: JsonObject) -> JsonObject:
-    spec = template.get("spec")
-    return spec if isinstance(spec, dict) else {}

@@ -5,10 +5,8 @@ from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.objects import metadata
-from shared.kinds.kind import PodSetError
-from shared.kinds.table import component_pod_sets
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.submission import Submission
+from webhook.rules.submission import Submission, readable_pod_sets
 
 # The limit of a pod set's name in Kueue's Workload, and of a label's value: pods have the
 # AppWrapper's name as a label.
@@ -58,12 +56,7 @@ def _check(path: str, text: str, appended: int, submission: Submission) -> Itera
 
 def _last_index(submission: Submission) -> int:
     """Return the index of the last pod set. Other rules reject components without known ones."""
-    count = 0
-    for component in submission.components:
-        try:
-            count += len(component_pod_sets(component.raw))
-        except PodSetError:
-            continue
+    count = sum(len(readable_pod_sets(each.raw)) for each in submission.components)
     return max(count - 1, 0)
 
 

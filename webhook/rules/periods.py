@@ -5,6 +5,7 @@ validation rejects it. Validation rejects malformed values in any case.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from shared.annotations import Admitted, AnnotationError, Period, admitted, periods_for
 from shared.api.findings import AdmissionWarning
@@ -51,13 +52,14 @@ def keep_grace_periods(submission: Submission) -> Iterator[SetField | AdmissionW
         today = _admitted(period, sent, submission.facts)
         if today is not None and today.text == sent:
             continue
-        if stored is not None and sent != stored and _is_as_long(stored, sent):
+        length = None if stored is None else _length(stored)
+        if length is not None and sent != stored and length == _length(sent):
             yield SetField(_path(period), stored)
             continue
         if today is None:
             continue
         applies = f"{today.text} applies"
-        if stored is not None and _means(stored, today):
+        if length == today.duration:
             yield SetField(_path(period), stored)
             applies = f"it stays {stored}"
         if today.lowered:
@@ -79,18 +81,11 @@ def _admitted(period: Period, text: str | None, facts: Facts) -> Admitted | None
     return found
 
 
-def _means(text: str, value: Admitted) -> bool:
+def _length(text: str) -> timedelta | None:
     try:
-        return parse_duration(text) == value.duration
+        return parse_duration(text)
     except DurationError:
-        return False
-
-
-def _is_as_long(stored: str, sent: str) -> bool:
-    try:
-        return parse_duration(stored) == parse_duration(sent)
-    except DurationError:
-        return False
+        return None
 
 
 def _path(period: Period) -> Path:

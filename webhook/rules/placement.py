@@ -15,6 +15,7 @@ from webhook.rules.submission import (
     in_object,
     other_pod_templates,
     pod_templates,
+    spec_of,
 )
 
 
@@ -40,8 +41,7 @@ def check_direct_node_names(submission: Submission) -> Iterator[FieldError]:
 
 
 def _bound(path: str, pod_template: JsonObject) -> Iterator[FieldError]:
-    spec = pod_template.get("spec")
-    if isinstance(spec, dict) and spec.get("nodeName"):
+    if spec_of(pod_template).get("nodeName"):
         yield FieldError(
             f"{path}.spec.nodeName",
             FieldErrorKind.FORBIDDEN,

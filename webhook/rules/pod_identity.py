@@ -8,13 +8,14 @@ from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.names import GROUP
 from shared.api.objects import JsonObject, JsonValue, metadata
 from shared.kinds.kind import value_or_none
-from shared.kinds.table import BY_GROUP_KIND, every_pod_template
+from shared.kinds.table import every_pod_template, record_of
 from webhook.rules.submission import (
     Submission,
     direct_kind,
     in_object,
     other_pod_templates,
     pod_templates,
+    spec_of,
 )
 
 _OURS: Final = f"{GROUP}/"
@@ -76,10 +77,9 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
     for component in submission.components:
         for path, template in chain(pod_templates(component), other_pod_templates(component)):
             yield from _as_system(f"{path}.spec.priorityClassName", _priority_class(template))
-        if (kind := BY_GROUP_KIND.get(component.group_kind)) is not None:
-            for path in kind.priority_classes:
-                found = value_or_none(component.template, path)
-                yield from _as_system(f"{component.path}.{path}", found)
+        for path in record_of(component.group_kind).priority_classes:
+            found = value_or_none(component.template, path)
+            yield from _as_system(f"{component.path}.{path}", found)
 
 
 def check_direct_priority_classes(submission: Submission) -> Iterator[FieldError]:
@@ -96,8 +96,7 @@ def check_direct_priority_classes(submission: Submission) -> Iterator[FieldError
 
 
 def _priority_class(pod_template: JsonObject) -> JsonValue:
-    spec = pod_template.get("spec")
-    return spec.get("priorityClassName") if isinstance(spec, dict) else None
+    return spec_of(pod_template).get("priorityClassName")
 
 
 def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:

@@ -20,7 +20,6 @@ from shared.kinds.kind import (
     ROOT,
     PodSet,
     PodSetError,
-    PodSetPathError,
     declared_pod_sets,
     elements_of,
     template_at,
@@ -38,6 +37,7 @@ from webhook.rules.submission import (
     other_pod_templates,
     pod_templates,
     submitted_components,
+    templates_of,
 )
 
 
@@ -131,23 +131,15 @@ def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mi
         pod_sets = declared_pod_sets(component.raw) if inferred is None else inferred
     except PodSetError:
         return
-    seen: set[int] = set()
-    for pod_set in pod_sets:
-        try:
-            found = template_at(component.template, pod_set.path)
-        except PodSetPathError:
-            continue
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
+    for path, found in templates_of(component, pod_sets):
         if inferred is None:
             mistakes = _mistakes_of_declared(found, schema)
-        elif pod_set.path == ROOT:
+        elif path == ROOT:
             mistakes = schema.pod_mistakes(found)
         else:
             mistakes = schema.template_mistakes(found)
         for mistake in mistakes:
-            yield f"{component.path}.{pod_set.path}", mistake
+            yield f"{component.path}.{path}", mistake
 
 
 def _mistakes_of_declared(found: JsonObject, schema: PodSchema) -> Iterator[Mistake]:

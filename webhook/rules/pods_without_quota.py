@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.kinds.kind import ROOT, PodSetError
-from shared.kinds.table import component_pod_sets, every_pod_template, uncounted, unreadable
+from shared.kinds.kind import ROOT
+from shared.kinds.table import every_pod_template, uncounted, unreadable
 from shared.kinds.uncounted_pods import (
     Counter,
     Uncounted,
@@ -21,7 +21,6 @@ from shared.kinds.uncounted_pods import (
     resources_used,
 )
 from webhook.rules.submission import (
-    Component,
     Facts,
     Submission,
     direct_kind,
@@ -29,6 +28,8 @@ from webhook.rules.submission import (
     is_checked_directly,
     other_pod_templates,
     pod_templates,
+    readable_pod_sets,
+    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -46,15 +47,9 @@ def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | Admiss
         if component.record is None:
             continue
         for found in uncounted(component.record, component.template, Counter.WRAPPED):
-            if found.template not in _declared(component):
+            declared = {each.path for each in readable_pod_sets(component.raw)}
+            if found.template not in declared:
                 yield _finding(found, component.path, submission.facts, refused=found.certain)
-
-
-def _declared(component: Component) -> set[str]:
-    try:
-        return {pod_set.path for pod_set in component_pod_sets(component.raw)}
-    except PodSetError:
-        return set()  # another rule reports it
 
 
 def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
@@ -140,8 +135,7 @@ def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
 
 
 def _claims(pod_template: JsonObject) -> bool:
-    spec = pod_template.get("spec")
-    return isinstance(spec, dict) and bool(spec.get("resourceClaims"))
+    return bool(spec_of(pod_template).get("resourceClaims"))
 
 
 def _claimed(path: str, what: str, facts: Facts) -> FieldError | AdmissionWarning:

@@ -8,7 +8,7 @@ from shared.api.names import ANNOTATION_HELPER, ANNOTATION_PREFIX
 from shared.api.objects import annotations
 from shared.kinds.job import BACKOFF_LIMIT
 from shared.kinds.kind import Kind, value_or_none
-from shared.kinds.table import BY_GROUP_KIND
+from shared.kinds.table import record_of
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import Component, Submission, pod_templates
 
@@ -35,8 +35,8 @@ def _warn_of_restarts(
 ) -> Iterator[AdmissionWarning]:
     late = f"so {' and '.join(named)} may never apply: write"
     for component in components:
-        kind = BY_GROUP_KIND.get(component.group_kind)
-        if is_on(component, ANNOTATION_HELPER) or (kind is not None and kind.ends is False):
+        kind = record_of(component.group_kind)
+        if is_on(component, ANNOTATION_HELPER) or kind.ends is False:
             continue
         for path, policy, written in _restart_policies(component, kind):
             shown = policy if written else f"absent means {policy}, which"
@@ -49,11 +49,11 @@ def _warn_of_restarts(
             yield AdmissionWarning(f"{path}: {shown} {again} first, {late} 0")
 
 
-def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
+def _restart_policies(component: Component, kind: Kind) -> Iterator[tuple[str, str, bool]]:
     """Yield path and value of each policy that restarts, and whether the template contains it."""
     for path, template in pod_templates(component):
-        default = kind.default_restart_policy if kind is not None else ""
-        if kind is not None and kind.roles is not None:
+        default = kind.default_restart_policy
+        if kind.roles is not None:
             holder = path.removesuffix(".template")
             where = f"{holder}.restartPolicy"
             given = value_or_none(component.template, where.removeprefix(f"{component.path}."))

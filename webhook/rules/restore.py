@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.component_digest import component_digest
+from shared.api.component_digest import component_digest, counted_pod_sets
 from shared.api.findings import AdmissionWarning
 from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,
@@ -27,7 +27,6 @@ from webhook.rules.pod_templates import fill_in_pod_templates
 from webhook.rules.queue import TO_STOP
 from webhook.rules.submission import (
     Submission,
-    are_same_pod_sets,
     component_pairs,
     is_suspended,
     spec_of,
@@ -98,7 +97,11 @@ def keep_components(submission: Submission) -> Iterator[Change]:
 
 def _is_stored(stored: JsonObject, sent: JsonObject) -> bool:
     same_template = first_difference(stored.get("template"), sent.get("template")) is None
-    return same_template and are_same_pod_sets(stored.get("podSets"), sent.get("podSets"))
+    return same_template and _are_same_pod_sets(stored.get("podSets"), sent.get("podSets"))
+
+
+def _are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
+    return first_difference(counted_pod_sets(stored), counted_pod_sets(sent)) is None
 
 
 def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
@@ -112,7 +115,7 @@ def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Chan
     is_spelt_alike = is_identical(stored.get("template"), sent.get("template"))
     if not is_spelt_alike and component_digest(stored) is not None:
         yield _as_stored((*path, "template"), stored)
-    if sent.get("podSets") and are_same_pod_sets(stored.get("podSets"), sent["podSets"]):
+    if sent.get("podSets") and _are_same_pod_sets(stored.get("podSets"), sent["podSets"]):
         yield SetField((*path, "podSets"), _with_annotations_as_sent(stored, sent))
     else:
         yield _as_stored((*path, "podSets"), stored)
@@ -144,9 +147,7 @@ def _merged(before: JsonValue, after: JsonValue) -> JsonValue:
 
 
 def _digest(component: JsonObject) -> str | None:
-    annotations = component.get("annotations")
-    digest = annotations.get(ANNOTATION_SUBMITTED_DIGEST) if isinstance(annotations, dict) else None
-    return digest if isinstance(digest, str) else None
+    return texts(component.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
 
 
 def keep_finalizer(submission: Submission) -> Iterator[SetField]:
@@ -242,7 +243,7 @@ def _is_the_file(request: AdmissionRequest) -> bool:
         return False
     is_another_form = False
     for stored, sent in component_pairs(request):
-        submitted = texts(stored.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
+        submitted = _digest(stored)
         if submitted is None or component_digest(sent) != submitted:
             return False
         is_another_form = is_another_form or component_digest(stored) != submitted

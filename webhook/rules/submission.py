@@ -1,13 +1,13 @@
 """Read the input of rules: a request's components, sent and stored, and the facts around it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.kinds.kind import ROOT, Kind, PodSetError, template_at
+from shared.kinds.kind import ROOT, Kind, PodSet, PodSetError, template_at
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,
@@ -18,7 +18,6 @@ from shared.kinds.table import (
 from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.json_patch import first_difference
 from webhook.rules.malformed_components import problem_of
 
 if TYPE_CHECKING:
@@ -163,13 +162,27 @@ class Submission:
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
     """Yield its pod templates, each once after its field path; for a Pod the Pod itself.
 
-    Omit unreadable ones: `pod_set_paths` reports these. Many paths can name one large template:
-    `[0]` and `[00]` are the same.
+    Omit unreadable ones: `pod_set_paths` reports these.
     """
+    for path, template in templates_of(component, readable_pod_sets(component.raw)):
+        yield f"{component.path}.{path}", template
+
+
+def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
+    """Return the pod sets of an element of spec.components; () if they cannot be read."""
     try:
-        pod_sets = component_pod_sets(component.raw)
+        return component_pod_sets(component)
     except PodSetError:
-        return
+        return ()
+
+
+def templates_of(
+    component: Component, pod_sets: Iterable[PodSet]
+) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the readable pod templates of these pod sets, each once after its path.
+
+    Many paths can name one large template: `[0]` and `[00]` are the same.
+    """
     seen: set[int] = set()
     for pod_set in pod_sets:
         try:
@@ -178,7 +191,7 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
             continue
         if id(template) not in seen:
             seen.add(id(template))
-            yield f"{component.path}.{pod_set.path}", template
+            yield pod_set.path, template
 
 
 def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
@@ -194,10 +207,7 @@ def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]
 
 def has_pods(component: JsonObject) -> bool:
     """True if an element of spec.components has readable pod sets."""
-    try:
-        return bool(component_pod_sets(component))
-    except PodSetError:
-        return False
+    return bool(readable_pod_sets(component))
 
 
 # Directly created objects.
@@ -240,17 +250,6 @@ def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObj
     return [(_object(old), _object(new)) for old, new in zip(stored, sent, strict=True)]
 
 
-def are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
-    """True if two `podSets` agree in paths and replicas: Kueue counts by nothing else."""
-    return first_difference(_paths_and_replicas(stored), _paths_and_replicas(sent)) is None
-
-
-def replicas_of(pod_set: JsonValue) -> JsonValue:
-    """Return the replicas. Absent and null mean 1: Kueue may write either."""
-    replicas = _object(pod_set).get("replicas")
-    return 1 if replicas is None else replicas
-
-
 def is_suspended(target: JsonObject | None) -> bool:
     """True if spec.suspend is true; Kueue removes the field when it starts an AppWrapper."""
     return spec_of(target).get("suspend") is True
@@ -259,18 +258,6 @@ def is_suspended(target: JsonObject | None) -> bool:
 def spec_of(target: JsonObject | None) -> JsonObject:
     """Return the spec; {} if there is none."""
     return _object(target.get("spec")) if target is not None else {}
-
-
-def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
-    """Return a comparable form. Malformed values stay: validation rejects them."""
-    if not pod_sets:
-        return []
-    if not isinstance(pod_sets, list):
-        return pod_sets
-    return [
-        [each.get("path"), replicas_of(each)] if isinstance(each, dict) else each
-        for each in pod_sets
-    ]
 
 
 def elements_of(target: JsonObject | None) -> list[JsonValue]:

@@ -20,7 +20,7 @@ from shared.api.objects import GroupVersionKind, JsonObject
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
-from shared.kube.identity import RenewedAuthorization, RenewedTls
+from shared.kube.identity import RenewedCredential
 from shared.kube.kubeconfig import load_credentials
 from shared.kube.requests import Request, create
 from shared.process.clock import SystemClock
@@ -100,8 +100,8 @@ async def asker(kubeconfig: Path) -> AsyncGenerator[Asker, None]:
     """Yields an Asker with this kubeconfig's credentials."""
     credentials = await asyncio.to_thread(load_credentials, str(kubeconfig))
     clock = SystemClock()
-    token = await RenewedAuthorization(credentials.authorization, clock).current()
-    tls = await RenewedTls(credentials.tls, clock).current()
+    token = await RenewedCredential(credentials.authorization, clock).current()
+    tls = await RenewedCredential(credentials.tls, clock).current()
     async with aiohttp.ClientSession() as session:
         yield Asker(session, credentials.server, tls, token)
 

@@ -7,7 +7,7 @@ from shared.api.objects import PODS
 from shared.kube.client import WatchEvent
 from shared.kube.connection import Timeouts
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.identity import FixedCredential
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import ScriptedServer, scripted_server
@@ -51,9 +51,9 @@ async def opened(
 ) -> AsyncIterator[Session]:
     clock = clock or ImpatientClock()
     async with scripted_server() as server:
-        source = tokens or FixedAuthorization(None)
+        source = tokens or FixedCredential(None)
         client = HttpKubeClient(
-            Credentials(server.url, FixedTls(None), source),
+            Credentials(server.url, FixedCredential(None), source),
             clock,
             user_agent="test/1",
             timeouts=timeouts,

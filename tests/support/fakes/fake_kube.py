@@ -1,11 +1,11 @@
 """A KubeClient without a server: answers are scripted per call, and an unexpected call fails."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.kube.client import ListPage, WatchEvent, WatchEventType
+from shared.kube.client import KubeClient, ListPage, WatchEvent, WatchEventType
 
 
 @dataclass
@@ -42,8 +42,17 @@ class WatchFeed:
             yield item
 
 
+def _scripted(method: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+    async def answer(self: "FakeKube", *args: Any, **kwargs: Any) -> Any:
+        self.calls.append(Call(method, args, kwargs))
+        scripted = self.next_of(method, self.answers.get(method, []))
+        return scripted(*args, **kwargs) if callable(scripted) else scripted
+
+    return answer
+
+
 @dataclass
-class FakeKube:
+class FakeKube(KubeClient):
     """`lists` and `watches` are consumed in order; `answers` by method name, in order.
 
     An answer that is an exception is raised; one that is callable is called with the arguments.
@@ -62,7 +71,7 @@ class FakeKube:
 
     async def pages(self, *args: Any, **kwargs: Any) -> AsyncGenerator[ListPage, None]:
         self.calls.append(Call("pages", args, kwargs))
-        scripted = self._next("pages", self.lists)
+        scripted = self.next_of("pages", self.lists)
         for page in scripted:
             if isinstance(page, BaseException):
                 raise page
@@ -70,22 +79,21 @@ class FakeKube:
 
     async def watch(self, *args: Any, **kwargs: Any) -> AsyncGenerator[WatchEvent, None]:
         self.calls.append(Call("watch", args, kwargs))
-        feed = self._next("watch", self.watches)
+        feed = self.next_of("watch", self.watches)
         async for event in feed.events():
             yield event
 
-    def __getattr__(self, method: str) -> Callable[..., Any]:
-        if method.startswith("_"):
-            raise AttributeError(method)
+    send = _scripted("send")
+    get = _scripted("get")
+    create = _scripted("create")
+    update = _scripted("update")
+    patch = _scripted("patch")
+    delete = _scripted("delete")
+    post = _scripted("post")
+    get_path = _scripted("get_path")
+    close = _scripted("close")
 
-        async def answer(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append(Call(method, args, kwargs))
-            scripted = self._next(method, self.answers.get(method, []))
-            return scripted(*args, **kwargs) if callable(scripted) else scripted
-
-        return answer
-
-    def _next(self, method: str, scripted: list[Any]) -> Any:
+    def next_of(self, method: str, scripted: list[Any]) -> Any:
         assert scripted, f"{method} must not be called (again): {self.calls[-1]}"
         answer = scripted.pop(0)
         if isinstance(answer, BaseException):

@@ -66,7 +66,13 @@ class ReadOnlyCluster(KubeClient):
         return self._paths[path]
 
     async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: JsonObject,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> JsonObject:
         assert dry_run, "a check changes nothing"
         if isinstance(self._dry_run, Exception):

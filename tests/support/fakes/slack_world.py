@@ -71,9 +71,10 @@ class ScriptedKueue(FakeKube):
             yield event
 
     async def patch(
-        self, resource: Any, _: Any, name: str, body: Any, kind: Any, **more: Any
+        self, resource: Any, namespace: Any, name: str, body: Any, patch_type: Any, **more: Any
     ) -> Any:
-        assert (resource.plural, name, kind) == ("clusterqueues", SLACK, PatchType.JSON)
+        del namespace
+        assert (resource.plural, name, patch_type) == ("clusterqueues", SLACK, PatchType.JSON)
         assert more == {"field_manager": "appwrapper-slack-quota"}
         self.calls.append(body)
         if self.fails:

@@ -48,7 +48,13 @@ class WatchedAppWrappers(HttpKubeClient):
             yield event
 
     async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: JsonObject,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> JsonObject:
         name = body["metadata"]["name"]
         self.put(WatchEventType.ADDED, name)
@@ -63,9 +69,10 @@ class WatchedAppWrappers(HttpKubeClient):
 
     async def delete(
         self, resource: Resource, namespace: str | None, name: str, **options: Any
-    ) -> None:
+    ) -> JsonObject:
         self.put(WatchEventType.MODIFIED, name, "Succeeded", deletionTimestamp="now")
         self.put(WatchEventType.DELETED, name, "Succeeded")
+        return {}
 
 
 def appwrappers(*names: str) -> list[JsonObject]:

@@ -17,7 +17,13 @@ class Recorder(HttpKubeClient):
         self.most = 0
 
     async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: JsonObject,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> JsonObject:
         assert (resource, namespace) == (APPWRAPPERS, "bench")
         self.under_way += 1

@@ -31,7 +31,13 @@ class Recorder(HttpKubeClient):
         self._reads, self._restless = 0, restless
 
     async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: JsonObject,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> JsonObject:
         assert namespace == {NODES: None, LEASES: "kube-node-lease"}[resource]
         self.stored[resource.plural, body["metadata"]["name"]] = body
@@ -86,9 +92,9 @@ class Recorder(HttpKubeClient):
         uid: str | None,
         propagation: Propagation,
         grace_period_seconds: int | None = None,
-    ) -> None:
+    ) -> JsonObject:
         assert namespace == {NODES: None, LEASES: "kube-node-lease"}[resource]
-        del self.stored[resource.plural, name]
+        return self.stored.pop((resource.plural, name))
 
 
 async def test_all_nodes_report_in_turn_and_none_is_left() -> None:

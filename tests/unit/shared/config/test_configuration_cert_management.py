@@ -29,7 +29,7 @@ WRONG = [
     ("settlePeriod: -1s", 'certManagement.settlePeriod: Invalid value: "-1s": '
      "must be from 0s to 1h"),
     ("{settlePeriod: 60m1s, revocationPeriod: 2h}", "certManagement.settlePeriod: Invalid value: "
-     '"1h1s": must be from 0s to 1h'),
+     '"60m1s": must be from 0s to 1h'),
     ("revocationPeriod: 29s", 'certManagement.revocationPeriod: Invalid value: "29s": '
      "must be from settlePeriod (30s) to leafLifetime (2160h)"),
     ("{leafLifetime: 1h, revocationPeriod: 61m}", "certManagement.revocationPeriod: "

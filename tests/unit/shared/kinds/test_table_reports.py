@@ -5,7 +5,7 @@ import pytest
 from controller.facts.components import ComponentFacts, project_component
 from shared.api.conditions import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
 from shared.kinds.scaled import deployment_report
-from shared.kinds.table import BY_GROUP_KIND, rejections_of, report_of, says_how_it_ended
+from shared.kinds.table import BY_GROUP_KIND, record_of, report_of
 
 
 def with_condition(kind: str, status: str = "True", **fields: str) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def test_a_leader_worker_set_reports_its_ready_groups(
 
 
 def test_kinds_that_report_their_end() -> None:
-    assert {kind for kind in BY_GROUP_KIND if says_how_it_ended(kind)} == {
+    assert {kind for kind in BY_GROUP_KIND if record_of(kind).ends} == {
         "Pod",
         "batch/Job",
         "kubeflow.org/PyTorchJob",
@@ -266,7 +266,7 @@ def test_kinds_that_report_their_end() -> None:
         "jobset.x-k8s.io/JobSet",
         "ray.io/RayJob",
     }
-    assert not says_how_it_ended("apps/StatefulSet")
+    assert not record_of("apps/StatefulSet").ends
 
 
 METADATA = {
@@ -305,11 +305,11 @@ def test_rejections_in_events_alone_are_those_of_three_operators() -> None:
     """As read in KubeRay 1.6.0, the MPI Operator 0.7.0, and the Training Operator 1.9.3 (MPIJobs of
     v1). The webhooks of the others refuse.
     """
-    assert {kind: found for kind in BY_GROUP_KIND if (found := rejections_of(kind))} == {
+    assert {kind: found for kind in BY_GROUP_KIND if (found := record_of(kind).rejections)} == {
         "ray.io/RayCluster": ("InvalidRayClusterMetadata", "InvalidRayClusterSpec"),
         "kubeflow.org/MPIJob": ("ValidationError", "MPIJobFailedValidation"),
     }
-    assert rejections_of("example.com/Other") == ()
+    assert record_of("example.com/Other").rejections == ()
 
 
 def test_kinds_that_report_nothing() -> None:

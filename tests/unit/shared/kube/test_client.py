@@ -66,22 +66,19 @@ NOW: dict[str, Any] = {
             lambda client: client.patch(PODS, "ns", "p", {"a": 1}, PatchType.APPLY, **FORCED),
             requests.patch(PODS, "ns", "p", {"a": 1}, PatchType.APPLY, **FORCED),
         ),
+        (
+            lambda client: client.delete(PODS, "ns", "p", **NOW),
+            requests.delete(PODS, "ns", "p", **NOW),
+        ),
         (lambda client: client.post("/x", {"a": 1}), requests.post("/x", {"a": 1})),
         (lambda client: client.get_path("/version"), requests.get_path("/version")),
     ],
-    ids=["get", "create", "update", "patch", "post", "get_path"],
+    ids=["get", "create", "update", "patch", "delete", "post", "get_path"],
 )
 async def test_each_request_is_built_and_sent(ask: Ask, expected: Request) -> None:
     client = Sender()
     assert await ask(client) is ANSWER
     assert client.sent == [(expected, True)]
-
-
-async def test_a_deletion_answers_nothing() -> None:
-    client = Sender()
-    answer: Any = client.delete(PODS, "ns", "p", **NOW)
-    assert await answer is None
-    assert client.sent == [(requests.delete(PODS, "ns", "p", **NOW), True)]
 
 
 async def test_who_has_no_time_is_not_made_to_wait() -> None:

@@ -21,7 +21,7 @@ from shared.kube.client import (
 )
 from shared.kube.connection import Timeouts
 from shared.kube.http_client import LARGEST_PAGE, HttpKubeClient
-from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.identity import FixedCredential
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import (
@@ -165,8 +165,8 @@ async def test_a_read_that_never_gets_an_answer_is_unreachable() -> None:
 
 
 async def test_an_api_server_that_is_not_there_is_named_by_its_address() -> None:
-    tls = FixedTls(ssl.create_default_context())
-    credentials = Credentials("https://127.0.0.1:1", tls, FixedAuthorization(None))
+    tls = FixedCredential(ssl.create_default_context())
+    credentials = Credentials("https://127.0.0.1:1", tls, FixedCredential(None))
     client = HttpKubeClient(credentials, ImpatientClock(), user_agent="test/1")
     try:
         with pytest.raises(Unreachable) as raised:

@@ -17,7 +17,7 @@ from shared.kube.client import (
 )
 from shared.kube.connection import Timeouts
 from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
-from shared.kube.identity import FixedAuthorization, FixedTls
+from shared.kube.identity import FixedCredential
 from shared.kube.informer import WATCH_SECONDS, Informer
 from shared.kube.kubeconfig import Credentials
 from shared.kube.object_cache import Change
@@ -96,7 +96,7 @@ async def test_a_refused_watch_is_unreachable_inside_the_iterator() -> None:
         unused.bind(("127.0.0.1", 0))  # bound, never listening: refuses
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         client = HttpKubeClient(
-            Credentials(url, FixedTls(None), FixedAuthorization(None)),
+            Credentials(url, FixedCredential(None), FixedCredential(None)),
             ImpatientClock(),
             user_agent="t",
         )

@@ -15,12 +15,11 @@ from shared.kube import identity
 from shared.kube.client import CannotConnect, Unauthorized, Unreachable
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import (
-    CHECK_SECONDS,
-    FixedAuthorization,
-    FixedTls,
-    RenewedTls,
+    REREAD_SECONDS,
+    ClientCertificates,
+    FixedCredential,
+    RenewedCredential,
     TlsFiles,
-    client_tls,
 )
 from shared.kube.kubeconfig import Credentials
 from tests.support.builders.certificates import self_signed
@@ -55,11 +54,12 @@ class Pair:
 
     def source(self) -> TlsFiles:
         return TlsFiles(
-            authority=str(self.authority),
-            certificate=str(self.certificate),
-            key=str(self.key),
-            verify=True,
-            origin="a test",
+            ClientCertificates(
+                authority=str(self.authority),
+                certificate=str(self.certificate),
+                key=str(self.key),
+                origin="a test",
+            )
         )
 
 
@@ -71,10 +71,10 @@ def pair(tmp_path: Path) -> Pair:
 class TestRenewal:
     async def test_replaced_files_make_a_new_context_after_ten_seconds(self, pair: Pair) -> None:
         clock = FakeClock()
-        tls = RenewedTls(pair.source(), clock)
+        tls = RenewedCredential(pair.source(), clock)
         first = await tls.current()
         pair.rotate(SECOND)
-        clock.pass_by(CHECK_SECONDS - 0.1)
+        clock.pass_by(REREAD_SECONDS - 0.1)
         assert await tls.current() is first
         clock.pass_by(0.1)
         second = await tls.current()
@@ -82,21 +82,21 @@ class TestRenewal:
         assert second is not first
 
     async def test_a_replaced_authority_does_too(self, pair: Pair) -> None:
-        tls = RenewedTls(pair.source(), FakeClock())
+        tls = RenewedCredential(pair.source(), FakeClock())
         first = await tls.current()
         pair.put(pair.authority, SERVER[0])
         assert await tls.after_rejection(first) is not first
 
     async def test_unchanged_files_keep_their_context(self, pair: Pair) -> None:
         clock = FakeClock()
-        tls = RenewedTls(pair.source(), clock)
+        tls = RenewedCredential(pair.source(), clock)
         first = await tls.current()
-        clock.pass_by(CHECK_SECONDS)
+        clock.pass_by(REREAD_SECONDS)
         assert await tls.current() is first
         assert await tls.after_rejection(first) is first
 
     async def test_after_a_rejection_the_files_are_read_at_once_and_once(self, pair: Pair) -> None:
-        tls = RenewedTls(pair.source(), FakeClock())
+        tls = RenewedCredential(pair.source(), FakeClock())
         first = await tls.current()
         pair.rotate(SECOND)
         second = await tls.after_rejection(first)
@@ -106,7 +106,7 @@ class TestRenewal:
     async def test_between_a_certificate_and_its_key_the_last_pair_stays_in_use(
         self, pair: Pair, caplog: pytest.LogCaptureFixture
     ) -> None:
-        tls = RenewedTls(pair.source(), FakeClock())
+        tls = RenewedCredential(pair.source(), FakeClock())
         first = await tls.current()
         pair.put(pair.certificate, SECOND[0])
         assert await tls.after_rejection(first) is first
@@ -118,7 +118,7 @@ class TestRenewal:
         assert await tls.after_rejection(first) is not first
 
     async def test_a_file_that_vanishes_leaves_the_last_pair_in_use(self, pair: Pair) -> None:
-        tls = RenewedTls(pair.source(), FakeClock())
+        tls = RenewedCredential(pair.source(), FakeClock())
         first = await tls.current()
         pair.key.unlink()
         assert await tls.after_rejection(first) is first
@@ -131,18 +131,12 @@ class TestRenewal:
 
     async def test_credentials_inside_the_kubeconfig_never_change(self) -> None:
         context = ssl.create_default_context()
-        tls = RenewedTls(FixedTls(context), FakeClock())
+        tls = RenewedCredential(FixedCredential(context), FakeClock())
         assert await tls.after_rejection(await tls.current()) is context
 
     def test_an_authority_in_the_kubeconfig_beside_files_is_trusted_alone(self) -> None:
-        context = client_tls(
-            authority=None,
-            authority_text=SERVER[0].decode(),
-            certificate=None,
-            key=None,
-            verify=True,
-            origin="a test",
-        )
+        certificates = ClientCertificates(authority_text=SERVER[0].decode(), origin="a test")
+        context = certificates.context()
         assert [found["serialNumber"] for found in context.get_ca_certs()] == ["01"]
 
 
@@ -169,7 +163,7 @@ class DemandingServer:
         try:
             await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
             url = f"https://127.0.0.1:{runner.addresses[0][1]}"
-            credentials = Credentials(url, pair.source(), FixedAuthorization(None))
+            credentials = Credentials(url, pair.source(), FixedCredential(None))
             client = HttpKubeClient(credentials, clock, user_agent="test/1")
             try:
                 yield client
@@ -194,7 +188,7 @@ async def test_requests_are_sent_under_the_new_certificate_though_old_connection
         await client.get_path("/version")
         pair.rotate(SECOND)
         await client.get_path("/version")
-        clock.pass_by(CHECK_SECONDS)
+        clock.pass_by(REREAD_SECONDS)
         await client.get_path("/version")
     assert server.seen == ["02", "02", "03"]
 
@@ -202,14 +196,15 @@ async def test_requests_are_sent_under_the_new_certificate_though_old_connection
 async def test_a_rejected_certificate_is_read_again_once(pair: Pair) -> None:
     server = DemandingServer()
     async with server.client(pair, ImpatientClock()) as client:
+        await client.get_path("/version")
         server.refused = {"02"}
         pair.rotate(SECOND)
         await client.get_path("/version")
-        assert server.seen == ["02", "03"]
+        assert server.seen == ["02", "02", "03"]
         server.refused = {"02", "03"}
         with pytest.raises(Unauthorized):
             await client.get_path("/version")
-        assert server.seen == ["02", "03", "03"]
+        assert server.seen == ["02", "02", "03", "03"]
 
 
 async def test_a_server_of_another_authority_is_not_trusted(pair: Pair) -> None:

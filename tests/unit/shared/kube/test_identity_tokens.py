@@ -7,8 +7,8 @@ import pytest
 from shared.kube.client import CannotConnect
 from shared.kube.identity import (
     READ_SECONDS,
-    FixedAuthorization,
-    RenewedAuthorization,
+    FixedCredential,
+    RenewedCredential,
     TokenFile,
 )
 from tests.support.fakes.fake_clock import FakeClock
@@ -31,7 +31,7 @@ def rotate(token: Path, text: str | None) -> None:
 
 async def test_a_rotated_token_file_is_read_again_after_ten_seconds(token: Path) -> None:
     clock = FakeClock()
-    authorization = RenewedAuthorization(TokenFile(token), clock)
+    authorization = RenewedCredential(TokenFile(token), clock)
     assert await authorization.current() == "Bearer first"
     rotate(token, "second")
     clock.pass_by(9.9)
@@ -41,7 +41,7 @@ async def test_a_rotated_token_file_is_read_again_after_ten_seconds(token: Path)
 
 
 async def test_after_a_rejection_it_is_read_at_once(token: Path) -> None:
-    authorization = RenewedAuthorization(TokenFile(token), FakeClock())
+    authorization = RenewedCredential(TokenFile(token), FakeClock())
     first = await authorization.current()
     rotate(token, "second")
     assert await authorization.after_rejection(first) == "Bearer second"
@@ -49,7 +49,7 @@ async def test_after_a_rejection_it_is_read_at_once(token: Path) -> None:
 
 
 async def test_a_rejected_token_that_did_not_change_stays() -> None:
-    authorization = RenewedAuthorization(FixedAuthorization("Basic x"), FakeClock())
+    authorization = RenewedCredential(FixedCredential("Basic x"), FakeClock())
     assert await authorization.after_rejection(await authorization.current()) == "Basic x"
 
 
@@ -61,7 +61,7 @@ async def test_one_reading_serves_all_that_were_rejected() -> None:
             reads.append(rejected)
             return f"Bearer {len(reads)}"
 
-    authorization = RenewedAuthorization(Counting(), FakeClock())
+    authorization = RenewedCredential(Counting(), FakeClock())
     first = await authorization.current()
     renewed = await asyncio.gather(*[authorization.after_rejection(first) for _ in range(5)])
     assert renewed == ["Bearer 2"] * 5
@@ -70,7 +70,7 @@ async def test_one_reading_serves_all_that_were_rejected() -> None:
 
 async def test_a_file_that_vanishes_leaves_the_last_token_in_use(token: Path) -> None:
     clock = FakeClock()
-    authorization = RenewedAuthorization(TokenFile(token), clock)
+    authorization = RenewedCredential(TokenFile(token), clock)
     await authorization.current()
     rotate(token, None)
     clock.pass_by(10)
@@ -81,7 +81,7 @@ async def test_a_file_that_vanishes_leaves_the_last_token_in_use(token: Path) ->
 
 
 async def test_a_file_that_was_never_there_cannot_connect(tmp_path: Path) -> None:
-    authorization = RenewedAuthorization(TokenFile(tmp_path / "token"), FakeClock())
+    authorization = RenewedCredential(TokenFile(tmp_path / "token"), FakeClock())
     with pytest.raises(CannotConnect, match=r"the token file .*/token cannot be read: "):
         await authorization.current()
 
@@ -104,7 +104,7 @@ async def test_a_source_that_hangs_is_not_waited_for_and_not_begun_again() -> No
             return "Bearer late"
 
     clock = FakeClock()
-    authorization = RenewedAuthorization(Hanging(), clock)
+    authorization = RenewedCredential(Hanging(), clock)
     try:
         for _ in range(2):
             waiting = asyncio.create_task(authorization.current())

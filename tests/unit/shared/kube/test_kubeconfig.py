@@ -69,7 +69,7 @@ def test_a_plain_server(tmp_path: Path) -> None:
     credentials = loaded(kubeconfig(tmp_path, PLAIN, {}))
     assert credentials.server == "http://127.0.0.1:1"
     assert credentials.namespace == "team1"
-    assert credentials.tls.context is None
+    assert credentials.tls.read(rejected=False) is None
     assert credentials.authorization.read(rejected=False) is None
 
 
@@ -131,9 +131,10 @@ def test_inline_certificates_leave_no_key_behind(
     path = kubeconfig(tmp_path, cluster, user)
     for _ in range(2):  # the official package remembers files it wrote; they are gone by then
         credentials = loaded(path)
-        assert credentials.tls.context is not None
-        assert credentials.tls.context.verify_mode is ssl.CERT_REQUIRED
-        assert [found["serialNumber"] for found in credentials.tls.context.get_ca_certs()] == ["01"]
+        context = credentials.tls.read(rejected=False)
+        assert context is not None
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert [found["serialNumber"] for found in context.get_ca_certs()] == ["01"]
         assert credentials.tls_server_name == "kubernetes"
         assert list(scratch.iterdir()) == []
 
@@ -144,8 +145,9 @@ def test_verification_is_off_only_when_asked_for(tmp_path: Path) -> None:
         "insecure-skip-tls-verify": True,
     }
     credentials = loaded(kubeconfig(tmp_path, cluster, {}))
-    assert credentials.tls.context is not None
-    assert credentials.tls.context.verify_mode is ssl.CERT_NONE
+    context = credentials.tls.read(rejected=False)
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_NONE
 
 
 def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
@@ -286,13 +288,12 @@ def test_a_pods_token_and_authority_are_replaced_by_a_symbolic_link(
     )
     assert credentials.server == "https://10.0.0.1:443"
     assert credentials.namespace == "appwrapper-system"
-    first = credentials.tls.context
+    first = credentials.tls.read(rejected=False)
     assert first is not None
     mounted.replace(files | {"token": b"two"})
     assert credentials.authorization.read(rejected=False) == "Bearer two"
     mounted.replace(files | {"token": b"three", "ca.crt": later})
-    credentials.tls.read_if_changed()
-    second = credentials.tls.context
+    second = credentials.tls.read(rejected=False)
     assert second is not None
     assert second is not first
     assert [found["serialNumber"] for found in second.get_ca_certs()] == ["02"]
@@ -330,17 +331,16 @@ def test_certificates_in_files_are_read_again_when_they_are_replaced(
     }
     user: dict[str, object] = {"client-certificate": "client.crt", "client-key": "client.key"}
     tls = loaded(kubeconfig(tmp_path, cluster, user)).tls
-    first = tls.context
+    first = tls.read(rejected=False)
     assert first is not None
     assert [found["serialNumber"] for found in first.get_ca_certs()] == ["01"]
-    tls.read_if_changed()
-    assert tls.context is first
+    assert tls.read(rejected=False) is first
     (tmp_path / "next").write_bytes(pair[0])
     os.replace(tmp_path / "next", tmp_path / "client.crt")
-    tls.read_if_changed()
-    assert tls.context is not first
-    assert tls.context is not None
-    assert [found["serialNumber"] for found in tls.context.get_ca_certs()] == ["01"]
+    second = tls.read(rejected=False)
+    assert second is not first
+    assert second is not None
+    assert [found["serialNumber"] for found in second.get_ca_certs()] == ["01"]
 
 
 def test_an_exec_plugin_that_failed_at_start_is_asked_again(tmp_path: Path) -> None:

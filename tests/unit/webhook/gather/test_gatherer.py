@@ -21,16 +21,6 @@ QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
 ACCOUNT = "system:serviceaccount"
 
 
-class Schemas:
-    """What is known of pods."""
-
-    def __init__(self, known: Any = POD_SCHEMA) -> None:
-        self._known = known
-
-    def current(self) -> Any:
-        return self._known
-
-
 def world(*may: str) -> AccessServer:
     """A cluster with a team's namespace and another, where the user may create `may`."""
     server = AccessServer(allowed(*may))
@@ -40,7 +30,7 @@ def world(*may: str) -> AccessServer:
 
 def gatherer(server: AccessServer, *, schema: Any = POD_SCHEMA, **config: Any) -> Gatherer:
     client: Any = server
-    return Gatherer(client, fake_sources(), AppWrapperConfig(**config), Schemas(schema))
+    return Gatherer(client, fake_sources(), AppWrapperConfig(**config), lambda: schema)
 
 
 async def test_for_a_creation_everything_is_gathered() -> None:
@@ -157,7 +147,7 @@ async def test_a_label_that_no_cache_has_yet_makes_a_namespace_a_teams() -> None
     server = world()
     known: Any = FakeKube(lists=[[listed(1, kube_object("new", 1, namespace=""))]])
     known.get = server.get
-    gathers = Gatherer(known, fake_sources(), AppWrapperConfig(), Schemas())
+    gathers = Gatherer(known, fake_sources(), AppWrapperConfig(), lambda: POD_SCHEMA)
     running = asyncio.create_task(gathers.run())
     await settle()
     server.namespaces["new"] = TEAM
@@ -176,7 +166,7 @@ async def test_a_service_account_of_the_namespace_belongs_to_the_team_whatever_i
 async def test_ready_once_the_namespaces_are_known() -> None:
     listing = [listed(1, kube_object("team1", 1, namespace=""))]
     client: Any = FakeKube(lists=[listing], watches=[WatchFeed()])
-    gathers = Gatherer(client, fake_sources(), AppWrapperConfig(), Schemas())
+    gathers = Gatherer(client, fake_sources(), AppWrapperConfig(), lambda: POD_SCHEMA)
     assert gathers.problem() == "the namespaces are not known yet"
     running = asyncio.create_task(gathers.run())
     await settle()
