@@ -42,6 +42,7 @@ class Processes:
         self._program = program
         self._lives: dict[str, _Life] = {}
         self._started: dict[str, int] = {}
+        self._woke: dict[str, float] = {}  # when, by life
         self._is_stopping = False
         faults.crash = self.crash
         faults.freeze = self.freeze
@@ -98,7 +99,13 @@ class Processes:
     def _wake(self, life: str) -> None:
         if self._cluster.loop.is_frozen(life):
             self._cluster.tell(f"wake {life}")
+            self._woke[life] = self._cluster.loop.now
             self._cluster.loop.wake(life)
+
+    def slept(self, life: str | None) -> bool:
+        """True if a freeze of this process ended less than a second ago."""
+        woke = self._woke.get(life or "")
+        return woke is not None and self._cluster.loop.now - woke < 1.0
 
     def _start_again(self, name: str, ahead: timedelta) -> None:
         if not self._is_stopping:

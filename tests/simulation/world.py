@@ -78,7 +78,12 @@ class World:
 
     def run(self) -> Outcome:
         """Run until everything has ended, and return the outcome with the broken promises."""
-        log = ProductLog(self.cluster, self.invariants.violate, lambda: self.faults.over_at > 0.0)
+        log = ProductLog(
+            self.cluster,
+            self.invariants.violate,
+            lambda: self.faults.over_at > 0.0,
+            self.processes.slept,
+        )
         root = logging.getLogger()
         level = root.level
         root.addHandler(log)

@@ -1,7 +1,14 @@
 """The resync finds a change that no watch reported, and counts it as a repair."""
 
+import logging
+
+import pytest
+
 from controller.controller import Controller
+from tests.simulation.choices import Recorded
+from tests.simulation.cluster import Cluster
 from tests.simulation.lives.lived import live
+from tests.simulation.product_log import ProductLog
 from tests.simulation.workloads import job
 from tests.simulation.world import World
 
@@ -42,3 +49,20 @@ def test_a_deaf_controller_brings_a_life_to_its_end_and_counts_its_repairs() -> 
 
 def test_one_that_hears_everything_repairs_nothing() -> None:
     assert repairs(live(job("j", run_for="2s")).world) == 0
+
+
+@pytest.mark.parametrize("slept", [True, False])
+def test_a_change_that_the_resync_finds_is_no_defect_of_a_process_that_just_woke(
+    slept: bool,
+) -> None:
+    """Its watches are as late as its resync."""
+    found: list[tuple[str, str]] = []
+    log = ProductLog(
+        Cluster(Recorded()),
+        lambda *violation: found.append(violation),
+        disturbed=lambda: True,
+        slept=lambda _: slept,
+    )
+    repaired = "the resync found a change that no watch reported"
+    log.emit(logging.LogRecord("", logging.WARNING, "", 0, repaired, (), None))
+    assert found == ([] if slept else [("repair", repaired)])
