@@ -48,13 +48,7 @@ class WatchedAppWrappers(HttpKubeClient):
             yield event
 
     async def create(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        body: JsonObject,
-        *,
-        dry_run: bool = False,
-        strict: bool = False,
+        self, resource: Resource, namespace: str | None, body: JsonObject, **options: Any
     ) -> JsonObject:
         name = body["metadata"]["name"]
         self.put(WatchEventType.ADDED, name)

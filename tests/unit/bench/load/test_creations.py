@@ -1,4 +1,5 @@
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,7 @@ class Recorder(HttpKubeClient):
         self.most = 0
 
     async def create(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        body: JsonObject,
-        *,
-        dry_run: bool = False,
-        strict: bool = False,
+        self, resource: Resource, namespace: str | None, body: JsonObject, **options: Any
     ) -> JsonObject:
         assert (resource, namespace) == (APPWRAPPERS, "bench")
         self.under_way += 1

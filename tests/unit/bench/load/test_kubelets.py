@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
@@ -31,13 +32,7 @@ class Recorder(HttpKubeClient):
         self._reads, self._restless = 0, restless
 
     async def create(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        body: JsonObject,
-        *,
-        dry_run: bool = False,
-        strict: bool = False,
+        self, resource: Resource, namespace: str | None, body: JsonObject, **options: Any
     ) -> JsonObject:
         assert namespace == {NODES: None, LEASES: "kube-node-lease"}[resource]
         self.stored[resource.plural, body["metadata"]["name"]] = body
