@@ -253,7 +253,8 @@ def certificate_source(
 ) -> FileCertificateSource | ManagedCertificateSource:
     """Build the configured source. Raise CertificateError."""
     if certificates.source == "Files":
-        return FileCertificateSource(Path(certificates.certificate_dir), sources.clock)
+        folder = Path(certificates.certificate_dir)
+        return FileCertificateSource(folder, certificates.settle_period, sources.clock)
     return ManagedCertificateSource(client, certificates, sources)
 
 

@@ -86,7 +86,8 @@ class CertManagement(Section):
     """
     settle_period: Annotated[GoDuration, up_to(timedelta(hours=1), "1h")] = timedelta(seconds=30)
     """How long both webhook configurations must contain a CA before the webhook serves a
-    certificate of that CA. API servers need this time to read the change. At most 1h.
+    certificate of that CA. API servers need this time to read the change. With source `Files`: how
+    long changed files must stay unchanged before the webhook serves them. At most 1h.
     """
     revocation_period: GoDuration = timedelta(minutes=10)
     """How long a CA stays trusted after an admin replaced that CA. From `settlePeriod` to

@@ -24,13 +24,14 @@ from shared.api.objects import (
 from shared.config.configuration import CertManagement
 from tests.e2e.product_pods import is_ready, pods_of
 from tests.support.ca_bundles import Reading, surely
+from webhook.tls.key_pair import certificates_in
 
 _NAMES = CertManagement()
 _SERVER = f"{_NAMES.webhook_service_name}.{_NAMES.namespace}.svc"
 _PORT = 9443
 _EVERY = 0.5
 # An API server learns of a change of the caBundle from its watch. This one learns of it later.
-LATE = 1.5
+_LATE = 1.5
 # How often the caBundle is read. Between two different answers it is unknown.
 _READ_EVERY = 0.2
 # A handshake that takes longer fails. On two cores beside four other clusters one took 12 s.
@@ -75,7 +76,7 @@ class Handshakes:
         while True:
             for pod in await pods_of(self.cluster, "webhook"):
                 now = time.monotonic()
-                bundle = surely(self._readings, now - LATE, now - LATE)
+                bundle = surely(self._readings, now - _LATE, now - _LATE)
                 if bundle is not None and is_ready(pod):
                     await self._connect(pod, bundle)
             await asyncio.sleep(_EVERY)
@@ -90,20 +91,22 @@ class Handshakes:
             # A timeout is an OSError, too, and so is whatever TLS refuses. A pod that is
             # terminating may close its port.
             if await self._counts(pod, bundle, began):
-                self.refused.append(f"{name}: {error!r}")
+                shown = [hex(one.serial_number) for one in self.served[name]]
+                trusted = [each.subject.rfc4514_string() for each in certificates_in(bundle)]
+                self.refused.append(f"{name}, which has shown {shown}: {error!r}; {trusted=}")
             return
         self.count += 1
         if not self.served[name] or self.served[name][-1] != found:
             self.served[name].append(found)
 
     async def _counts(self, pod: JsonObject, bundle: bytes, began: float) -> bool:
-        """True if an API server that is LATE would have had this caBundle, and the pod is ready.
+        """True if an API server that is late would have had this caBundle, and the pod is ready.
 
         On a busy machine a handshake, or the way to it, takes seconds. If the caBundle changed
         meanwhile, an API server would know the new one.
         """
-        late = time.monotonic() - LATE
-        return surely(self._readings, began - LATE, late) == bundle and await self._is_ready(pod)
+        late = time.monotonic() - _LATE
+        return surely(self._readings, began - _LATE, late) == bundle and await self._is_ready(pod)
 
     async def _is_ready(self, pod: JsonObject) -> bool:
         """True if the API server still has the pod as ready and not terminating."""

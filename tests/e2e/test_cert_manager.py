@@ -24,7 +24,7 @@ from localcluster.cluster import LocalCluster
 from shared.api.objects import PODS, SECRETS, JsonObject, Resource
 from shared.config.configuration import CertManagement
 from shared.kube.client import NotFound, PatchType
-from tests.e2e.handshakes import LATE, Handshakes, ca_bundle, shaking_hands, shown_by
+from tests.e2e.handshakes import Handshakes, ca_bundle, shaking_hands, shown_by
 from tests.e2e.load import Load, loading
 from tests.e2e.product_pods import SYSTEM, complaints, identities, pods_of, until_whole
 from tests.e2e.research_team import a_team
@@ -146,17 +146,10 @@ async def present(cluster: LocalCluster, name: str) -> Certificate:
 async def until_served(site: Site) -> Certificate:
     """Wait until every replica shows the Secret's certificate. Return this certificate.
 
-    A kubelet that looks at a pod updates its files. Left to itself it looks once a minute.
+    A kubelet that looks at a pod updates its files. Left to itself it looks once a minute. Here it
+    does so at once: a replica may have a certificate whose CA the cainjector adds only later.
     """
     client, handshakes = site.cluster.client, site.handshakes
-
-    async def can_be_trusted() -> bool:
-        leaf = await stored(site.cluster, LEAF)
-        return leaf is not None and is_trusted(leaf, await ca_bundle(site.cluster))
-
-    # A replica that served a certificate of a CA that the cainjector adds only later is refused.
-    await comes_to(can_be_trusted, True)
-    await asyncio.sleep(LATE)
 
     async def look() -> Certificate | None:
         looked_at = {"metadata": {"annotations": {"example.com/handshakes": str(handshakes.count)}}}

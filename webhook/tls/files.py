@@ -109,12 +109,15 @@ class _Served:
 class FileCertificateSource:
     """Serve `tls.crt` and `tls.key` of a folder through one SSLContext that never changes."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, settle_period: timedelta, clock: Clock) -> None:
         """Read the pair. Raise CertificateError."""
         self._certificate = folder / CERTIFICATE_FILE
         self._key = folder / KEY_FILE
+        self._settle_period = settle_period.total_seconds()
         self._clock = clock
         self._served = self._read()
+        # A newer pair, and the monotonic time when `reload` found it.
+        self._next: tuple[_Served, float] | None = None
         self._serving = ServingContext(self._served.context)
 
     @property
@@ -138,16 +141,27 @@ class FileCertificateSource:
         return None
 
     def reload(self) -> bool:
-        """Load a changed pair. True if there was one. Log a broken pair and keep the old one."""
+        """Serve a changed pair once it has settled. True if it does so now.
+
+        A new CA reaches the caBundle by another way than the files, so API servers may not trust
+        it yet. An expired pair is replaced at once. A broken pair is logged, and the old one stays.
+        """
         if _stamp(self._certificate, self._key) == self._served.stamp:
             return False
         try:
-            self._served = self._read()
+            found = self._read()
         except CertificateError as error:
             _log.warning("the old certificate stays in use: %s", error)
             return False
-        self._serving.swap(self._served.context)
-        _log.info("took up a new certificate, valid until %s", self._served.not_after)
+        if self._next is None or self._next[0].stamp != found.stamp:
+            self._next = found, self._clock.monotonic()
+        _, since = self._next
+        settled = self._clock.monotonic() - since >= self._settle_period
+        if not settled and self.problem() is None:
+            return False
+        self._served, self._next = found, None
+        self._serving.swap(found.context)
+        _log.info("took up a new certificate, valid until %s", found.not_after)
         return True
 
     async def run(self) -> None:

@@ -16,6 +16,7 @@ from tests.support.fakes.handshakes import served_certificate
 from webhook.tls.files import CertificateError, FileCertificateSource
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SETTLE = 30.0
 
 
 def pair(serial: int) -> tuple[bytes, bytes]:
@@ -34,7 +35,7 @@ def write(folder: Path, certificate: bytes | None, key: bytes | None) -> None:
 
 def source(folder: Path) -> tuple[FileCertificateSource, FakeClock]:
     clock = FakeClock(START)
-    return FileCertificateSource(folder, clock), clock
+    return FileCertificateSource(folder, timedelta(seconds=SETTLE), clock), clock
 
 
 def served_serial(context: ssl.SSLContext, name: str | None) -> int:
@@ -53,36 +54,64 @@ def test_a_half_written_pair_is_ignored_and_the_complete_one_loaded(
 ) -> None:
     first, second = pair(1), pair(2)
     write(tmp_path, *first)
-    files, _ = source(tmp_path)
+    files, clock = source(tmp_path)
     assert files.reload() is False
 
-    write(tmp_path, second[0], first[1])
-    assert files.reload() is False
-    assert served_serial(files.context, name) == 1
-
-    write(tmp_path, second[0], None)
-    assert files.reload() is False
-    assert served_serial(files.context, name) == 1
+    for half in ((second[0], first[1]), (second[0], None)):
+        write(tmp_path, *half)
+        for _ in range(2):
+            assert files.reload() is False
+            clock.pass_by(SETTLE)
+        assert served_serial(files.context, name) == 1
 
     write(tmp_path, *second)
+    assert files.reload() is False
+    clock.pass_by(SETTLE)
     assert files.reload() is True
     assert served_serial(files.context, name) == 2
     assert files.reload() is False
 
 
-async def test_a_changed_pair_is_noticed_within_ten_seconds(tmp_path: Path) -> None:
+async def test_a_changed_pair_is_noticed_within_ten_seconds_and_served_when_it_has_settled(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, *pair(1))
     files, clock = source(tmp_path)
     watching = asyncio.create_task(files.run())
     await clock.advance(1)
     write(tmp_path, *pair(2))
-    await clock.advance(8)
+    await clock.advance(9 + SETTLE - 1)
     assert served_serial(files.context, None) == 1
     await clock.advance(1)
     assert served_serial(files.context, None) == 2
     watching.cancel()
     with pytest.raises(asyncio.CancelledError):
         await watching
+
+
+def test_a_pair_that_changes_again_settles_again(tmp_path: Path) -> None:
+    write(tmp_path, *pair(1))
+    files, clock = source(tmp_path)
+    for content in (pair(2), pair(1), pair(3), pair(4)):
+        write(tmp_path, *content)
+        assert files.reload() is False
+        clock.pass_by(SETTLE - 1)
+    assert files.reload() is False
+    assert served_serial(files.context, None) == 1
+    clock.pass_by(1)
+    assert files.reload() is True
+    assert served_serial(files.context, None) == 4
+
+
+def test_an_expired_pair_is_replaced_at_once(tmp_path: Path) -> None:
+    write(tmp_path, *pair(1))
+    files, clock = source(tmp_path)
+    write(tmp_path, *self_signed(2, START, START + timedelta(days=9)))
+    clock.pass_by(24 * 3600 - 1)
+    assert files.reload() is False
+    clock.pass_by(1)
+    assert files.reload() is True
+    assert served_serial(files.context, None) == 2
 
 
 def test_a_certificate_is_a_problem_once_it_has_expired(tmp_path: Path) -> None:
