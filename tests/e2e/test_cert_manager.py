@@ -6,10 +6,12 @@ certificates to cert-manager's, renewals, a new CA, and back.
 
 import asyncio
 import base64
+import itertools
 import os
 import shutil
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -37,6 +39,8 @@ from webhook.tls.key_pair import certificates_in
 
 pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 
+# How often the kubelets are made to look, in seconds.
+EVERY = 0.5
 TEAM, RATE = "renewals", 2.0
 PAGE = blocks_of(ROOT / "docs" / "admins" / "certificates.md")
 THERE, BACK = "From self-managed to cert-manager", "From cert-manager to self-managed"
@@ -144,21 +148,38 @@ async def present(cluster: LocalCluster, name: str) -> Certificate:
 
 
 async def until_served(site: Site) -> Certificate:
-    """Wait until every replica shows the Secret's certificate. Return this certificate.
-
-    A kubelet that looks at a pod updates its files. Left to itself it looks once a minute. Here it
-    does so at once: a replica may have a certificate whose CA the cainjector adds only later.
-    """
-    client, handshakes = site.cluster.client, site.handshakes
+    """Wait until every replica shows the Secret's certificate. Return this certificate."""
 
     async def look() -> Certificate | None:
-        looked_at = {"metadata": {"annotations": {"example.com/handshakes": str(handshakes.count)}}}
-        for pod in await pods_of(site.cluster, "webhook"):
-            await client.patch(PODS, SYSTEM, pod["metadata"]["name"], looked_at, PatchType.MERGE)
         expected = await stored(site.cluster, LEAF)
-        return expected if await handshakes.current() == {expected} else None
+        return expected if await site.handshakes.current() == {expected} else None
 
     return await until_found(look)
+
+
+@asynccontextmanager
+async def quick_kubelets(cluster: LocalCluster) -> AsyncGenerator[None, None]:
+    """A kubelet that looks at a pod updates its files. Left to itself it looks once a minute.
+
+    Here it looks all the time: a replica gets a certificate before the cainjector adds its CA.
+    """
+
+    async def run() -> None:
+        for count in itertools.count():
+            patch: JsonObject = {"metadata": {"annotations": {"example.com/looked": str(count)}}}
+            for pod in await pods_of(cluster, "webhook"):
+                name = pod["metadata"]["name"]
+                with suppress(NotFound):
+                    await cluster.client.patch(PODS, SYSTEM, name, patch, PatchType.MERGE)
+            await asyncio.sleep(EVERY)
+
+    running = asyncio.create_task(run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
 
 
 def is_trusted(leaf: Certificate, bundle: bytes) -> bool:
@@ -186,7 +207,7 @@ async def test_cert_manager_issues_and_renews_under_load_and_no_request_is_refus
     before = identities(await pods_of(node_cluster, "webhook"))
     enough = asyncio.Event()
     running = load.begin(enough)
-    async with shaking_hands(node_cluster) as handshakes:
+    async with shaking_hands(node_cluster) as handshakes, quick_kubelets(node_cluster):
         site = Site(node_cluster, admin, reader, handshakes)
         seen = [(len(load.answers), handshakes.count)]
         served = [await the_first_certificate(site)]

@@ -102,7 +102,7 @@ class CertificateError(Exception):
 @dataclass(frozen=True, slots=True)
 class _Served:
     context: ssl.SSLContext
-    not_after: datetime
+    certificate: x509.Certificate
     stamp: tuple[object, ...]
 
 
@@ -116,6 +116,8 @@ class FileCertificateSource:
         self._settle_period = settle_period.total_seconds()
         self._clock = clock
         self._served = self._read()
+        # In a new installation cert-manager has only just issued the pair, and its CA too.
+        self._settled_at = self._served.certificate.not_valid_before_utc + settle_period
         # A newer pair, and the monotonic time when `reload` found it.
         self._next: tuple[_Served, float] | None = None
         self._serving = ServingContext(self._served.context)
@@ -128,13 +130,19 @@ class FileCertificateSource:
     @property
     def not_after(self) -> datetime | None:
         """Return when the served certificate expires."""
-        return self._served.not_after
+        return self._served.certificate.not_valid_after_utc
 
     def problem(self) -> str | None:
         """Return why clients will not accept the connection; None if they will."""
-        if self._clock.now() < self._served.not_after:
-            return None
-        return f"{self._certificate}: the certificate expired at {self._served.not_after}"
+        now, end = self._clock.now(), self._served.certificate.not_valid_after_utc
+        if now >= end:
+            return f"{self._certificate}: the certificate expired at {end}"
+        if now < self._settled_at:
+            return (
+                f"{self._certificate}: the certificate is new; API servers may not trust its CA "
+                f"before {self._settled_at}"
+            )
+        return None
 
     def warning(self) -> str | None:
         """Return None: the log reports what is wrong with new files."""
@@ -157,11 +165,13 @@ class FileCertificateSource:
             self._next = found, self._clock.monotonic()
         _, since = self._next
         settled = self._clock.monotonic() - since >= self._settle_period
-        if not settled and self.problem() is None:
+        expired = self._clock.now() >= self._served.certificate.not_valid_after_utc
+        if not settled and not expired:
             return False
         self._served, self._next = found, None
         self._serving.swap(found.context)
-        _log.info("took up a new certificate, valid until %s", found.not_after)
+        end = found.certificate.not_valid_after_utc
+        _log.info("took up a new certificate, valid until %s", end)
         return True
 
     async def run(self) -> None:
@@ -172,7 +182,7 @@ class FileCertificateSource:
 
     def _read(self) -> _Served:
         stamp = _stamp(self._certificate, self._key)
-        not_after = self._expiry()
+        certificate = self._load()
         context = server_context()
         try:
             context.load_cert_chain(self._certificate, self._key, password=self._no_password)
@@ -182,13 +192,13 @@ class FileCertificateSource:
                 f"{self._certificate} and {self._key} are no usable pair of certificate and key: "
                 f"{reason}"
             ) from error
-        return _Served(context, not_after, stamp)
+        return _Served(context, certificate, stamp)
 
     def _no_password(self) -> str:
         """Raise CertificateError for an encrypted key; OpenSSL would ask on the terminal."""
         raise CertificateError(f"{self._key} is encrypted; the webhook needs it in the clear")
 
-    def _expiry(self) -> datetime:
+    def _load(self) -> x509.Certificate:
         try:
             text = self._certificate.read_bytes()
             self._key.read_bytes()
@@ -199,7 +209,7 @@ class FileCertificateSource:
                 f"{KEY_FILE}"
             ) from error
         try:
-            return x509.load_pem_x509_certificate(text).not_valid_after_utc
+            return x509.load_pem_x509_certificate(text)
         except ValueError as error:
             raise CertificateError(f"{self._certificate} holds no PEM certificate") from error
 

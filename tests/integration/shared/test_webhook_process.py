@@ -43,7 +43,10 @@ async def kubeconfig(cluster: RunningCluster) -> Path:
 async def test_it_serves_reloads_and_ends(tmp_path: Path, kubeconfig: Path) -> None:
     first = write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
-    async with webhook_process(tmp_path, kubeconfig, *flags, **QUEUE) as webhook:
+    at_once = {"settlePeriod": "0s"}
+    async with webhook_process(
+        tmp_path, kubeconfig, *flags, certManagement=at_once, **QUEUE
+    ) as webhook:
         port = await webhook.ready_port()
         async with client(port, first) as http:
             assert (await http.get("/readyz")).text == "ok\n"

@@ -19,8 +19,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLE = 30.0
 
 
-def pair(serial: int) -> tuple[bytes, bytes]:
-    return self_signed(serial, START, START + timedelta(days=1))
+def pair(serial: int, age: float = SETTLE) -> tuple[bytes, bytes]:
+    """A pair that was issued `age` seconds before START. It expires a day after START."""
+    return self_signed(serial, START - timedelta(seconds=age), START + timedelta(days=1))
 
 
 def write(folder: Path, certificate: bytes | None, key: bytes | None) -> None:
@@ -112,6 +113,29 @@ def test_an_expired_pair_is_replaced_at_once(tmp_path: Path) -> None:
     clock.pass_by(1)
     assert files.reload() is True
     assert served_serial(files.context, None) == 2
+
+
+def test_a_replica_that_starts_with_a_new_certificate_is_not_ready_until_it_has_settled(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, *pair(1, age=10))
+    files, clock = source(tmp_path)
+    clock.pass_by(SETTLE - 11)
+    assert files.problem() == (
+        f"{tmp_path}/tls.crt: the certificate is new; API servers may not trust its CA before "
+        "2026-01-01 00:00:20+00:00"
+    )
+    assert served_serial(files.context, None) == 1
+    clock.pass_by(1)
+    assert files.problem() is None
+
+
+def test_a_changed_pair_that_is_served_at_once_leaves_the_replica_ready(tmp_path: Path) -> None:
+    write(tmp_path, *self_signed(1, START - timedelta(days=1), START))
+    files, _ = source(tmp_path)
+    write(tmp_path, *pair(2, age=0))
+    assert files.reload() is True
+    assert files.problem() is None
 
 
 def test_a_certificate_is_a_problem_once_it_has_expired(tmp_path: Path) -> None:
