@@ -13,14 +13,12 @@ from bench.plan import PARTS
 from bench.recorded import Recorded
 from bench.report import markdown, number
 from bench.results import Contender, ResultRow
+from scripts.pages import REPOSITORY, with_passage
 
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-results.json"
 README: Final = REPOSITORY / "README.md"
 SUMMARY: Final = REPOSITORY / "docs" / "maintainers" / "benchmarks.md"
 FIGURES: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-figures.md"
-_BEGIN: Final = "<!-- make generate writes this passage from benchmark-results.json -->"
-_END: Final = "<!-- end of this passage -->"
 # Ratios between these count as equal: rounds of one run differ by as much.
 _EQUAL: Final = (0.95, 1.05)
 
@@ -63,8 +61,8 @@ def benchmark_pages() -> dict[Path, str]:
     """Returns the text of each page, with the figures of the recorded run."""
     run = Recorded.read(RESULTS)
     return {
-        README: _with_passage(README.read_text(), readme_passage(run)),
-        SUMMARY: _with_passage(SUMMARY.read_text(), summary_passage(run)),
+        README: with_passage(README.read_text(), readme_passage(run)),
+        SUMMARY: with_passage(SUMMARY.read_text(), summary_passage(run)),
         FIGURES: figures_page(run),
     }
 
@@ -163,12 +161,3 @@ def _better(row: ResultRow) -> str:
 def _missing(run: Recorded) -> str:
     missing = [part for part in PARTS if part not in run.sections]
     return f"Parts that this run did not measure: {', '.join(missing)}." if missing else ""
-
-
-def _with_passage(page: str, passage: str) -> str:
-    """Raises ValueError if the page has not exactly one passage between the two marks."""
-    before, begin, rest = page.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not (begin and end) or _BEGIN in rest:
-        raise ValueError(f"the page needs one passage between {_BEGIN!r} and {_END!r}")
-    return f"{before}{_BEGIN}\n\n{passage}\n{_END}{after}"

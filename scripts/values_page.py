@@ -1,20 +1,16 @@
 """Writes the tables of docs/users/generate.md: the keys of `appwrapper generate`."""
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from pydantic.fields import FieldInfo
 
 from cli.generation.describe import example_of, items_of, sections
 from cli.generation.legacy import KEYS as LEGACY_KEYS
 
-_TABLES: Final = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end -->)", re.DOTALL)
 
-
-def values_page(text: str) -> str:
-    """Return the page with new tables; the rest is written by hand."""
-    return _TABLES.sub(lambda _: "\n".join(_lines()).lstrip("\n") + "\n", text)
+def values_tables() -> str:
+    """Return a table for each section of keys."""
+    return "\n".join(_lines())
 
 
 def _lines() -> Iterator[str]:
