@@ -17,7 +17,7 @@ from shared.api.times import format_duration
 from shared.config.configuration import Configuration
 from shared.config.values import Section, format_size
 
-# What ends the meaning of a key whose change needs no restart of the programs, or more than that.
+# The end of the meaning of a key whose change needs no restart of the programs, or more than one.
 _MARKS: Final = {
     "appwrapper.pauseResets": " **No restart.**",
     **dict.fromkeys(

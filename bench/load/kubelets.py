@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from bench.errors import BenchError
-from bench.load.creations import AT_ONCE, create_all
-from bench.load.deletions import delete_all
+from bench.load.requests import AT_ONCE, create_all, delete_all
 from shared.api.objects import LEASES, NODES, JsonObject
 from shared.api.times import format_precise_time, format_time
 from shared.kube.client import KubeClient, KubeError, PatchType

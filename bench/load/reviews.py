@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
+from httptools import HttpParserError, HttpResponseParser
 
-from bench.load.http_answer import HttpAnswer, parse
 from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 
@@ -30,6 +30,11 @@ _READ_BYTES = 65_536
 
 class LoadFailed(Exception):
     """The load could not be sent as ordered; the message contains the webhook's answer."""
+
+
+class HttpAnswer(NamedTuple):
+    status: int
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,34 +104,40 @@ class Transport(Protocol):
 
 
 class _Connection:
-    """A connection with one request at a time: when it was sent, and the received bytes."""
-
-    __slots__ = ("received", "sent_at", "transport")
+    """A connection that carries one request at a time."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self.sent_at = 0.0
-        self.received = b""
+        self._parser = HttpResponseParser(self)
+        self._body = b""
+        self._complete = False
 
     def ask(self, request: bytes) -> None:
-        self.received = b""
+        self._body, self._complete = b"", False
         self.sent_at = time.perf_counter()
         if self.transport.send(request) != len(request):
             raise LoadFailed("a request did not fit into the socket's buffer")
 
     def answer(self) -> HttpAnswer | None:
         """Returns None while the answer is incomplete."""
-        while True:
+        while not self._complete:
             try:
                 chunk = self.transport.recv(_READ_BYTES)
             except ssl.SSLWantReadError:
-                return parse(self.received) if self.received else None
+                return None
             if not chunk:
                 raise LoadFailed("the webhook closed the connection")
-            self.received += chunk
-            # Parsed before the next read: most answers come in one piece.
-            if (whole := parse(self.received)) is not None:
-                return whole
+            self._parser.feed_data(chunk)
+        return HttpAnswer(self._parser.get_status_code(), self._body)
+
+    # The parser calls these.
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        self._complete = True
 
 
 def run(
@@ -216,7 +227,7 @@ def main() -> int:
     try:
         transports += [_connect(order, context) for _ in range(order.connections)]
         outcome = run(order, list(transports), must_be_allowed)
-    except (LoadFailed, OSError, ValueError) as failure:
+    except (LoadFailed, HttpParserError, OSError, ValueError) as failure:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
         return 1
     finally:

@@ -4,7 +4,7 @@ import statistics
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.progress import BatchProgress
+from bench.load.batch import Batch
 from bench.machine import usage
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
@@ -63,7 +63,7 @@ class DeletionPart:
         self, arena: Arena, batch: str, count: int, spent: "_Spent | None" = None
     ) -> float:
         documents = [objects.running(f"{batch}-{number}", batch) for number in range(count)]
-        async with BatchProgress(arena.client, batch) as progress:
+        async with Batch(arena.client, batch) as progress:
             names = await progress.start(documents)
             if spent is not None:
                 spent.begin()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from bench import objects
 from bench.arena import Arena
+from bench.load.batch import Batch
 from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
-from bench.load.progress import BatchProgress
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import JsonObject
@@ -115,7 +115,7 @@ class Detection:
         numbered = list(enumerate(fault for fault in self._faults for _ in range(PEER_SAMPLES)))
         documents = [fault.document(batch, number) for number, fault in numbered]
 
-        async def later(progress: BatchProgress, number: int, fault: _Fault) -> None:
+        async def later(progress: Batch, number: int, fault: _Fault) -> None:
             share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
             await asyncio.sleep(share * PEER_PERIOD)
             await _measure(arena, progress, fault, f"{batch}-{number}", Contender.PEER)
@@ -131,15 +131,15 @@ class Detection:
 
 
 async def _measure(
-    arena: Arena, progress: BatchProgress, fault: _Fault, name: str, contender: Contender
+    arena: Arena, progress: Batch, fault: _Fault, name: str, contender: Contender
 ) -> None:
     began = await fault.break_it(arena.client, name)
-    seconds = await progress.reached(name, fault.answer) - began
+    seconds = await progress.reached([name], fault.answer) - began
     fault.taken.setdefault(contender, []).append(seconds * 1_000)
 
 
-def _progress(arena: Arena, documents: Sequence[JsonObject]) -> BatchProgress:
-    return BatchProgress(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
+def _progress(arena: Arena, documents: Sequence[JsonObject]) -> Batch:
+    return Batch(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
 
 
 def _in_parts(documents: Sequence[JsonObject], most: int) -> list[Sequence[JsonObject]]:

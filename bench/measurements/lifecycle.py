@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.lives import Lives, appwrapper_end, job_end
+from bench.load.batch import Batch
 from bench.machine import usage
 from bench.plan import ONCE_ABOVE, BenchPlan, rounds_with
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
-from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kinds.job import JOBS
 
-_JOBS = Resource("batch", "v1", "jobs", "Job")
 _SINGLES = 3
 
 
@@ -133,10 +133,8 @@ def _rows(size: int) -> _Rows:
     )
 
 
-def _lives(arena: Arena, contender: Contender, batch: str) -> Lives:
-    if contender is Contender.PLATFORM:
-        return Lives(arena.client, _JOBS, batch, job_end)
-    return Lives(arena.client, APPWRAPPERS, batch, appwrapper_end)
+def _lives(arena: Arena, contender: Contender, batch: str) -> Batch:
+    return Batch(arena.client, batch, JOBS if contender is Contender.PLATFORM else APPWRAPPERS)
 
 
 def _document(contender: Contender, batch: str, number: int) -> JsonObject:

@@ -7,9 +7,9 @@ from typing import Final
 
 from bench import objects
 from bench.arena import Arena
+from bench.load.batch import Batch
 from bench.load.faults import label_node, unlabel_nodes
 from bench.load.kubelets import Kubelets
-from bench.load.progress import BatchProgress
 from bench.machine import usage
 from bench.measurements.detection import MOST_NODES, PAUSE, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
 from bench.peer import PROCESS as PEER_PROCESS
@@ -83,7 +83,7 @@ async def _one(
 async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
     for start in range(0, count, MOST_NODES):
         numbers = range(start, min(start + MOST_NODES, count))
-        async with BatchProgress(arena.client, "nodes") as progress:
+        async with Batch(arena.client, "nodes") as progress:
             names = await progress.start([_document("nodes", number) for number in numbers])
             for name in names:
                 samples += [await _label(arena, progress, name)]
@@ -98,11 +98,11 @@ async def _spread_over_a_minute(arena: Arena, samples: list[float]) -> None:
     minute.
     """
 
-    async def later(progress: BatchProgress, number: int, name: str) -> None:
+    async def later(progress: Batch, number: int, name: str) -> None:
         await asyncio.sleep((number + 0.5) / PEER_SAMPLES * PEER_PERIOD)
         samples.append(await _label(arena, progress, name))
 
-    async with BatchProgress(arena.client, "peer-nodes") as progress:
+    async with Batch(arena.client, "peer-nodes") as progress:
         documents = [_document("peer-nodes", number) for number in range(PEER_SAMPLES)]
         names = await progress.start(documents)
         async with asyncio.TaskGroup() as group:
@@ -117,9 +117,9 @@ def _document(batch: str, number: int) -> JsonObject:
     return objects.running(f"{batch}-{number}", batch, pods=1, gpus=WHOLE_NODE)
 
 
-async def _label(arena: Arena, progress: BatchProgress, name: str) -> float:
+async def _label(arena: Arena, progress: Batch, name: str) -> float:
     began = await label_node(arena.client, name)
-    return (await progress.reached(name, "Resetting") - began) * 1_000
+    return (await progress.reached([name], "Resetting") - began) * 1_000
 
 
 def section(figures: Figures, nodes: int) -> ResultSection:

@@ -11,16 +11,15 @@ import yaml
 
 from bench import objects
 from bench.arena import Arena
+from bench.load.batch import EXPLAINED, Batch
 from bench.load.failures import (
     fail_all,
     fail_one,
     leave_files,
     records_of,
     same_requests,
-    workers_of,
 )
-from bench.load.faults import fail_pod
-from bench.load.progress import BatchProgress
+from bench.load.faults import fail_pod, pods_of
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api import names
@@ -87,10 +86,10 @@ class Records:
         operator.
         """
         document = broken_later(name, self._workers, store)
-        async with BatchProgress(arena.client, name) as progress:
+        async with Batch(arena.client, name) as progress:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
             await progress.start([document, *others])
-            pods = await workers_of(arena.client, name)
+            pods = await pods_of(arena.client, name)
             records = records_of(pods, _nanoseconds(SystemClock().now()))
             if store:
                 uid = pods[0]["metadata"]["labels"][names.LABEL_UID]
@@ -99,23 +98,23 @@ class Records:
             await fail_all(arena.client, pods[1:], records[1:])
             began = await fail_one(arena.client, pods[0], records[0])
             await _end_grace(arena, name)
-            reset = await progress.reached(name, "Resetting") - began
+            reset = await progress.reached([name], "Resetting") - began
             self._reset.add(contender, reset)
-            found = await progress.named(name) - began if contender is Contender.OURS else reset
+            found = reset
+            if contender is Contender.OURS:
+                found = await progress.reached([name], EXPLAINED) - began
             await beside
             await progress.delete([name, *(each["metadata"]["name"] for each in others)])
         await arena.until_empty()
         return found
 
-    async def _beside(
-        self, arena: Arena, progress: BatchProgress, contender: Contender, name: str
-    ) -> None:
+    async def _beside(self, arena: Arena, progress: Batch, contender: Contender, name: str) -> None:
         """Breaks the others; the Go operator's all at once, or it would take an hour."""
         taken, bare = [], []
 
         async def answered(number: int) -> None:
             began = await fail_pod(arena.client, f"{name}-{number}")
-            taken.append(await progress.reached(f"{name}-{number}", "Resetting") - began)
+            taken.append(await progress.reached([f"{name}-{number}"], "Resetting") - began)
 
         if contender is Contender.PEER:
             await asyncio.gather(*map(answered, range(OTHERS)))

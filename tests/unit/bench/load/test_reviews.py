@@ -3,8 +3,14 @@ import ssl
 
 import pytest
 
-from bench.load.http_answer import HttpAnswer
-from bench.load.reviews import LoadFailed, ReviewOrder, http_request, must_be_allowed, run
+from bench.load.reviews import (
+    HttpAnswer,
+    LoadFailed,
+    ReviewOrder,
+    http_request,
+    must_be_allowed,
+    run,
+)
 
 ALLOWED = b'{"response":{"allowed":true}}'
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(ALLOWED), ALLOWED)
