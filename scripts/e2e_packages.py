@@ -91,7 +91,7 @@ def install(packages: tuple[str, ...]) -> int:
     nothing = subprocess.DEVNULL  # no user may be there to answer
     for attempt in range(2):
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
-        code = to_its_end(lambda: subprocess.Popen(wanted, env=environment, stdin=nothing))
+        code = to_its_end(wanted, env=environment, stdin=nothing)
         if code in (0, INTERRUPTED) or attempt:
             break
         print("+ apt-get update", flush=True)
