@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         console.print("interrupted: the next run continues", style="red")
         return 130
     verdicts = {each.name: verdicts.get(each.name) or kept[each.name] for each in mutants}
-    return _conclude(tree, mutants, verdicts, failing, console)
+    return _conclude(mutants, verdicts, failing, console)
 
 
 def _try(
@@ -70,7 +70,7 @@ def _try(
         def report(mutant: Mutant, verdict: Verdict) -> None:
             kept[mutant.name] = verdict
             save(CACHE, kept)
-            outcome = outcome_of(mutant, verdict, simulated=tree.simulated)
+            outcome = outcome_of(mutant, verdict)
             line = f"{verdict.seconds:5.1f} s  {mutant.name}: {verdict.killer or outcome.value}"
             console.print(line, markup=False, soft_wrap=True)
             progress.advance(bar)
@@ -79,16 +79,12 @@ def _try(
 
 
 def _conclude(
-    tree: Tree,
     mutants: Sequence[Mutant],
     verdicts: Mapping[str, Verdict],
     failing: str | None,
     console: Console,
 ) -> int:
-    outcomes = {
-        each.name: outcome_of(each, verdicts[each.name], simulated=tree.simulated)
-        for each in mutants
-    }
+    outcomes = {each.name: outcome_of(each, verdicts[each.name]) for each in mutants}
     table = Table("folder", "mutants", *(each.value for each in Outcome))
     for area, count, counts in rows(mutants, outcomes):
         table.add_row(area, str(count), *(str(counts[each] or "") for each in Outcome))

@@ -23,17 +23,14 @@ class Outcome(StrEnum):
     UNIT = "by unit"
     SIMULATION = "by simulation"
     EQUIVALENT = "equivalent"
-    WAITS = "waits"  # for the simulation
     SURVIVED = "survived"
     NOTICED = "wrong"  # listed as equivalent, but killed
 
 
-def outcome_of(mutant: Mutant, verdict: Verdict, *, simulated: bool) -> Outcome:
-    """Return how a mutant ended. `simulated`: tests/simulation exists."""
+def outcome_of(mutant: Mutant, verdict: Verdict) -> Outcome:
+    """Return how a mutant ended."""
     if verdict.killer is None:
-        if mutant.equivalent:
-            return Outcome.EQUIVALENT
-        return Outcome.WAITS if mutant.simulation and not simulated else Outcome.SURVIVED
+        return Outcome.EQUIVALENT if mutant.equivalent else Outcome.SURVIVED
     if mutant.equivalent:
         return Outcome.NOTICED
     return Outcome.SIMULATION if verdict.killer.startswith(SIMULATION) else Outcome.UNIT
