@@ -1,10 +1,11 @@
 """What is generated from code is as fresh as the code."""
 
-from scripts.generate import REPOSITORY, generated
+from scripts.generate import generated
+from tests.support.manifests import ROOT
 
 
 def test_every_generated_file_is_fresh() -> None:
-    made = {str(file.relative_to(REPOSITORY)): text for file, text in generated().items()}
+    made = {str(file.relative_to(ROOT)): text for file, text in generated().items()}
     assert sorted(made) == [
         "README.md",
         "cli/shipped/default.yaml",
@@ -25,5 +26,5 @@ def test_every_generated_file_is_fresh() -> None:
         "docs/users/generate.md",
         "docs/users/phases.md",
     ]
-    stale = [name for name, text in made.items() if (REPOSITORY / name).read_text() != text]
+    stale = [name for name, text in made.items() if (ROOT / name).read_text() != text]
     assert stale == [], "run `make generate`"
