@@ -14,6 +14,7 @@ from bench.circumstances import Circumstances, measured_by
 from bench.errors import BenchError
 from bench.load.reviews import LoadFailed
 from bench.plan import BenchPlan, Output, parse
+from bench.recorded import Recorded
 from bench.results import ResultSection
 from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
@@ -22,13 +23,11 @@ from localcluster.machine.interrupts import Interrupted, end_with_parent, interr
 from localcluster.machine.progress import Reporter, announce, reporter_for
 from shared.kube.client import KubeError
 
-_WIDTH = 170  # # for output of unknown width
+_WIDTH = 170  # for output of unknown width
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
-    Ctrl-C.
-    """
+    """Returns the exit code: 0, 1 after an error, 2 for wrong usage, 130 for Ctrl-C."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     plan, output = parse(given)
     # If make is killed with `kill -9`, this process must end too: else the cluster would stay.
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchError, LocalClusterError, LoadFailed, KubeError) as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
-    _show(sections, circumstances.ended(began), output)
+    _show(Recorded(circumstances.ended(began), sections), output)
     return 0
 
 
@@ -62,18 +61,19 @@ async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSecti
             raise
 
 
-def _show(sections: dict[str, ResultSection], circumstances: Circumstances, output: Output) -> None:
+def _show(recorded: Recorded, output: Output) -> None:
+    sections, circumstances = [*recorded.sections.values()], recorded.circumstances
     if output.json is not None:
-        text = orjson.dumps(report.as_json(sections, circumstances), option=orjson.OPT_INDENT_2)
+        text = orjson.dumps(recorded.as_json(), option=orjson.OPT_INDENT_2)
         if output.json == "-":
             print(text.decode())
             return
         Path(output.json).write_bytes(text + b"\n")
     if output.markdown:
-        print(report.markdown([*sections.values()], circumstances), end="")
+        print(report.markdown(sections, circumstances), end="")
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    for section in sections.values():
+    for section in sections:
         console.print()
         console.print(report.terminal_table(section))
         for note in section.notes:

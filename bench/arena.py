@@ -95,9 +95,7 @@ class Arena:
         return base64.b64decode(bundle).decode()
 
     async def activate(self, contender: Contender) -> None:
-        """Makes `contender` the only one at work; returns when the API server calls its
-        webhooks.
-        """
+        """Lets only `contender` work; returns when the API server calls its webhooks."""
         if contender is self._active:
             return
         await self._unregister()
@@ -151,9 +149,7 @@ class Arena:
         return time.monotonic() - began
 
     def other_process_ids(self) -> list[int]:
-        """Returns the ids of all other processes of the cluster: API server, etcd, Kueue, KWOK
-        etc.
-        """
+        """Returns the ids of the cluster's other processes: API server, etcd, Kueue, KWOK etc."""
         own = {*OUR_PROCESSES, PEER_PROCESS}
         return [
             each.pid

@@ -56,9 +56,7 @@ def rounds_with(plan: BenchPlan, size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The destinations of the results besides the terminal. `json` is a file, `-` standard
-    output.
-    """
+    """Destinations of the results besides the terminal. `json` is a file, or `-`."""
 
     json: str | None = None
     markdown: bool = False

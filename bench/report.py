@@ -1,13 +1,12 @@
 """Formats the results as rows of text, for a terminal and for Markdown. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.table import Table
 
 from bench.circumstances import Circumstances
 from bench.results import Contender, ResultRow, ResultSection, measured
 from bench.statistics import Spread
-from shared.api.objects import JsonObject
 
 HEADINGS = (
     "measure", "unit", "Go operator", "this operator", "platform", "this / Go", "this / platform",
@@ -106,10 +105,3 @@ def markdown_table(rows: Sequence[ResultRow]) -> list[str]:
             for row in measured(rows)
         ),
     ]
-
-
-def as_json(sections: Mapping[str, ResultSection], circumstances: Circumstances) -> JsonObject:
-    """Returns the results for programs; each section has the name of its part."""
-    return circumstances.as_json() | {
-        "sections": [{"part": part} | section.as_json() for part, section in sections.items()],
-    }

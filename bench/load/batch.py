@@ -97,9 +97,7 @@ class Batch:
         return await self.reached(names, SUCCEEDED) - began
 
     async def delete(self, names: Sequence[str]) -> float:
-        """Deletes these, 16 at once, as kubectl does. Returns seconds until the last of them is
-        gone.
-        """
+        """Deletes these, 16 at once, as kubectl does. Returns seconds until the last is gone."""
         began = time.perf_counter()
         await delete_all(self._client, self._resource, names)
         return await self.reached(names, GONE) - began

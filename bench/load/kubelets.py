@@ -103,9 +103,7 @@ class Kubelets:
                 group.create_task(one(name))
 
     async def _until_at_rest(self) -> None:
-        """Wait until no controller changes the nodes: at first the controller manager annotates
-        them and removes taints.
-        """
+        """Wait until the controller manager has annotated the nodes and removed taints."""
         before: dict[str, str] = {}
         for _ in range(_READS):
             pages = self._client.pages(NODES, label_selector=_LABEL, metadata_only=True)

@@ -33,9 +33,7 @@ async def for_each(items: Iterable[_Item], send: Callable[[_Item], Awaitable[Non
 async def create_all(
     client: KubeClient, resource: Resource, documents: Sequence[JsonObject]
 ) -> list[float]:
-    """Returns milliseconds from request to answer, one per object. Raises KubeError for a
-    refusal.
-    """
+    """Returns milliseconds from request to answer, one per object. Raises KubeError."""
     latencies: list[float] = []
 
     async def create(document: JsonObject) -> None:

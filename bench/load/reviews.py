@@ -92,15 +92,12 @@ class Transport(Protocol):
 
     def send(self, data: bytes, /) -> int:
         """Works as socket.send."""
-        ...
 
     def recv(self, size: int, /) -> bytes:
         """Works as socket.recv; raises SSLWantReadError if no bytes are there."""
-        ...
 
     def fileno(self) -> int:
         """Works as socket.fileno."""
-        ...
 
 
 class _Connection:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench import objects
 from bench.arena import Arena
 from bench.load.batch import Batch
-from bench.machine import usage
+from bench.machine import CpuSpent, usage
 from bench.plan import ONCE_ABOVE, BenchPlan, rounds_with
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -96,19 +96,17 @@ class Lifecycle:
     ) -> None:
         batch = f"many{size}-{round_number}"
         documents = [_document(contender, batch, number) for number in range(size)]
-        operator, others = arena.process_ids(contender), arena.other_process_ids()
+        operator = arena.process_ids(contender)
         async with _lives(arena, contender, batch) as lives:
-            before, others_before = usage(operator), usage(others)
-            rows.success.add(contender, await lives.run(documents))
-            after, others_after = usage(operator), usage(others)
+            with CpuSpent(operator) as own, CpuSpent(arena.other_process_ids()) as others:
+                rows.success.add(contender, await lives.run(documents))
+            resident = usage(operator).resident_mib
             await lives.settle()
             rows.events.add(contender, statistics.mean(lives.events.values()))
-            rest = (others_after.cpu_seconds - others_before.cpu_seconds) / size
-            rows.other_cpu.add(contender, rest * 1_000)
+            rows.other_cpu.add(contender, others.seconds * 1_000 / size)
             if operator:
-                cpu = (after.cpu_seconds - before.cpu_seconds) / size
-                rows.cpu.add(contender, cpu * 1_000)
-                rows.memory.add(contender, after.resident_mib)
+                rows.cpu.add(contender, own.seconds * 1_000 / size)
+                rows.memory.add(contender, resident)
             names = [each["metadata"]["name"] for each in documents]
             rows.deletion.add(contender, await lives.delete(names))
         await arena.until_empty()

@@ -1,6 +1,4 @@
-"""Measures the last failure of many workers to their root cause, and the delay of other
-failures.
-"""
+"""Measures the last of many failures to its root cause, and the delay of other failures."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -82,9 +80,7 @@ class Records:
             await self._measure(arena, contender, "", "records-peer")
 
     async def _measure(self, arena: Arena, contender: Contender, store: str, name: str) -> float:
-        """Returns seconds until the root cause is in the status; until Resetting for the Go
-        operator.
-        """
+        """Returns seconds until the status has a root cause; of the Go operator until Resetting."""
         document = broken_later(name, self._workers, store)
         async with Batch(arena.client, name) as progress:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
@@ -128,9 +124,7 @@ class Records:
 
 
 def broken_later(name: str, workers: int, store: str) -> JsonObject:
-    """Returns an AppWrapper of a Job that replaces no pod; a grace period of 1 h delays its
-    reset.
-    """
+    """Returns an AppWrapper of a Job that replaces no pod; its reset is delayed by 1 h."""
     document = _replacing_nothing(name, name, workers)
     document["metadata"]["annotations"][_GRACE] = "1h"
     if store:
