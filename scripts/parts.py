@@ -59,9 +59,7 @@ class Took:
 
 
 def build(*options: str) -> Part:
-    """Return the build before pytest: its progress is visible and no test's time limit includes
-    it.
-    """
+    """Return the build before pytest: its progress is visible, and no test's limit includes it."""
     command = (sys.executable, "-m", "localcluster", "build", *options)
     return Part("build of the cluster's components", command)
 

@@ -7,17 +7,17 @@ killed, or if a test that killed a mutant also fails on the unchanged tree. Verd
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from localcluster.machine.interrupts import Interrupted, interruptible
 from scripts.mutants.plan import BadMutant, Mutant, chosen, read
-from scripts.mutants.report import Outcome, Verdict, offences, outcome_of, rows
+from scripts.mutants.report import Outcome, Verdict, offences, outcome_of
 from scripts.mutants.run import Tree, load, save, try_all
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -85,10 +85,8 @@ def _conclude(
     console: Console,
 ) -> int:
     outcomes = {each.name: outcome_of(each, verdicts[each.name]) for each in mutants}
-    table = Table("folder", "mutants", *(each.value for each in Outcome))
-    for area, count, counts in rows(mutants, outcomes):
-        table.add_row(area, str(count), *(str(counts[each] or "") for each in Outcome))
-    console.print(table)
+    counts = Counter(outcomes.values())
+    console.print("; ".join(f"{counts[each]} {each}" for each in Outcome if counts[each]))
     seconds = sum(each.seconds for each in verdicts.values())
     console.print(f"all verdicts, those kept from earlier runs too, took {seconds:.0f} s")
     problems = list(offences(mutants, outcomes, verdicts))

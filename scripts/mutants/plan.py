@@ -48,10 +48,6 @@ class Mutant:
     def file(self) -> str:
         return self.edits[0].file
 
-    @property
-    def area(self) -> str:
-        return str(PurePosixPath(self.file).parent)
-
 
 _REQUIRED: Final = ("name", "file", "fault", "old", "new")
 _OPTIONAL: Final = ("tests", "equivalent", "with")

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.mutants.plan import Edit, Mutant
-from scripts.mutants.report import Outcome, Verdict, offences, outcome_of, rows
+from scripts.mutants.report import Outcome, Verdict, offences, outcome_of
 
 BY_UNIT, BY_SIMULATION = "tests/unit/test_a.py::test_b", "tests/simulation/test_c.py::test_d"
 
@@ -38,10 +38,3 @@ def test_survivors_and_wrong_equivalents_are_offences_and_nothing_else_is() -> N
         "Add the missing test, or list the mutant as equivalent with the reason",
         f"NOTICED is listed as equivalent, but {BY_UNIT} fails: remove `equivalent`",
     ]
-
-
-def test_outcomes_are_counted_by_folder() -> None:
-    mutants = [mutant("a"), mutant("b")]
-    outcomes = {"a": Outcome.UNIT, "b": Outcome.SURVIVED}
-    counts = {Outcome.UNIT: 1, Outcome.SURVIVED: 1}
-    assert rows(mutants, outcomes) == [("controller/phases", 2, counts), ("all", 2, counts)]
