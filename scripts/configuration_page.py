@@ -4,7 +4,6 @@ import ast
 import inspect
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Final, get_args
@@ -40,22 +39,6 @@ _MARKS: Final = {
 _SHOWN: Final = 60  # characters of a default in its row; a longer one is printed below the table
 
 
-@dataclass(frozen=True)
-class KeyRow:
-    """One key. `path` begins with its section's; `default` is None if the key must be set."""
-
-    path: str
-    field: FieldInfo
-    default: Any
-    aliases: tuple[str, ...]
-    description: str
-
-    @property
-    def name(self) -> str:
-        """Return the key without its section."""
-        return self.path.rpartition(".")[2]
-
-
 def configuration_tables() -> str:
     """Return a heading and a table for each section of the configuration."""
     return "\n".join(_sections(Configuration, "", Configuration()))
@@ -63,8 +46,7 @@ def configuration_tables() -> str:
 
 def _sections(section: type[Section], path: str, defaults: Section | None) -> Iterator[str]:
     """Yield the lines of a section and of those below it; `defaults` is None inside lists, maps."""
-    if rows := list(_rows(section, path, defaults)):
-        yield from _table(section, path, rows, element=defaults is None)
+    yield from _table(section, path, defaults)
     for attribute, info in section.model_fields.items():
         value = getattr(defaults, attribute, None)
         for inner in _sections_in(info.annotation):
@@ -72,57 +54,52 @@ def _sections(section: type[Section], path: str, defaults: Section | None) -> It
             yield from _sections(inner, here, value if isinstance(value, Section) else None)
 
 
-def _table(
-    section: type[Section], path: str, rows: list[KeyRow], *, element: bool
-) -> Iterator[str]:
-    yield f"\n## {path}" + (", an element" if element else "") + "\n"
-    yield first_paragraph(section.__doc__) + "\n"
-    yield "| Key | Type | Default | Meaning |"
-    yield "|---|---|---|---|"
-    long = {}
-    for row in rows:
-        default = _default(row)
-        if len(default) > _SHOWN:
-            long[row.name] = default
-            default = "below"
-        names = f"`{row.name}`" + "".join(f", also `{each}`" for each in row.aliases)
-        meaning = row.description + _MARKS.get(row.path, "")
-        cells = [names, _type(row.field), default, meaning]
-        yield "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |"
-    for name, default in long.items():
-        yield f"\nThe default of `{name}`:\n"
-        yield "```json"
-        yield json.dumps(json.loads(default.strip("`")), indent=2)
-        yield "```"
-
-
-def _rows(section: type[Section], path: str, defaults: Section | None) -> Iterator[KeyRow]:
-    """Yield the keys of one section that are no sections themselves."""
+def _table(section: type[Section], path: str, defaults: Section | None) -> Iterator[str]:
+    """Yield the lines about the keys that are no sections themselves, if there are any."""
     described = _descriptions(section)
+    rows, long = [], {}
     for attribute, info in section.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
             continue
-        key = _key(attribute, info)
-        choices = info.validation_alias
+        key, choices = _key(attribute, info), info.validation_alias
         names = choices.choices if isinstance(choices, AliasChoices) else ()
-        others = tuple(str(each) for each in names if each != key)
-        default = None if info.is_required() else getattr(defaults, attribute, info.default)
-        yield KeyRow(_joined(path, key), info, default, others, described[attribute])
+        also = "".join(f", also `{each}`" for each in names if each != key)
+        default = _default(info, getattr(defaults, attribute, info.default))
+        if len(default) > _SHOWN:
+            long[key] = default
+            default = "below"
+        meaning = described[attribute] + _MARKS.get(_joined(path, key), "")
+        cells = (f"`{key}`{also}", _type(info), default, meaning)
+        rows.append("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |")
+    if not rows:
+        return
+    yield f"\n## {path}" + (", an element" if defaults is None else "") + "\n"
+    yield first_paragraph(section.__doc__) + "\n"
+    yield "| Key | Type | Default | Meaning |"
+    yield "|---|---|---|---|"
+    yield from rows
+    for key, default in long.items():
+        yield f"\nThe default of `{key}`:\n"
+        yield "```json"
+        yield json.dumps(json.loads(default.strip("`")), indent=2)
+        yield "```"
 
 
 def _descriptions(section: type[Section]) -> dict[str, str]:
     """Return the string below each attribute in one line. pydantic would read it at each start."""
     [declared] = ast.parse(inspect.getsource(section)).body
     assert isinstance(declared, ast.ClassDef)
-    return {
-        field.target.id: " ".join(below.value.value.split())
-        for field, below in pairwise(declared.body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(below, ast.Expr)
-        and isinstance(below.value, ast.Constant)
-        and isinstance(below.value.value, str)
-    }
+    found = {}
+    for pair in pairwise(declared.body):
+        match pair:
+            case (
+                ast.AnnAssign(target=ast.Name(id=attribute)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[attribute] = " ".join(text.split())
+            case _:
+                pass
+    return found
 
 
 def _key(attribute: str, info: FieldInfo) -> str:
@@ -161,15 +138,14 @@ def _is_size(info: FieldInfo) -> bool:
     return any(getattr(each, "func", None) is format_size for each in info.metadata)
 
 
-def _default(row: KeyRow) -> str:
-    value = row.default
-    if value is None:
+def _default(info: FieldInfo, value: Any) -> str:
+    if info.is_required():
         return "must be set"
     if value in ("", (), {}):
         return "empty"
     if isinstance(value, timedelta):
         return f"`{format_duration(value)}`"
-    if _is_size(row.field):
+    if _is_size(info):
         return f"`{format_size(value)}`"
     return f"`{value if isinstance(value, str) else json.dumps(_plain(value))}`"
 

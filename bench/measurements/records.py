@@ -1,7 +1,6 @@
 """Measures the last of many failures to its root cause, and the delay of other failures."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -30,7 +29,6 @@ OTHERS = 40
 _PAUSE = 0.05
 _STORE = "local"  # of the local cluster
 _GRACE = f"{names.ANNOTATION_PREFIX}failureGracePeriodDuration"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Records:
@@ -86,7 +84,7 @@ class Records:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
             await progress.start([document, *others])
             pods = await pods_of(arena.client, name)
-            records = records_of(pods, _nanoseconds(SystemClock().now()))
+            records = records_of(pods, round(SystemClock().now().timestamp() * 1e9))
             if store:
                 uid = pods[0]["metadata"]["labels"][names.LABEL_UID]
                 leave_files(store_of(arena).joinpath(objects.NAMESPACE, name, uid, "1"), records)
@@ -152,8 +150,3 @@ def store_of(arena: Arena) -> Path:
     settings = yaml.safe_load((arena.cluster.directory / "product" / "controller.yaml").read_text())
     stores = settings["appwrapper"]["faultTolerance"]["errorAggregation"]["stores"]
     return Path(urlparse(stores[_STORE]).path)
-
-
-def _nanoseconds(now: datetime) -> int:
-    """Returns nanoseconds since the epoch."""
-    return (now - _EPOCH) // timedelta(microseconds=1) * 1_000

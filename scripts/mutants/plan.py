@@ -3,10 +3,12 @@
 import hashlib
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
+
+from pydantic import BaseModel, Field, ValidationError
 
 SIMULATION: Final = "tests/simulation"
 # Every program imports shared/, so the tests of any of them may notice a fault there.
@@ -49,39 +51,38 @@ class Mutant:
         return self.edits[0].file
 
 
-_REQUIRED: Final = ("name", "file", "fault", "old", "new")
-_OPTIONAL: Final = ("tests", "equivalent", "with")
+class _Entry(BaseModel, extra="forbid"):
+    """One entry of the list, as docs/maintainers/mutants.md describes it."""
+
+    name: str
+    fault: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+    equivalent: str = ""
+    combined: tuple[str, ...] = Field((), alias="with")
 
 
 def read(text: str) -> list[Mutant]:
     """Read the list of mutants. Raises BadMutant."""
     mutants: dict[str, Mutant] = {}
-    for entry in tomllib.loads(text).get("mutant", []):
-        mutant = _mutant(entry)
-        if mutant.name in mutants:
-            raise BadMutant(f"{mutant.name}: two mutants have this name")
-        for name in entry.get("with", ()):
-            if name not in mutants:
-                raise BadMutant(f"{mutant.name}: no mutant above it is named {name}")
-            mutant = replace(mutant, edits=(*mutant.edits, *mutants[name].edits))
-        mutants[mutant.name] = mutant
+    for each in tomllib.loads(text).get("mutant", []):
+        name = each.get("name", "a mutant without a name")
+        if name in mutants:
+            raise BadMutant(f"{name}: two mutants have this name")
+        try:
+            entry = _Entry(**each)
+        except ValidationError as invalid:
+            first = invalid.errors()[0]
+            raise BadMutant(f"{name}: {first['loc'][0]}: {first['msg']}") from None
+        edits = [Edit(entry.file, entry.old, entry.new)]
+        for other in entry.combined:
+            if other not in mutants:
+                raise BadMutant(f"{name}: no mutant above it is named {other}")
+            edits += mutants[other].edits
+        mutants[name] = Mutant(name, entry.fault, tuple(edits), entry.tests, entry.equivalent)
     return list(mutants.values())
-
-
-def _mutant(entry: Mapping[str, Any]) -> Mutant:
-    name = entry.get("name", "a mutant without a name")
-    for key in _REQUIRED:
-        if not isinstance(entry.get(key), str):
-            raise BadMutant(f"{name}: {key} is missing")
-    if unknown := sorted(set(entry).difference(_REQUIRED, _OPTIONAL)):
-        raise BadMutant(f"{name}: unknown key {', '.join(unknown)}")
-    return Mutant(
-        name=name,
-        fault=entry["fault"],
-        edits=(Edit(entry["file"], entry["old"], entry["new"]),),
-        tests=tuple(entry.get("tests", ())),
-        equivalent=entry.get("equivalent", ""),
-    )
 
 
 def chosen(mutants: Iterable[Mutant], pattern: str) -> list[Mutant]:

@@ -44,8 +44,8 @@ def test_a_combined_mutant_has_the_edits_of_both() -> None:
     ("text", "message"),
     [
         (LATE + LATE, "late: two mutants have this name"),
-        (LATE.replace("fault =", "faults ="), "late: fault is missing"),
-        (LATE + "test = []", "late: unknown key test"),
+        (LATE.replace("fault =", "faults ="), "late: fault: Field required"),
+        (LATE + "test = []", "late: test: Extra inputs are not permitted"),
         (LATE + 'with = ["later"]', "late: no mutant above it is named later"),
     ],
 )
