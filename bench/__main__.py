@@ -12,7 +12,6 @@ from bench import machine, report
 from bench.arena import Arena
 from bench.circumstances import Circumstances, measured_by
 from bench.errors import BenchError
-from bench.load.reviews import LoadFailed
 from bench.plan import BenchPlan, Output, parse
 from bench.recorded import Recorded
 from bench.results import ResultSection
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted:
         print("Stopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (BenchError, LocalClusterError, LoadFailed, KubeError) as failure:
+    except (BenchError, LocalClusterError, KubeError) as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
     _show(Recorded(circumstances.ended(began), sections), output)
@@ -56,7 +55,7 @@ async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSecti
     async with LocalCluster(ClusterOptions(), reporter) as cluster:
         try:
             return await run(await Arena.prepare(cluster), plan)
-        except (BenchError, LocalClusterError, LoadFailed, KubeError):
+        except (BenchError, LocalClusterError, KubeError):
             announce(reporter, f"The logs are kept in {cluster.keep_logs()}.")
             raise
 

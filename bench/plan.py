@@ -10,8 +10,6 @@ PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
     "records", "nodes",
 )  # fmt: skip
-# Larger sizes are measured in the first round only.
-ONCE_ABOVE = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +45,6 @@ QUICK: Final = BenchPlan(
     creates=24,
     sizes=(1, 50),
 )
-
-
-def rounds_with(plan: BenchPlan, size: int) -> int:
-    """Returns how many rounds, from the first on, run that many lives at once."""
-    return 1 if size > ONCE_ABOVE else plan.rounds
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ async def _in_turns(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """Runs the parts that need one contender at a time; each switch serves all of them."""
     made: dict[str, Turn] = {
         "creation": Creation(plan.creates),
-        "lifecycle": Lifecycle(plan),
+        "lifecycle": Lifecycle(plan.sizes),
         "detection": Detection(plan.detections),
         "deletion": DeletionPart(max(plan.sizes)),
         "flapping": Flapping(plan.flapping_seconds),

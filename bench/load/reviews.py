@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 import orjson
 from httptools import HttpParserError, HttpResponseParser
 
+from bench.errors import BenchError
 from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 
@@ -28,7 +29,7 @@ _PATIENCE = stretched(60.0)
 _READ_BYTES = 65_536
 
 
-class LoadFailed(Exception):
+class LoadFailed(BenchError):
     """The load could not be sent as ordered; the message contains the webhook's answer."""
 
 

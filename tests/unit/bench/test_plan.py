@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.plan import PARTS, QUICK, BenchPlan, Output, parse, rounds_with
+from bench.plan import PARTS, QUICK, BenchPlan, Output, parse
 
 
 def test_defaults() -> None:
@@ -55,8 +55,3 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
         parse(given)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("size", "rounds"), [(1, 4), (150, 4), (151, 1), (300, 1)])
-def test_large_sizes_are_measured_in_the_first_round_only(size: int, rounds: int) -> None:
-    assert rounds_with(BenchPlan(rounds=4, sizes=(1, 100, 300)), size) == rounds
