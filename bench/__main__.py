@@ -7,12 +7,13 @@ from pathlib import Path
 
 import orjson
 from rich.console import Console
+from rich.markdown import Markdown
 
 from bench import machine, report
 from bench.arena import Arena
 from bench.circumstances import Circumstances, measured_by
 from bench.errors import BenchError
-from bench.plan import BenchPlan, Output, parse
+from bench.plan import BenchPlan, parse
 from bench.recorded import Recorded
 from bench.results import ResultSection
 from bench.run import run
@@ -22,13 +23,10 @@ from localcluster.machine.interrupts import Interrupted, end_with_parent, interr
 from localcluster.machine.progress import Reporter, announce, reporter_for
 from shared.kube.client import KubeError
 
-_WIDTH = 170  # for output of unknown width
 
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str]) -> int:
     """Returns the exit code: 0, 1 after an error, 2 for wrong usage, 130 for Ctrl-C."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    plan, output = parse(given)
+    plan, file = parse(given)
     # If make is killed with `kill -9`, this process must end too: else the cluster would stay.
     end_with_parent()
     began = time.monotonic()
@@ -41,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchError, LocalClusterError, KubeError) as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
-    _show(Recorded(circumstances.ended(began), sections), output)
+    _show(Recorded(circumstances.ended(began), sections), file)
     return 0
 
 
@@ -60,30 +58,19 @@ async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSecti
             raise
 
 
-def _show(recorded: Recorded, output: Output) -> None:
-    sections, circumstances = [*recorded.sections.values()], recorded.circumstances
-    if output.json is not None:
+def _show(recorded: Recorded, file: str | None) -> None:
+    if file is not None:
         text = orjson.dumps(recorded.as_json(), option=orjson.OPT_INDENT_2)
-        if output.json == "-":
+        if file == "-":
             print(text.decode())
             return
-        Path(output.json).write_bytes(text + b"\n")
-    if output.markdown:
-        print(report.markdown(sections, circumstances), end="")
-        return
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    for section in sections:
-        console.print()
-        console.print(report.terminal_table(section))
-        for note in section.notes:
-            console.print(f"  {note}", markup=False, highlight=False)
-    console.print(
-        f"\n{circumstances.machine}; {circumstances.seconds / 60:.1f} min. Figures are medians of"
-        " the rounds, with their range; ratios are taken round by round.",
-        markup=False,
-        highlight=False,
-    )
+        Path(file).write_bytes(text + b"\n")
+    shown = report.markdown([*recorded.sections.values()], recorded.circumstances)
+    if sys.stdout.isatty():
+        Console().print(Markdown(shown))
+    else:
+        print(shown, end="")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
