@@ -64,8 +64,6 @@ class Arena:
 
         The cluster must run this project's operator. Raises LocalClusterError, BenchError.
         """
-        if missing := [name for name in OUR_PROCESSES if name not in cluster.processes]:
-            raise BenchError(f"The cluster runs no {' and no '.join(missing)} to be measured.")
         peer = await Peer.build(cluster)
         await peer.prepare()
         # The admission reviews carry this Kind. A webhook may request its resource; no operator

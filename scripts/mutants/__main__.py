@@ -9,11 +9,11 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from localcluster.machine.interrupts import Interrupted, interruptible
 from scripts.mutants.plan import BadMutant, Mutant, chosen, read
@@ -60,22 +60,19 @@ def main(arguments: Sequence[str]) -> int:
 def _try(
     tree: Tree, mutants: Sequence[Mutant], kept: dict[str, Verdict], console: Console
 ) -> str | None:
-    """Try the mutants with a progress bar, and add each verdict to `kept`."""
+    """Try the mutants, print each verdict, and add it to `kept`."""
     if not mutants:
         return None
-    columns = (TextColumn("mutants"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(mutants))
+    numbers = count(1)
 
-        def report(mutant: Mutant, verdict: Verdict) -> None:
-            kept[mutant.name] = verdict
-            save(CACHE, kept)
-            outcome = outcome_of(mutant, verdict)
-            line = f"{verdict.seconds:5.1f} s  {mutant.name}: {verdict.killer or outcome.value}"
-            console.print(line, markup=False, soft_wrap=True)
-            progress.advance(bar)
+    def report(mutant: Mutant, verdict: Verdict) -> None:
+        kept[mutant.name] = verdict
+        save(CACHE, kept)
+        end = verdict.killer or outcome_of(mutant, verdict).value
+        line = f"{next(numbers)}/{len(mutants)} {verdict.seconds:5.1f} s  {mutant.name}: {end}"
+        console.print(line, markup=False, soft_wrap=True)
 
-        return interruptible(try_all(tree, mutants, WORKERS, report))
+    return interruptible(try_all(tree, mutants, WORKERS, report))
 
 
 def _conclude(
