@@ -1,7 +1,4 @@
-"""Writes the tables of the recorded benchmark run into README.md and docs/maintainers.
-
-benchmark-figures.md is generated as a whole; the other two pages have a generated passage.
-"""
+"""Writes a table of the recorded benchmark run into README.md, and the page of all figures."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +14,6 @@ from scripts.pages import REPOSITORY, with_passage
 
 RESULTS: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-results.json"
 README: Final = REPOSITORY / "README.md"
-SUMMARY: Final = REPOSITORY / "docs" / "maintainers" / "benchmarks.md"
 FIGURES: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-figures.md"
 # Ratios between these count as equal: rounds of one run differ by as much.
 _EQUAL: Final = (0.95, 1.05)
@@ -62,7 +58,6 @@ def benchmark_pages() -> dict[Path, str]:
     run = Recorded.read(RESULTS)
     return {
         README: with_passage(README.read_text(), readme_passage(run)),
-        SUMMARY: with_passage(SUMMARY.read_text(), summary_passage(run)),
         FIGURES: figures_page(run),
     }
 
@@ -89,37 +84,25 @@ def readme_passage(run: Recorded) -> str:
         f" in {better.count('Go')}; *equal* is within 5 %. The run was of commit"
         f" {circumstances.commit} on {circumstances.host}. {_missing(run)}".rstrip(),
         "",
-        f"Versions: {parts}. [All figures, ranges and targets](docs/maintainers/benchmarks.md).",
+        f"Versions: {parts}."
+        " [All figures, ranges and targets](docs/maintainers/benchmark-figures.md).",
     ]
     return "\n".join(lines) + "\n"
 
 
-def summary_passage(run: Recorded) -> str:
-    """Returns the run's circumstances, and how many targets it kept."""
-    verdicts = [
-        target.holds(row)
-        for section in run.sections.values()
-        for row in section.rows
-        for target in row.targets
-    ]
-    measured = [each for each in verdicts if each is not None]
-    kept = (
-        f"{measured.count(True)} of {len(measured)} targets are kept."
-        " [benchmark-figures.md](benchmark-figures.md) shows each figure, range and target."
-    )
-    return (
-        "\n".join([*run.circumstances.sentences(), "", f"{kept} {_missing(run)}".rstrip()]) + "\n"
-    )
-
-
 def figures_page(run: Recorded) -> str:
     """Returns docs/maintainers/benchmark-figures.md: every figure of the run."""
+    sections = [*run.sections.values()]
+    targets = [(each, row) for part in sections for row in part.rows for each in row.targets]
+    verdicts = [each.holds(row) for each, row in targets]
+    measured = verdicts.count(True) + verdicts.count(False)
+    kept = f"{verdicts.count(True)} of {measured} targets are kept. {_missing(run)}".rstrip()
     return (
         "# Benchmark figures\n\n"
         "This page is a reference for maintainers: which figures did the recorded run give, and\n"
         "under which conditions? `make generate` writes it from `benchmark-results.json`.\n"
         "[benchmarks.md](benchmarks.md) shows how to measure and read them.\n\n"
-        + markdown([*run.sections.values()], run.circumstances)
+        f"{kept}\n\n" + markdown(sections, run.circumstances)
     )
 
 

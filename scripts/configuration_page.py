@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from scripts.pages import first_paragraph
+from scripts.pages import first_paragraph, table
 from shared.api.times import format_duration
 from shared.config.configuration import Configuration
 from shared.config.values import Section, format_size
@@ -69,15 +69,12 @@ def _table(section: type[Section], path: str, defaults: Section | None) -> Itera
             long[key] = default
             default = "below"
         meaning = described[attribute] + _MARKS.get(_joined(path, key), "")
-        cells = (f"`{key}`{also}", _type(info), default, meaning)
-        rows.append("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |")
+        rows.append((f"`{key}`{also}", _type(info), default, meaning))
     if not rows:
         return
     yield f"\n## {path}" + (", an element" if defaults is None else "") + "\n"
     yield first_paragraph(section.__doc__) + "\n"
-    yield "| Key | Type | Default | Meaning |"
-    yield "|---|---|---|---|"
-    yield from rows
+    yield table(("Key", "Type", "Default", "Meaning"), rows)
     for key, default in long.items():
         yield f"\nThe default of `{key}`:\n"
         yield "```json"

@@ -1,7 +1,7 @@
 """Writes all generated files: `make generate`. A unit test fails if one is stale.
 
 rows of phases.md               from the phase machine's rows and reasons
-docs/admins/rules.md            from the webhook's chain
+tables of rules.md              from the webhook's chain
 tables of configuration.md      from the models of shared/config
 tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from scripts.benchmark_pages import benchmark_pages
 from scripts.configuration_page import configuration_tables
-from scripts.pages import REPOSITORY, first_paragraph, with_passage
+from scripts.pages import REPOSITORY, first_paragraph, table, with_passage
 from scripts.phases_page import phases_passage
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
@@ -42,16 +42,8 @@ _POLICIES_HEADER = """\
 """
 
 
-def rules_page() -> str:
-    """Return docs/admins/rules.md."""
-    lines = [
-        "# Rules of the webhook",
-        "",
-        "This page is a reference for platform admins. It lists every rule of the webhook, in the",
-        "order in which the rules run. The name of a rule is its label `rule` in the metrics.",
-        "[webhook.md](webhook.md) describes when the API server calls the webhook.",
-        "`make generate` writes this page from `webhook/chain.py`.",
-    ]
+def rules_tables() -> str:
+    """Return a table of the webhook's rules for each stage of its chain."""
     stages: dict[str, Mapping[str, Callable[..., object]]] = {
         "An AppWrapper is created: before anything else": {
             **chain.SIZE_LIMITS,
@@ -66,14 +58,11 @@ def rules_page() -> str:
         "A team creates something else: changes": chain.MUTATE_DIRECT_KIND,
         "A team creates something else: checks": chain.VALIDATE_DIRECT_KIND,
     }
+    parts = []
     for heading, rules in stages.items():
-        lines += ["", f"## {heading}", "", "| Rule | What it does |", "|---|---|"]
-        lines += [f"| `{name}` | {_about(rule)} |" for name, rule in rules.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _about(rule: Callable[..., object]) -> str:
-    return first_paragraph(rule.__doc__).replace("|", "\\|")
+        rows = [(f"`{name}`", first_paragraph(rule.__doc__)) for name, rule in rules.items()]
+        parts += [f"## {heading}", table(("Rule", "What it does"), rows)]
+    return "\n\n".join(parts)
 
 
 def _registrations() -> dict[Path, str]:
@@ -93,10 +82,10 @@ def generated() -> dict[Path, str]:
         _DOCS / "users" / "phases.md": phases_passage(),
         _DOCS / "users" / "generate.md": values_tables(),
         _DOCS / "admins" / "configuration.md": configuration_tables(),
+        _DOCS / "admins" / "rules.md": rules_tables(),
     }
     pages = {page: with_passage(page.read_text(), text) for page, text in passages.items()}
-    pages |= {_DOCS / "admins" / "rules.md": rules_page()} | benchmark_pages()
-    return pages | _registrations() | role_files() | shipped_files(_OVERLAYS)
+    return pages | benchmark_pages() | _registrations() | role_files() | shipped_files(_OVERLAYS)
 
 
 def main() -> int:

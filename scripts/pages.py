@@ -1,5 +1,6 @@
-"""Parts of generated pages: the passage between two marks, the first paragraph of a docstring."""
+"""Parts of generated pages: the passage between two marks, tables, docstrings' first paragraphs."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,3 +24,12 @@ def with_passage(page: str, passage: str) -> str:
 def first_paragraph(text: str | None) -> str:
     """Return the first paragraph of a docstring in one line."""
     return " ".join((text or "").split("\n\n")[0].split())
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of Markdown."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in rows:
+        cells = (each.replace("|", r"\|") for each in row)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -9,14 +9,15 @@ from controller.phases.phase import Phase
 from controller.phases.rows import Row
 from controller.phases.running import pods_in_trouble
 from controller.reports.reason import Reason
-from scripts.pages import first_paragraph
+from scripts.pages import first_paragraph, table
 
 _WITH_GRACE: Final = "Unhealthy; after FailureGracePeriod reset or fail."
 
 
 def phases_passage() -> str:
     """Return the sections of the phases and the table of reasons."""
-    return "\n\n".join([*_decisions(), "## Reasons", _reasons()])
+    reasons = table(("Reason", "Meaning"), ((f"`{each.value}`", each.meaning) for each in Reason))
+    return "\n\n".join([*_decisions(), "## Reasons", reasons])
 
 
 def _decisions() -> Iterator[str]:
@@ -35,8 +36,3 @@ def _texts(row: Row) -> Iterator[str]:
         return
     for check in CHECKS:
         yield f"{first_paragraph(check.__doc__)} {_WITH_GRACE}"
-
-
-def _reasons() -> str:
-    rows = (f"| `{each.value}` | {each.meaning} |" for each in Reason)
-    return "\n".join(["| Reason | Meaning |", "|---|---|", *rows])

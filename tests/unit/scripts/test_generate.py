@@ -22,7 +22,6 @@ def test_every_generated_file_is_fresh() -> None:
         "docs/admins/configuration.md",
         "docs/admins/rules.md",
         "docs/maintainers/benchmark-figures.md",
-        "docs/maintainers/benchmarks.md",
         "docs/users/generate.md",
         "docs/users/phases.md",
     ]

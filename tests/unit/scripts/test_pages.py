@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from scripts.pages import BEGIN, END, first_paragraph, with_passage
+from scripts.pages import BEGIN, END, first_paragraph, table, with_passage
 
 
 def test_a_new_passage_takes_the_place_of_the_old_one() -> None:
@@ -22,3 +22,7 @@ def test_a_page_without_one_passage_is_an_error(page: str) -> None:
 )
 def test_the_first_paragraph_is_one_line(text: str | None, first: str) -> None:
     assert first_paragraph(text) == first
+
+
+def test_a_bar_in_a_cell_ends_no_cell() -> None:
+    assert table(("A", "B"), [("a|b", "c")]) == "| A | B |\n|---|---|\n| a\\|b | c |"
