@@ -10,6 +10,7 @@ import tokenize
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -101,18 +102,13 @@ def _docstrings(tree: ast.Module) -> Iterator[Passage]:
 
 def _comments(source: str) -> Iterator[Passage]:
     """Return the comments; those on successive lines are one text."""
-    block: list[str] = []
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            line = token.start[0]
-            if block and line != first + len(block):
-                yield Passage(first, _without_code("\n".join(block)))
-                block = []
-            first = line - len(block)
-            block.append(token.string.lstrip("# "))
-    if block:
-        yield Passage(first, _without_code("\n".join(block)))
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    # On successive lines, line and index differ by the same number.
+    for _, block in groupby(enumerate(comments), lambda each: each[1].start[0] - each[0]):
+        lines = [comment for _, comment in block]
+        text = "\n".join(each.string.lstrip("# ") for each in lines)
+        yield Passage(lines[0].start[0], _without_code(text))
 
 
 def _literals(node: ast.AST) -> Iterator[Passage]:
