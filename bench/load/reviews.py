@@ -12,7 +12,6 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -138,15 +137,13 @@ class _Connection:
         self._complete = True
 
 
-def run(
-    order: ReviewOrder, transports: list[Transport], check: Callable[[HttpAnswer], None]
-) -> LoadOutcome:
+def run(order: ReviewOrder, transports: list[Transport]) -> LoadOutcome:
     """Sends the warm-up, then the requests that count. Raises LoadFailed."""
     request = http_request(order)
     connections = [_Connection(each) for each in transports]
-    _round(connections, request, order.warmup, check)
+    _round(connections, request, order.warmup)
     began, cpu_began = time.perf_counter(), time.process_time()
-    latencies, last = _round(connections, request, order.requests, check)
+    latencies, last = _round(connections, request, order.requests)
     seconds = time.perf_counter() - began
     share = (time.process_time() - cpu_began) / seconds
     answer = orjson.loads(last.body) if last else {}
@@ -154,10 +151,7 @@ def run(
 
 
 def _round(
-    connections: list[_Connection],
-    request: bytes,
-    requests: int,
-    check: Callable[[HttpAnswer], None],
+    connections: list[_Connection], request: bytes, requests: int
 ) -> tuple[list[float], HttpAnswer | None]:
     latencies: list[float] = []
     last: HttpAnswer | None = None
@@ -177,7 +171,7 @@ def _round(
                 if answer is None:
                     continue
                 latencies.append(time.perf_counter() - connection.sent_at)
-                check(answer)
+                must_be_allowed(answer)
                 last = answer
                 if unsent:
                     unsent -= 1
@@ -224,7 +218,7 @@ def main() -> int:
     transports: list[ssl.SSLSocket] = []
     try:
         transports += [_connect(order, context) for _ in range(order.connections)]
-        outcome = run(order, list(transports), must_be_allowed)
+        outcome = run(order, list(transports))
     except (LoadFailed, HttpParserError, OSError, ValueError) as failure:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
         return 1
