@@ -53,6 +53,15 @@ def test_the_life_has_every_edge_but_those_of_a_deletion() -> None:
     assert edges(LIFE) == WITHOUT_DELETION
 
 
+def test_the_box_around_the_admitted_phases_has_no_other_and_is_blue() -> None:
+    lines = diagram(LIFE)
+    begin = lines.index("state ad {")
+    inside = [line for line in lines[begin + 1 : lines.index("}", begin)] if " : " in line]
+    assert [line.split()[2] for line in inside] == ADMITTED
+    blue = [line.split()[1] for line in lines if line.endswith(" admitted")]
+    assert blue == [line.split()[0] for line in inside]
+
+
 def test_retries_have_every_edge_between_admission_and_the_end() -> None:
     among = {*ADMITTED, Phase.SUCCEEDED, Phase.FAILED}
     assert edges(RETRIES) == {edge for edge in WITHOUT_DELETION if set(edge) <= among}
@@ -81,6 +90,8 @@ def test_the_table_shows_which_conditions_are_true(reach: Reach) -> None:
     table = PAGE.split("## Which conditions are True")[1].split("\n## ")[0]
     head, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines() if "|" in line]
     assert [row[0] for row in rows] == [phase or "(none)" for phase in Phase]
+    true_in_any = {each for state in reach.states for each in state.conditions}
+    assert sorted(head[2:]) == sorted(true_in_any)
     for phase, row in zip(Phase, rows, strict=True):
         sets = reach.conditions_in(phase)
         possible = [{condition in true for true in sets} for condition in head[2:]]
