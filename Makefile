@@ -41,7 +41,7 @@ test-long: $(STAMP) ## all that is too long for make test: the rest of e2e, the 
 lint: $(STAMP) ## ruff, mypy, import contracts, our own rules, plain English (seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
 	  && $(BIN)/lint-imports --no-cache | tail -1 \
-	  && $(BIN)/python -m scripts.lint_rules && $(BIN)/python -m scripts.plain_words
+	  && $(BIN)/python -m scripts.lint_rules
 
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit

@@ -64,8 +64,6 @@ class Arena:
 
         The cluster must run this project's operator. Raises LocalClusterError, BenchError.
         """
-        if missing := [name for name in OUR_PROCESSES if name not in cluster.processes]:
-            raise BenchError(f"The cluster runs no {' and no '.join(missing)} to be measured.")
         peer = await Peer.build(cluster)
         await peer.prepare()
         # The admission reviews carry this Kind. A webhook may request its resource; no operator
@@ -95,9 +93,7 @@ class Arena:
         return base64.b64decode(bundle).decode()
 
     async def activate(self, contender: Contender) -> None:
-        """Makes `contender` the only one at work; returns when the API server calls its
-        webhooks.
-        """
+        """Lets only `contender` work; returns when the API server calls its webhooks."""
         if contender is self._active:
             return
         await self._unregister()
@@ -151,9 +147,7 @@ class Arena:
         return time.monotonic() - began
 
     def other_process_ids(self) -> list[int]:
-        """Returns the ids of all other processes of the cluster: API server, etcd, Kueue, KWOK
-        etc.
-        """
+        """Returns the ids of the cluster's other processes: API server, etcd, Kueue, KWOK etc."""
         own = {*OUR_PROCESSES, PEER_PROCESS}
         return [
             each.pid

@@ -2,9 +2,10 @@
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _MIB = 1024 * 1024
@@ -18,7 +19,7 @@ class Usage:
     resident_mib: float
 
 
-def usage(process_ids: Iterable[int], root: Path = Path("/proc")) -> Usage:
+def usage(process_ids: Sequence[int], root: Path = Path("/proc")) -> Usage:
     """Adds up the usage of all processes, with their threads. Raises ProcessLookupError."""
     cpu, resident = 0.0, 0.0
     for process_id in process_ids:
@@ -26,6 +27,22 @@ def usage(process_ids: Iterable[int], root: Path = Path("/proc")) -> Usage:
         cpu += one.cpu_seconds
         resident += one.resident_mib
     return Usage(cpu, resident)
+
+
+class CpuSpent:
+    """`with CpuSpent(process_ids) as spent:` counts the CPU `seconds` of processes inside."""
+
+    def __init__(self, process_ids: Sequence[int]) -> None:
+        self._process_ids = process_ids
+        self.seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self.seconds = -usage(self._process_ids).cpu_seconds
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.seconds += usage(self._process_ids).cpu_seconds
 
 
 def _usage_of(folder: Path) -> Usage:

@@ -118,9 +118,7 @@ def wrapped_job(name: str, batch: str, queue: str) -> JsonObject:
 
 
 def left_alone(name: str, batch: str, queue: str) -> JsonObject:
-    """Returns the same AppWrapper, managed by a nonexistent controller: both operators ignore
-    it.
-    """
+    """Returns the same AppWrapper for a nonexistent controller: both operators ignore it."""
     document = wrapped_job(name, batch, queue)
     document["spec"]["managedBy"] = NOBODY
     return document

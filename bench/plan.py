@@ -1,7 +1,6 @@
 """Plans what to measure and how often. Pure."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
@@ -10,8 +9,6 @@ PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
     "records", "nodes",
 )  # fmt: skip
-# Larger sizes are measured in the first round only.
-ONCE_ABOVE = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +46,14 @@ QUICK: Final = BenchPlan(
 )
 
 
-def rounds_with(plan: BenchPlan, size: int) -> int:
-    """Returns how many rounds, from the first on, run that many lives at once."""
-    return 1 if size > ONCE_ABOVE else plan.rounds
+def parse(given: Sequence[str]) -> tuple[BenchPlan, str | None]:
+    """Parses the command line; exits with 2 and a sentence for wrong usage.
 
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The destinations of the results besides the terminal. `json` is a file, `-` standard
-    output.
+    Returns the plan, and the file for the figures as JSON; `-` is standard output.
     """
-
-    json: str | None = None
-    markdown: bool = False
-
-
-def parse(arguments: Sequence[str] | None = None) -> tuple[BenchPlan, Output]:
-    """Parses the command line; exits with 2 and a sentence for wrong usage."""
-    given = sys.argv[1:] if arguments is None else arguments
     parsed = _parser(QUICK if "--quick" in given else BenchPlan()).parse_args(given)
     plan = BenchPlan(**{each.name: getattr(parsed, each.name) for each in fields(BenchPlan)})
-    return plan, Output(json=parsed.json, markdown=parsed.markdown)
+    return plan, parsed.json
 
 
 def _parser(default: BenchPlan) -> argparse.ArgumentParser:
@@ -117,9 +101,6 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         f" ({','.join(map(str, default.sizes))})",
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there too (- for stdout)")
-    parser.add_argument(
-        "--markdown", action="store_true", help="print Markdown instead of tables for a terminal"
-    )
     return parser  # fmt: skip
 
 

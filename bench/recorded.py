@@ -1,4 +1,4 @@
-"""Reads the results of a run that `python -m bench --json FILE` wrote."""
+"""A run as `python -m bench --json FILE` writes it, to be read again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,7 +8,6 @@ from typing import Self
 import orjson
 
 from bench.circumstances import Circumstances
-from bench.report import as_json
 from bench.results import ResultSection
 from shared.api.objects import JsonObject
 
@@ -35,5 +34,6 @@ class Recorded:
         return recorded
 
     def as_json(self) -> JsonObject:
-        """Returns what `python -m bench --json` writes."""
-        return as_json(self.sections, self.circumstances)
+        """Returns the results for programs; each section has the name of its part."""
+        sections = [{"part": part} | each.as_json() for part, each in self.sections.items()]
+        return self.circumstances.as_json() | {"sections": sections}

@@ -1,13 +1,10 @@
-"""Formats the results as rows of text, for a terminal and for Markdown. Pure."""
+"""Formats the results as Markdown. Pure."""
 
-from collections.abc import Mapping, Sequence
-
-from rich.table import Table
+from collections.abc import Sequence
 
 from bench.circumstances import Circumstances
 from bench.results import Contender, ResultRow, ResultSection, measured
 from bench.statistics import Spread
-from shared.api.objects import JsonObject
 
 HEADINGS = (
     "measure", "unit", "Go operator", "this operator", "platform", "this / Go", "this / platform",
@@ -42,11 +39,6 @@ def target_text(row: ResultRow) -> str:
     return "; ".join(f"{each}{verdicts[each.holds(row)]}" for each in row.targets)
 
 
-def missed(row: ResultRow) -> bool:
-    """True if the row misses one of its targets."""
-    return any(target.holds(row) is False for target in row.targets)
-
-
 def cells(row: ResultRow) -> tuple[str, ...]:
     """Returns one row's texts, under HEADINGS."""
     return (
@@ -61,55 +53,26 @@ def cells(row: ResultRow) -> tuple[str, ...]:
     )
 
 
-def _shown_columns(rows: Sequence[ResultRow]) -> list[int]:
-    """Returns the columns of HEADINGS that have text in at least one row."""
-    table = [cells(row) for row in measured(rows)]
-    empty = ("", _NOT_MEASURED)
-    return [
-        column
-        for column in range(len(HEADINGS))
-        if column < 2 or any(texts[column] not in empty for texts in table)
-    ]
-
-
-def terminal_table(section: ResultSection) -> Table:
-    """Returns a table for a person at a terminal."""
-    table = Table(title=section.title, title_justify="left", title_style="bold")
-    columns = _shown_columns(section.rows)
-    for column in columns:
-        table.add_column(HEADINGS[column], justify="left" if column in (0, 1, 7) else "right")
-    for row in measured(section.rows):
-        texts = cells(row)
-        shown = (texts[column] for column in columns)
-        table.add_row(*shown, style="red" if missed(row) else None)
-    return table
-
-
 def markdown(sections: Sequence[ResultSection], circumstances: Circumstances) -> str:
     """Returns the run's circumstances, then a table and the notes of each section."""
     lines = circumstances.sentences()
     for section in sections:
-        lines += ["", f"### {section.title}", "", *markdown_table(section.rows)]
+        lines += ["", f"### {section.title}", "", *_table(section.rows)]
         if section.notes:
             lines += ["", *(f"- {note}" for note in section.notes)]
     return "\n".join(lines) + "\n"
 
 
-def markdown_table(rows: Sequence[ResultRow]) -> list[str]:
+def _table(rows: Sequence[ResultRow]) -> list[str]:
     """Returns the lines of a table, without columns that no row fills."""
-    columns = _shown_columns(rows)
+    table = [cells(row) for row in measured(rows)]
+    columns = [
+        column
+        for column in range(len(HEADINGS))
+        if column < 2 or any(texts[column] not in ("", _NOT_MEASURED) for texts in table)
+    ]
     return [
         "| " + " | ".join(HEADINGS[column] for column in columns) + " |",
         "|" + "|".join("---" if c in (0, 1, 7) else "---:" for c in columns) + "|",
-        *(
-            "| " + " | ".join(cells(row)[column] for column in columns) + " |"
-            for row in measured(rows)
-        ),
+        *("| " + " | ".join(texts[column] for column in columns) + " |" for texts in table),
     ]
-
-
-def as_json(sections: Mapping[str, ResultSection], circumstances: Circumstances) -> JsonObject:
-    """Returns the results for programs; each section has the name of its part."""
-    return circumstances.as_json() | {
-        "sections": [{"part": part} | section.as_json() for part, section in sections.items()],
-    }

@@ -1,7 +1,7 @@
 """Results as data: one `ResultRow` per measure, one value per contender and round. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from bench.statistics import Spread, spread
@@ -133,9 +133,7 @@ class ResultRow:
 
 
 def _as_json(value: Spread | None) -> JsonObject | None:
-    if value is None:
-        return None
-    return {"median": value.median, "lowest": value.lowest, "highest": value.highest}
+    return asdict(value) if value else None
 
 
 @dataclass(slots=True)

@@ -24,11 +24,9 @@ class Turn(Protocol):
     @property
     def section(self) -> ResultSection:
         """Returns the results; call it after the last round."""
-        ...
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
         """Runs one round of one contender, which is already at work."""
-        ...
 
 
 async def run(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
@@ -38,15 +36,11 @@ async def run(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """
     sections = {}
     reporter = arena.cluster.reporter
-    if "mutate" in plan.parts:
-        async with step(reporter, f"mutate: {plan.rounds} rounds"):
-            sections["mutate"] = await admission.mutate(arena, plan)
-    if "validate" in plan.parts:
-        async with step(reporter, f"validate: {plan.rounds} rounds"):
-            sections["validate"] = await admission.validate(arena, plan)
-    if "large" in plan.parts:
-        async with step(reporter, f"large: {plan.rounds} rounds"):
-            sections["large"] = await admission.large(arena, plan)
+    direct = {"mutate": admission.mutate, "validate": admission.validate, "large": admission.large}
+    for part, measure in direct.items():
+        if part in plan.parts:
+            async with step(reporter, f"{part}: {plan.rounds} rounds"):
+                sections[part] = await measure(arena, plan)
     sections |= await _in_turns(arena, plan)
     if "nodes" in plan.parts:
         sections["nodes"] = await nodes.measure(arena, plan)
@@ -57,7 +51,7 @@ async def _in_turns(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """Runs the parts that need one contender at a time; each switch serves all of them."""
     made: dict[str, Turn] = {
         "creation": Creation(plan.creates),
-        "lifecycle": Lifecycle(plan),
+        "lifecycle": Lifecycle(plan.sizes),
         "detection": Detection(plan.detections),
         "deletion": DeletionPart(max(plan.sizes)),
         "flapping": Flapping(plan.flapping_seconds),

@@ -24,12 +24,10 @@ def spread(values: Sequence[float]) -> Spread:
 def percentile(values: Sequence[float], percent: float) -> float:
     """Returns the value below which `percent` (0 to 100) of `values` lie, interpolated linearly.
 
-    Raises ValueError for no values or a percentage out of range.
+    Raises ValueError for no values.
     """
     if not values:
         raise ValueError("no values to take a percentile of")
-    if not 0 <= percent <= 100:
-        raise ValueError(f"a percentile lies between 0 and 100, not at {percent}")
     ordered = sorted(values)
     position = (len(ordered) - 1) * percent / 100
     below = int(position)

@@ -8,7 +8,6 @@ the end.
 """
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,7 +105,7 @@ def run(
                 (each.mount / name / "cgroup.procs").write_text(str(os.getpid()))
 
         started = inside(name, where, command)
-        code = to_its_end(lambda: subprocess.Popen(started, preexec_fn=join))
+        code = to_its_end(started, preexec_fn=join)
     finally:
         cgroups.remove(name, where)
     if left := [str(each.mount / name) for each in where if (each.mount / name).exists()]:

@@ -1,7 +1,4 @@
-"""Writes the tables of the recorded benchmark run into README.md and docs/maintainers.
-
-benchmark-figures.md is generated as a whole; the other two pages have a generated passage.
-"""
+"""Writes a table of the recorded benchmark run into README.md, and the page of all figures."""
 
 import re
 from collections.abc import Iterator
@@ -13,14 +10,11 @@ from bench.plan import PARTS
 from bench.recorded import Recorded
 from bench.report import markdown, number
 from bench.results import Contender, ResultRow
+from scripts.pages import REPOSITORY, with_passage
 
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-results.json"
 README: Final = REPOSITORY / "README.md"
-SUMMARY: Final = REPOSITORY / "docs" / "maintainers" / "benchmarks.md"
 FIGURES: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-figures.md"
-_BEGIN: Final = "<!-- make generate writes this passage from benchmark-results.json -->"
-_END: Final = "<!-- end of this passage -->"
 # Ratios between these count as equal: rounds of one run differ by as much.
 _EQUAL: Final = (0.95, 1.05)
 
@@ -63,8 +57,7 @@ def benchmark_pages() -> dict[Path, str]:
     """Returns the text of each page, with the figures of the recorded run."""
     run = Recorded.read(RESULTS)
     return {
-        README: _with_passage(README.read_text(), readme_passage(run)),
-        SUMMARY: _with_passage(SUMMARY.read_text(), summary_passage(run)),
+        README: with_passage(README.read_text(), readme_passage(run)),
         FIGURES: figures_page(run),
     }
 
@@ -91,37 +84,25 @@ def readme_passage(run: Recorded) -> str:
         f" in {better.count('Go')}; *equal* is within 5 %. The run was of commit"
         f" {circumstances.commit} on {circumstances.host}. {_missing(run)}".rstrip(),
         "",
-        f"Versions: {parts}. [All figures, ranges and targets](docs/maintainers/benchmarks.md).",
+        f"Versions: {parts}."
+        " [All figures, ranges and targets](docs/maintainers/benchmark-figures.md).",
     ]
     return "\n".join(lines) + "\n"
 
 
-def summary_passage(run: Recorded) -> str:
-    """Returns the run's circumstances, and how many targets it kept."""
-    verdicts = [
-        target.holds(row)
-        for section in run.sections.values()
-        for row in section.rows
-        for target in row.targets
-    ]
-    measured = [each for each in verdicts if each is not None]
-    kept = (
-        f"{measured.count(True)} of {len(measured)} targets are kept."
-        " [benchmark-figures.md](benchmark-figures.md) shows each figure, range and target."
-    )
-    return (
-        "\n".join([*run.circumstances.sentences(), "", f"{kept} {_missing(run)}".rstrip()]) + "\n"
-    )
-
-
 def figures_page(run: Recorded) -> str:
     """Returns docs/maintainers/benchmark-figures.md: every figure of the run."""
+    sections = [*run.sections.values()]
+    targets = [(each, row) for part in sections for row in part.rows for each in row.targets]
+    verdicts = [each.holds(row) for each, row in targets]
+    measured = verdicts.count(True) + verdicts.count(False)
+    kept = f"{verdicts.count(True)} of {measured} targets are kept. {_missing(run)}".rstrip()
     return (
         "# Benchmark figures\n\n"
         "This page is a reference for maintainers: which figures did the recorded run give, and\n"
         "under which conditions? `make generate` writes it from `benchmark-results.json`.\n"
         "[benchmarks.md](benchmarks.md) shows how to measure and read them.\n\n"
-        + markdown([*run.sections.values()], run.circumstances)
+        f"{kept}\n\n" + markdown(sections, run.circumstances)
     )
 
 
@@ -163,12 +144,3 @@ def _better(row: ResultRow) -> str:
 def _missing(run: Recorded) -> str:
     missing = [part for part in PARTS if part not in run.sections]
     return f"Parts that this run did not measure: {', '.join(missing)}." if missing else ""
-
-
-def _with_passage(page: str, passage: str) -> str:
-    """Raises ValueError if the page has not exactly one passage between the two marks."""
-    before, begin, rest = page.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not (begin and end) or _BEGIN in rest:
-        raise ValueError(f"the page needs one passage between {_BEGIN!r} and {_END!r}")
-    return f"{before}{_BEGIN}\n\n{passage}\n{_END}{after}"

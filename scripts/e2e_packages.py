@@ -1,15 +1,11 @@
-"""Installs Debian's packages for a real node before `make e2e` and `make test`.
-
-`decide` is pure; `observe` and `install` access the machine.
-"""
+"""Installs Debian's packages for a real node before `make e2e` and `make test`."""
 
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcluster.images.stand_in import TORCH_PACKAGE
@@ -31,72 +27,45 @@ _HIDE = f'mount -t tmpfs none {_SYSTEMD} && exec "$@"'
 _QUIET = {"RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The machine's state. `missing` are sentences, `packages` the Debian packages that fix them.
-
-    `may_install` is the value of INSTALL.
-    """
-
-    root: bool
-    debian: bool
-    may_install: bool
-    missing: tuple[str, ...]
-    packages: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InstallDecision:
-    """Install `packages` first; then run e2e, unless `left_out` has a reason not to."""
-
-    packages: tuple[str, ...] = ()
-    left_out: str = ""
-
-
-def decide(machine: Machine) -> InstallDecision:
-    """Decide whether e2e can run here, and which packages to install first."""
-    if not machine.missing:
-        return InstallDecision()
-    if machine.root and machine.debian and machine.may_install and machine.packages:
-        return InstallDecision(packages=machine.packages)
-    return InstallDecision(left_out=" ".join(machine.missing))
-
-
-def observe(environment: Mapping[str, str]) -> Machine:
-    """Inspect this machine."""
-    missing, packages = requirements.missing(), requirements.packages()
+def missing() -> tuple[list[str], list[str]]:
+    """Return what this machine lacks, as sentences, and the Debian packages that mend it."""
+    sentences, packages = requirements.missing(), requirements.packages()
     if shutil.which(_REGISTRY) is None:
         install = f"apt-get install --no-install-recommends {_REGISTRY}"
-        missing.append(f"The tests need the program {_REGISTRY}. On Debian: {install}")
+        sentences.append(f"The tests need the program {_REGISTRY}. On Debian: {install}")
         packages.append(_REGISTRY)
-    return Machine(
-        root=os.geteuid() == 0,
-        debian=_DEBIAN.exists() and shutil.which("apt-get") is not None,
-        may_install=environment.get("INSTALL", "1") != "0",
-        missing=tuple(missing),
-        packages=tuple(packages),
-    )
+    return sentences, packages
 
 
-def command(packages: tuple[str, ...], *, systemd: bool) -> tuple[str, ...]:
+def may_install(environment: Mapping[str, str]) -> bool:
+    """True if this process can install Debian packages, and INSTALL=0 does not forbid it."""
+    debian = _DEBIAN.exists() and shutil.which("apt-get") is not None
+    return debian and os.geteuid() == 0 and environment.get("INSTALL", "1") != "0"
+
+
+def command(packages: Sequence[str], *, systemd: bool) -> tuple[str, ...]:
     """Return the command that installs the packages and starts no service."""
     asked = (*_INSTALL, *_PATIENT, *packages)
     return (*_WITHOUT_SYSTEMD, _HIDE, "sh", *asked) if systemd else asked
 
 
-def install(packages: tuple[str, ...]) -> int:
+def install(packages: Sequence[str]) -> int:
     """Install them and report it; return apt-get's exit code. Fetch package lists if needed."""
     wanted = command(packages, systemd=_SYSTEMD.is_dir())
     environment = {**os.environ, **_QUIET}
     nothing = subprocess.DEVNULL  # no user may be there to answer
     for attempt in range(2):
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
-        code = to_its_end(lambda: subprocess.Popen(wanted, env=environment, stdin=nothing))
+        code = to_its_end(wanted, env=environment, stdin=nothing)
         if code in (0, INTERRUPTED) or attempt:
             break
-        print("+ apt-get update", flush=True)
-        subprocess.run(("apt-get", "update"), check=False, env=environment)
+        _fetch_lists()
     return code
+
+
+def _fetch_lists() -> None:
+    print("+ apt-get update", flush=True)
+    subprocess.run(("apt-get", "update"), check=False, env={**os.environ, **_QUIET})
 
 
 def settle() -> tuple[str, tuple[str, ...]]:
@@ -105,16 +74,15 @@ def settle() -> tuple[str, tuple[str, ...]]:
     Return why e2e cannot run, empty if it can; and what was done, with its duration. Ctrl-C ends
     the whole run, once apt-get has ended.
     """
-    found = observe(os.environ)
-    decision = decide(found)
-    if not decision.packages:
-        return decision.left_out, ()
+    sentences, packages = missing()
+    if not (packages and may_install(os.environ)):
+        return " ".join(sentences), ()
     began = time.monotonic()
-    code = install(decision.packages)
+    code = install(packages)
     if code == INTERRUPTED:
         sys.exit(code)
     took = f"installation of packages: {time.monotonic() - began:.0f} s"
-    left_out = decide(replace(observe(os.environ), may_install=False)).left_out
+    left_out = " ".join(missing()[0])
     if left_out and code != 0:
         left_out = f"apt-get failed with exit code {code}. {left_out}"
     return left_out, (took,)
@@ -125,12 +93,11 @@ def without_torch() -> str:
 
     The image is made of Debian's packages, which are not installed on this machine.
     """
-    asked = ("apt-cache", "show", "--no-all-versions", TORCH_PACKAGE)
-    if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
+    show = ("apt-cache", "show", "--no-all-versions", TORCH_PACKAGE)
+    if subprocess.run(show, check=False, capture_output=True).returncode == 0:
         return ""
-    print("+ apt-get update", flush=True)
-    subprocess.run(("apt-get", "update"), check=False, env={**os.environ, **_QUIET})
-    if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
+    _fetch_lists()
+    if subprocess.run(show, check=False, capture_output=True).returncode == 0:
         return ""
     return (
         f"apt's sources on this machine have no package {TORCH_PACKAGE}: Debian 12 and newer have"

@@ -1,7 +1,7 @@
 """Writes all generated files: `make generate`. A unit test fails if one is stale.
 
-docs/users/phases.md            from the table of edges and the phase machine's decisions
-docs/admins/rules.md            from the webhook's chain
+rows of phases.md               from the phase machine's rows and reasons
+tables of rules.md              from the webhook's chain
 tables of configuration.md      from the models of shared/config
 tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
@@ -15,23 +15,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scripts.benchmark_pages import benchmark_pages
-from scripts.configuration_page import configuration_page
-from scripts.phases_page import phases_page
+from scripts.configuration_page import configuration_tables
+from scripts.pages import REPOSITORY, first_paragraph, table, with_passage
+from scripts.phases_page import phases_passage
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
-from scripts.values_page import values_page
+from scripts.values_page import values_tables
 from shared.config.loading import load_config
 from webhook import chain
 from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.rules.submission import components_of
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-PHASES_PAGE = REPOSITORY / "docs" / "users" / "phases.md"
-CONFIGURATION_PAGE = REPOSITORY / "docs" / "admins" / "configuration.md"
-RULES_PAGE = REPOSITORY / "docs" / "admins" / "rules.md"
-VALUES_PAGE = REPOSITORY / "docs" / "users" / "generate.md"
-OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
+_DOCS = REPOSITORY / "docs"
+_OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 
 _REGISTRATION = "webhook-configurations.yaml"
 _POLICIES = "admission-policies.yaml"
@@ -45,16 +42,8 @@ _POLICIES_HEADER = """\
 """
 
 
-def rules_page() -> str:
-    """Return docs/admins/rules.md."""
-    lines = [
-        "# Rules of the webhook",
-        "",
-        "This page is a reference for platform admins. It lists every rule of the webhook, in the",
-        "order in which the rules run. The name of a rule is its label `rule` in the metrics.",
-        "[webhook.md](webhook.md) describes when the API server calls the webhook.",
-        "`make generate` writes this page from `webhook/chain.py`.",
-    ]
+def rules_tables() -> str:
+    """Return a table of the webhook's rules for each stage of its chain."""
     stages: dict[str, Mapping[str, Callable[..., object]]] = {
         "An AppWrapper is created: before anything else": {
             **chain.SIZE_LIMITS,
@@ -69,22 +58,17 @@ def rules_page() -> str:
         "A team creates something else: changes": chain.MUTATE_DIRECT_KIND,
         "A team creates something else: checks": chain.VALIDATE_DIRECT_KIND,
     }
+    parts = []
     for heading, rules in stages.items():
-        lines += ["", f"## {heading}", "", "| Rule | What it does |", "|---|---|"]
-        lines += [f"| `{name}` | {_subject(rule)} |" for name, rule in rules.items()]
-    return "\n".join(lines) + "\n"
+        rows = [(f"`{name}`", first_paragraph(rule.__doc__)) for name, rule in rules.items()]
+        parts += [f"## {heading}", table(("Rule", "What it does"), rows)]
+    return "\n\n".join(parts)
 
 
-def _subject(rule: Callable[..., object]) -> str:
-    """Return the first paragraph of the rule's docstring."""
-    text = rule.__doc__ or ""
-    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
-
-
-def registrations() -> dict[Path, str]:
+def _registrations() -> dict[Path, str]:
     """Return each overlay's webhook configurations and admission policies, by file."""
     made = {}
-    for file in sorted(OVERLAYS.glob("*/config.yaml")):
+    for file in sorted(_OVERLAYS.glob("*/config.yaml")):
         config = load_config(file).config
         webhooks, policies = (file.with_name(each) for each in (_REGISTRATION, _POLICIES))
         made[webhooks] = _REGISTRATION_HEADER + registration_yaml(config)
@@ -92,17 +76,21 @@ def registrations() -> dict[Path, str]:
     return made
 
 
+def generated() -> dict[Path, str]:
+    """Return the content of every generated file."""
+    passages = {
+        _DOCS / "users" / "phases.md": phases_passage(),
+        _DOCS / "users" / "generate.md": values_tables(),
+        _DOCS / "admins" / "configuration.md": configuration_tables(),
+        _DOCS / "admins" / "rules.md": rules_tables(),
+    }
+    pages = {page: with_passage(page.read_text(), text) for page, text in passages.items()}
+    return pages | benchmark_pages() | _registrations() | role_files() | shipped_files(_OVERLAYS)
+
+
 def main() -> int:
     """Write every generated file."""
-    pages = {
-        PHASES_PAGE: phases_page(),
-        CONFIGURATION_PAGE: configuration_page(CONFIGURATION_PAGE.read_text()),
-        RULES_PAGE: rules_page(),
-        VALUES_PAGE: values_page(VALUES_PAGE.read_text()),
-    }
-    made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
-    made |= benchmark_pages()
-    for file, content in made.items():
+    for file, content in generated().items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")
     return 0

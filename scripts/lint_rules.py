@@ -7,6 +7,7 @@
 - A unit test is beside its module: the tests of `controller/apply/status.py` are
   `tests/unit/controller/apply/test_status.py` and `test_status_TOPIC.py`; those of a package
   `controller/apply` are `test_apply.py` beside it.
+- Texts, pages, docstrings, comments and tests' names are plain English: plain_words.toml.
 """
 
 import ast
@@ -16,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from scripts import plain_words
 
 MODULE_LINES: Final = 400
 FUNCTION_LINES: Final = 60
@@ -49,6 +52,7 @@ def offences(path: Path, text: str, root: Path = Path()) -> Iterator[str]:
         if path.parts[0] == "tests":
             yield from imported_tests(path, text)
         yield from misplaced_test(path, root)
+    yield from plain_words.offences(str(path), text)
 
 
 def machine_specific(path: Path, text: str) -> Iterator[str]:

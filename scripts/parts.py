@@ -1,19 +1,18 @@
 """Runs the parts of a target, in turn or side by side, and reports the time of each."""
 
+import asyncio
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from types import FrameType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from localcluster.machine.interrupts import SIGNALS, end_with_parent
 
@@ -46,15 +45,21 @@ class Took:
     cpu: float = 0.0
     result: str = ""
     failures: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def read(self, line: str) -> None:
+        """Read a line of the part's output."""
+        if _LAST_LINE.match(line):
+            self.result = line.strip("= ")
+        elif _FAILURE.match(line):
+            self.failures.append(line)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.wall:.0f} s, {self.cpu:.0f} s of CPU time"
 
 
 def build(*options: str) -> Part:
-    """Return the build before pytest: its progress is visible and no test's time limit includes
-    it.
-    """
+    """Return the build before pytest: its progress is visible, and no test's limit includes it."""
     command = (sys.executable, "-m", "localcluster", "build", *options)
     return Part("build of the cluster's components", command)
 
@@ -76,8 +81,7 @@ def run_all(
     began, lines = time.monotonic(), list(took)
     for part in parts:
         print(f"== {part.name}", flush=True)
-        ended = Took(part.name)
-        _run(partial(_unpiped, part), ended)
+        ended = _to_its_end(part.name, part.command, preexec_fn=end_with_parent)
         lines.append(str(ended))
         print(f"== {ended}", flush=True)
         if ended.code == INTERRUPTED:
@@ -87,16 +91,22 @@ def run_all(
             return ended.code
     names = ", ".join(part.name for part in beside)
     print(f"== side by side, at most {at_once} at once: {names}", flush=True)
-    all_ended = _side_by_side(beside, at_once)
+    all_ended = asyncio.run(_side_by_side(beside, at_once))
     _report(lines, all_ended, time.monotonic() - began)
     return max(ended.code for ended in all_ended)
 
 
-def to_its_end(begin: Callable[[], subprocess.Popen[bytes]]) -> int:
-    """Begin a program; return its exit code, or 130 if it was interrupted."""
-    ended = Took("")
-    _run(begin, ended)
-    return ended.code
+def to_its_end(command: Sequence[str], **options: Any) -> int:
+    """Run a program, with options of Popen; return its exit code, or 130 if it was interrupted."""
+    return _to_its_end("", command, **options).code
+
+
+def _to_its_end(name: str, command: Sequence[str], **options: Any) -> Took:
+    """Run one program, which writes to this process's output."""
+    with _Programs() as programs:
+        ended = Took(name)
+        programs.wait(programs.begin(command, **options), ended)
+    return ended
 
 
 class _Programs:
@@ -110,7 +120,7 @@ class _Programs:
         self.interrupted = False
         self._processes: list[subprocess.Popen[bytes]] = []
         self._terminated = False
-        self._before: dict[int, object] = {}
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
@@ -120,15 +130,23 @@ class _Programs:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            signal.signal(number, handler)
 
-    def begin(self, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    def begin(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Begin a program, in the main thread: it gets SIGTERM when that thread ends."""
-        process = start()
+        process = subprocess.Popen(command, **options)
         self._processes.append(process)
         if self._terminated:
             self._forward()
         return process
+
+    def wait(self, process: subprocess.Popen[bytes], ended: Took) -> None:
+        """Wait until a program ends, and write down how it did."""
+        _, status, used = os.wait4(process.pid, 0)
+        code = process.returncode = os.waitstatus_to_exitcode(status)
+        ended.code = INTERRUPTED if self.interrupted else 128 - code if code < 0 else code
+        ended.wall = time.monotonic() - ended.began
+        ended.cpu = used.ru_utime + used.ru_stime
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
@@ -144,96 +162,44 @@ class _Programs:
                     os.kill(process.pid, signal.SIGTERM)
 
 
-def _run(start: Callable[[], subprocess.Popen[bytes]], ended: Took) -> None:
-    """Run one program, which writes to this process's output."""
-    with _Programs() as programs:
-        began = time.monotonic()
-        _wait(programs.begin(start), ended, began)
-        if programs.interrupted:
-            ended.code = INTERRUPTED
-
-
-def _wait(process: subprocess.Popen[bytes], ended: Took, began: float) -> None:
-    _, status, used = os.wait4(process.pid, 0)
-    code = process.returncode = os.waitstatus_to_exitcode(status)
-    ended.code = 128 - code if code < 0 else code
-    ended.wall = time.monotonic() - began
-    ended.cpu = used.ru_utime + used.ru_stime
-
-
-def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
+async def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
     """Run the parts, `at_once` of them at the same time; write each one's name before its lines.
 
     After an interruption no other part begins.
     """
-    all_ended = {part.name: Took(part.name) for part in parts}
     width = max(len(part.name) for part in parts)
-    waiting, unfinished = list(parts), {part.name for part in parts}
-    with _Programs() as programs, selectors.DefaultSelector() as selector:
-        while True:
-            ready = [each for each in waiting if each.after not in unfinished]
-            for part in ready[: at_once - len(selector.get_map())]:
-                if not programs.interrupted:
-                    waiting.remove(part)
-                    output = _Output(
-                        programs.begin(partial(_piped, part)), all_ended[part.name], width
-                    )
-                    selector.register(output.stream, selectors.EVENT_READ, output)
-            if not selector.get_map():
-                break
-            for key, _ in selector.select():
-                if not key.data.read():
-                    selector.unregister(key.fileobj)
-                    key.data.close()
-                    unfinished.discard(key.data.ended.name)
-        if programs.interrupted:
-            for ended in all_ended.values():
-                ended.code = INTERRUPTED
-    return list(all_ended.values())
+    slots, finished = asyncio.Semaphore(at_once), {part.name: asyncio.Event() for part in parts}
+
+    async def run(part: Part) -> Took:
+        if part.after:
+            await finished[part.after].wait()
+        async with slots:
+            ended = Took(part.name, INTERRUPTED)
+            if not programs.interrupted:
+                process = programs.begin(
+                    part.command,
+                    preexec_fn=end_with_parent,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+                async for line in _lines(process):
+                    ended.read(line)
+                    print(f"{part.name:<{width}} | {line}", flush=True)
+                programs.wait(process, ended)
+        finished[part.name].set()
+        return ended
+
+    with _Programs() as programs:
+        return await asyncio.gather(*map(run, parts))
 
 
-def _unpiped(part: Part) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(part.command, preexec_fn=end_with_parent)
-
-
-def _piped(part: Part) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        part.command, preexec_fn=end_with_parent, stdout=pipe, stderr=subprocess.STDOUT
-    )
-
-
-class _Output:
-    """The output of a part's program, which is printed line by line."""
-
-    def __init__(self, process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
-        assert process.stdout is not None
-        self.stream = process.stdout
-        self.ended = ended
-        self._process = process
-        self._width = width
-        self._began = time.monotonic()
-        self._rest = b""
-
-    def read(self) -> bool:
-        """Print the lines that are there; return False at the end of the output."""
-        chunk = os.read(self.stream.fileno(), 65_536)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines or ([self._rest] if not chunk and self._rest else []):
-            self._print(line.decode(errors="replace"))
-        return bool(chunk)
-
-    def close(self) -> None:
-        """Wait for the program."""
-        self.stream.close()
-        _wait(self._process, self.ended, self._began)
-
-    def _print(self, line: str) -> None:
-        if _LAST_LINE.match(line):
-            self.ended.result = line.strip("= ")
-        elif _FAILURE.match(line):
-            self.ended.failures.append(line)
-        print(f"{self.ended.name:<{self._width}} | {line}", flush=True)
+async def _lines(process: subprocess.Popen[bytes]) -> AsyncIterator[str]:
+    """Yield the lines of a program's output, of any length."""
+    reader = asyncio.StreamReader(limit=sys.maxsize)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+    async for line in reader:
+        yield line.decode(errors="replace").removesuffix("\n")
 
 
 def _report(lines: Sequence[str], ended: Sequence[Took], wall: float) -> None:

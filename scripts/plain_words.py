@@ -1,19 +1,18 @@
-"""Refuses the expressions of plain_words.toml in texts, pages, docstrings, comments, tests' names.
+"""A rule of `make lint`: no expression of plain_words.toml in texts, pages, comments, tests' names.
 
-`python -m scripts.plain_words` prints one line for each match, with what to write instead.
+Each match is reported with what to write instead.
 """
 
 import ast
 import io
 import re
-import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
-
-from scripts.lint_rules import tracked
 
 PATTERNS: Final = Path(__file__).with_suffix(".toml")
 _PRODUCT: Final = ("cli/", "controller/", "shared/", "webhook/", "worker/")
@@ -43,7 +42,8 @@ class Passage(NamedTuple):
     text: str
 
 
-def patterns() -> list[Pattern]:
+@cache
+def patterns() -> Sequence[Pattern]:
     """Read the patterns. A space in one matches any white space."""
     return [_pattern(**each) for each in tomllib.loads(PATTERNS.read_text())["pattern"]]
 
@@ -56,10 +56,10 @@ def _pattern(find: str, write: str, opening: bool = False) -> Pattern:
     return Pattern(re.compile(words, re.IGNORECASE), write)
 
 
-def offences(path: str, source: str, avoided: Sequence[Pattern]) -> Iterator[str]:
+def offences(path: str, source: str) -> Iterator[str]:
     """Yield the expressions to avoid in one file, as `file:line: what to write`."""
     for line, text in texts_of(path, source):
-        for find, write in avoided:
+        for find, write in patterns():
             for match in find.finditer(text):
                 found = match.group().strip(' \n*_)"')
                 begin = match.end() - len(found)
@@ -102,18 +102,13 @@ def _docstrings(tree: ast.Module) -> Iterator[Passage]:
 
 def _comments(source: str) -> Iterator[Passage]:
     """Return the comments; those on successive lines are one text."""
-    block: list[str] = []
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            line = token.start[0]
-            if block and line != first + len(block):
-                yield Passage(first, _without_code("\n".join(block)))
-                block = []
-            first = line - len(block)
-            block.append(token.string.lstrip("# "))
-    if block:
-        yield Passage(first, _without_code("\n".join(block)))
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    # On successive lines, line and index differ by the same number.
+    for _, block in groupby(enumerate(comments), lambda each: each[1].start[0] - each[0]):
+        lines = [comment for _, comment in block]
+        text = "\n".join(each.string.lstrip("# ") for each in lines)
+        yield Passage(lines[0].start[0], _without_code(text))
 
 
 def _literals(node: ast.AST) -> Iterator[Passage]:
@@ -157,15 +152,3 @@ def _without_code(text: str) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "_", match.group())
-
-
-def main() -> int:
-    """Print every offence; any makes the exit code 1."""
-    avoided = patterns()
-    found = [text for path, source in tracked() for text in offences(str(path), source, avoided)]
-    print("\n".join(found), file=sys.stderr, end="\n" if found else "")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,38 +1,33 @@
 """Writes the tables of docs/users/generate.md: the keys of `appwrapper generate`."""
 
-import re
-from collections.abc import Iterator
-from typing import Final
-
 from pydantic.fields import FieldInfo
 
 from cli.generation.describe import example_of, items_of, sections
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-
-_TABLES: Final = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end -->)", re.DOTALL)
-
-
-def values_page(text: str) -> str:
-    """Return the page with new tables; the rest is written by hand."""
-    return _TABLES.sub(lambda _: "\n".join(_lines()).lstrip("\n") + "\n", text)
+from scripts.pages import table
 
 
-def _lines() -> Iterator[str]:
+def values_tables() -> str:
+    """Return a table for each section of keys."""
+    parts = []
     for heading, keys in sections().items():
-        yield f"\n### {heading}\n"
-        yield "| Key | Default | What it does | Example |"
-        yield "|---|---|---|---|"
+        rows = []
         for name, each in keys.items():
-            yield _row(name, each)
-            yield from (_row(f"{name}.{inner}", item) for inner, item in items_of(each).items())
-    yield "\n### Keys of older generators\n"
-    yield "The command ignores these keys with a warning. The warning names the new key, if any:"
-    yield ", ".join(f"`{key}`" for key in LEGACY_KEYS) + "."
+            rows.append(_row(name, each))
+            rows += [_row(f"{name}.{inner}", item) for inner, item in items_of(each).items()]
+        head = ("Key", "Default", "What it does", "Example")
+        parts += [f"### {heading}", table(head, rows)]
+    parts += [
+        "### Keys of older generators",
+        "The command ignores these keys with a warning. The warning names the new key, if any:\n"
+        + ", ".join(f"`{key}`" for key in LEGACY_KEYS)
+        + ".",
+    ]
+    return "\n\n".join(parts)
 
 
-def _row(name: str, each: FieldInfo) -> str:
-    about = (each.description or "").replace("|", "\\|")
-    return f"| `{name}` | {_default(each)} | {about} | `{example_of(each)}` |"
+def _row(name: str, each: FieldInfo) -> tuple[str, ...]:
+    return f"`{name}`", _default(each), each.description or "", f"`{example_of(each)}`"
 
 
 def _default(each: FieldInfo) -> str:

@@ -3,27 +3,20 @@
 Each worker leaves a record in its termination message, and a file if there is an error store.
 """
 
-import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.load.faults import pods_of
+from bench.load.requests import for_each
 from bench.objects import NAMESPACE
-from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from worker import error_document, termination_message
 from worker.record import USER, ErrorRecord
 
-_AT_ONCE = 16
 _BUDGET = 4096
 _TRACEBACK = "Traceback (most recent call last):\n" + '  File "train.py", line 7, in step\n' * 20
-
-
-async def workers_of(client: KubeClient, name: str) -> list[JsonObject]:
-    """Return the pods of the AppWrapper of that name."""
-    pages = client.pages(PODS, NAMESPACE, label_selector=f"{LABEL_APPWRAPPER}={name}")
-    return [pod async for page in pages for pod in page.items]
 
 
 def records_of(pods: Sequence[JsonObject], now_ns: int) -> list[ErrorRecord]:
@@ -57,13 +50,11 @@ async def fail_all(
     client: KubeClient, pods: Sequence[JsonObject], records: Sequence[ErrorRecord]
 ) -> None:
     """Set all pods to Failed, several at once, as their kubelets would report."""
-    remaining = iter(zip(pods, records, strict=True))
 
-    async def reporter() -> None:
-        for pod, record in remaining:
-            await fail_one(client, pod, record)
+    async def fail(pair: tuple[JsonObject, ErrorRecord]) -> None:
+        await fail_one(client, *pair)
 
-    await asyncio.gather(*(reporter() for _ in range(_AT_ONCE)))
+    await for_each(zip(pods, records, strict=True), fail)
 
 
 async def fail_one(client: KubeClient, pod: JsonObject, record: ErrorRecord) -> float:
@@ -84,7 +75,7 @@ async def same_requests(client: KubeClient, name: str) -> float:
     """
     began = time.perf_counter()
     patch = {"metadata": {"annotations": {"bench.example.com/at": str(began)}}}
-    (pod,) = await workers_of(client, name)
+    (pod,) = await pods_of(client, name)
     for _ in range(2):
         await client.patch(PODS, NAMESPACE, pod["metadata"]["name"], patch, PatchType.MERGE)
     return time.perf_counter() - began

@@ -10,16 +10,16 @@ import time
 from bench.errors import BenchError
 from bench.objects import NAMESPACE
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.objects import NODES, PODS, JsonObject, Resource
+from shared.api.objects import NODES, PODS, JsonObject
+from shared.kinds.job import JOBS
 from shared.kube.client import KubeClient, PatchType, Propagation
 
-JOBS = Resource("batch", "v1", "jobs", "Job")
 _AUTOPILOT = "autopilot.ibm.com/gpuhealth"
 
 
 async def fail_pod(client: KubeClient, name: str) -> float:
     """Set one pod of that AppWrapper to Failed, as a kubelet would report."""
-    pod = await _a_pod(client, name)
+    pod = (await pods_of(client, name))[0]
     status = {"status": {"phase": "Failed", "reason": "Benchmark"}}
     began = time.perf_counter()
     await client.patch(
@@ -30,7 +30,7 @@ async def fail_pod(client: KubeClient, name: str) -> float:
 
 async def label_node(client: KubeClient, name: str) -> float:
     """Label the node of one of that AppWrapper's pods with EVICT, as Autopilot does."""
-    node = (await _a_pod(client, name))["spec"]["nodeName"]
+    node = (await pods_of(client, name))[0]["spec"]["nodeName"]
     began = time.perf_counter()
     await _label(client, node, "EVICT")
     return began
@@ -55,9 +55,9 @@ async def _label(client: KubeClient, node: str, value: str | None) -> None:
     await client.patch(NODES, None, node, labels, PatchType.MERGE)
 
 
-async def _a_pod(client: KubeClient, name: str) -> JsonObject:
+async def pods_of(client: KubeClient, name: str) -> list[JsonObject]:
+    """Return the pods of the AppWrapper of that name. Raise BenchError if it has none."""
     pages = client.pages(PODS, NAMESPACE, label_selector=f"{LABEL_APPWRAPPER}={name}")
-    pods = [pod async for page in pages for pod in page.items]
-    if not pods:
-        raise BenchError(f"AppWrapper {name} has no pods.")
-    return pods[0]
+    if pods := [pod async for page in pages for pod in page.items]:
+        return pods
+    raise BenchError(f"AppWrapper {name} has no pods.")

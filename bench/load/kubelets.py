@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from bench.errors import BenchError
-from bench.load.creations import AT_ONCE, create_all
-from bench.load.deletions import delete_all
+from bench.load.requests import AT_ONCE, create_all, delete_all
 from shared.api.objects import LEASES, NODES, JsonObject
 from shared.api.times import format_precise_time, format_time
 from shared.kube.client import KubeClient, KubeError, PatchType
@@ -104,9 +103,7 @@ class Kubelets:
                 group.create_task(one(name))
 
     async def _until_at_rest(self) -> None:
-        """Wait until no controller changes the nodes: at first the controller manager annotates
-        them and removes taints.
-        """
+        """Wait until the controller manager has annotated the nodes and removed taints."""
         before: dict[str, str] = {}
         for _ in range(_READS):
             pages = self._client.pages(NODES, label_selector=_LABEL, metadata_only=True)

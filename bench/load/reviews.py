@@ -12,14 +12,14 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
+from httptools import HttpParserError, HttpResponseParser
 
-from bench.load.http_answer import HttpAnswer, parse
+from bench.errors import BenchError
 from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 
@@ -28,8 +28,13 @@ _PATIENCE = stretched(60.0)
 _READ_BYTES = 65_536
 
 
-class LoadFailed(Exception):
+class LoadFailed(BenchError):
     """The load could not be sent as ordered; the message contains the webhook's answer."""
+
+
+class HttpAnswer(NamedTuple):
+    status: int
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,57 +92,58 @@ class Transport(Protocol):
 
     def send(self, data: bytes, /) -> int:
         """Works as socket.send."""
-        ...
 
     def recv(self, size: int, /) -> bytes:
         """Works as socket.recv; raises SSLWantReadError if no bytes are there."""
-        ...
 
     def fileno(self) -> int:
         """Works as socket.fileno."""
-        ...
 
 
 class _Connection:
-    """A connection with one request at a time: when it was sent, and the received bytes."""
-
-    __slots__ = ("received", "sent_at", "transport")
+    """A connection that carries one request at a time."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self.sent_at = 0.0
-        self.received = b""
+        self._parser = HttpResponseParser(self)
+        self._body = b""
+        self._complete = False
 
     def ask(self, request: bytes) -> None:
-        self.received = b""
+        self._body, self._complete = b"", False
         self.sent_at = time.perf_counter()
         if self.transport.send(request) != len(request):
             raise LoadFailed("a request did not fit into the socket's buffer")
 
     def answer(self) -> HttpAnswer | None:
         """Returns None while the answer is incomplete."""
-        while True:
+        while not self._complete:
             try:
                 chunk = self.transport.recv(_READ_BYTES)
             except ssl.SSLWantReadError:
-                return parse(self.received) if self.received else None
+                return None
             if not chunk:
                 raise LoadFailed("the webhook closed the connection")
-            self.received += chunk
-            # Parsed before the next read: most answers come in one piece.
-            if (whole := parse(self.received)) is not None:
-                return whole
+            self._parser.feed_data(chunk)
+        return HttpAnswer(self._parser.get_status_code(), self._body)
+
+    # The parser calls these.
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        self._complete = True
 
 
-def run(
-    order: ReviewOrder, transports: list[Transport], check: Callable[[HttpAnswer], None]
-) -> LoadOutcome:
+def run(order: ReviewOrder, transports: list[Transport]) -> LoadOutcome:
     """Sends the warm-up, then the requests that count. Raises LoadFailed."""
     request = http_request(order)
     connections = [_Connection(each) for each in transports]
-    _round(connections, request, order.warmup, check)
+    _round(connections, request, order.warmup)
     began, cpu_began = time.perf_counter(), time.process_time()
-    latencies, last = _round(connections, request, order.requests, check)
+    latencies, last = _round(connections, request, order.requests)
     seconds = time.perf_counter() - began
     share = (time.process_time() - cpu_began) / seconds
     answer = orjson.loads(last.body) if last else {}
@@ -145,10 +151,7 @@ def run(
 
 
 def _round(
-    connections: list[_Connection],
-    request: bytes,
-    requests: int,
-    check: Callable[[HttpAnswer], None],
+    connections: list[_Connection], request: bytes, requests: int
 ) -> tuple[list[float], HttpAnswer | None]:
     latencies: list[float] = []
     last: HttpAnswer | None = None
@@ -168,7 +171,7 @@ def _round(
                 if answer is None:
                     continue
                 latencies.append(time.perf_counter() - connection.sent_at)
-                check(answer)
+                must_be_allowed(answer)
                 last = answer
                 if unsent:
                     unsent -= 1
@@ -215,8 +218,8 @@ def main() -> int:
     transports: list[ssl.SSLSocket] = []
     try:
         transports += [_connect(order, context) for _ in range(order.connections)]
-        outcome = run(order, list(transports), must_be_allowed)
-    except (LoadFailed, OSError, ValueError) as failure:
+        outcome = run(order, list(transports))
+    except (LoadFailed, HttpParserError, OSError, ValueError) as failure:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
         return 1
     finally:

@@ -1,7 +1,6 @@
 """Sends both webhooks the same reviews over the same connections, in turns."""
 
 import base64
-from dataclasses import dataclass
 
 import orjson
 
@@ -9,7 +8,7 @@ from bench import objects
 from bench.access_reviews import answered
 from bench.arena import Arena
 from bench.load.reviews import LoadOutcome, ReviewOrder, send
-from bench.machine import usage
+from bench.machine import CpuSpent, usage
 from bench.measurements.rotation import rotated
 from bench.peer import MUTATE_PATH, VALIDATE_PATH
 from bench.plan import BenchPlan
@@ -24,16 +23,6 @@ _WARM_UP = 200
 _BOTH = (Contender.PEER, Contender.OURS)
 # Above this CPU share the load generator may be the bottleneck.
 _BUSY = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    """The address of one webhook."""
-
-    port: int
-    server_name: str
-    authority: str
-    paths: dict[str, str]
 
 
 class _Rows:
@@ -53,24 +42,18 @@ class _Rows:
 
     async def measure(self, arena: Arena, contender: Contender, order: ReviewOrder) -> LoadOutcome:
         """Sends one order, and adds its figures."""
-        process = [arena.webhook_process_id(contender)]
-        before = usage(process).cpu_seconds
-        outcome = await send(order)
-        if order.connections > 1:
-            spent = usage(process).cpu_seconds - before
-            self.cpu.add(contender, spent * 1_000 / (order.warmup + order.requests))
-        self._add(contender, order.connections, outcome)
-        return outcome
-
-    def _add(self, contender: Contender, connections: int, outcome: LoadOutcome) -> None:
+        with CpuSpent([arena.webhook_process_id(contender)]) as spent:
+            outcome = await send(order)
         p50, p99 = (percentile(outcome.latencies, percent) for percent in (50, 99))
-        if connections == 1:
+        if order.connections == 1:
             self.p50.add(contender, p50)
             self.p99.add(contender, p99)
         else:
             self.rate.add(contender, len(outcome.latencies) / outcome.seconds)
             self.many_p50.add(contender, p50)
             self.many_p99.add(contender, p99)
+            self.cpu.add(contender, spent.seconds * 1_000 / (order.warmup + order.requests))
+        return outcome
 
 
 async def mutate(arena: Arena, plan: BenchPlan) -> ResultSection:
@@ -118,7 +101,12 @@ async def validate(arena: Arena, plan: BenchPlan) -> ResultSection:
     section.notes.append(
         f"Access reviews per validation, by the API server's own count: {', '.join(counts)}."
     )
-    await _validate_plain(arena, plan, plain)
+    async with arena.both_webhooks(access_reviews=False):
+        for round_number in range(plan.rounds):
+            for connections in (1, _MANY):
+                for contender in rotated(_BOTH, round_number):
+                    order = _order(arena, contender, "validate", connections, plan.requests)
+                    await plain.measure(arena, contender, order)
     return section
 
 
@@ -153,15 +141,6 @@ async def large(arena: Arena, plan: BenchPlan) -> ResultSection:
     return section
 
 
-async def _validate_plain(arena: Arena, plan: BenchPlan, rows: _Rows) -> None:
-    async with arena.both_webhooks(access_reviews=False):
-        for round_number in range(plan.rounds):
-            for connections in (1, _MANY):
-                for contender in rotated(_BOTH, round_number):
-                    order = _order(arena, contender, "validate", connections, plan.requests)
-                    await rows.measure(arena, contender, order)
-
-
 def patch_summary(answer: JsonObject) -> str:
     """Formats the patch of an AdmissionReview's answer: `5 patch operations: add /metadata/…`."""
     encoded = answer["response"].get("patch", "")
@@ -183,28 +162,25 @@ def _order(
     warm_up: int = _WARM_UP,
     body: bytes = b"",
 ) -> ReviewOrder:
-    door = _door(arena, contender)
     body = body or (objects.mutate_review() if kind == "mutate" else objects.validate_review())
+    if contender is Contender.PEER:
+        webhook = arena.peer.webhook
+        path = MUTATE_PATH if kind == "mutate" else VALIDATE_PATH
+        port, host, authority = webhook.port, webhook.host, webhook.authority.decode()
+    else:
+        path = f"/{kind}"
+        port = int(arena.cluster.processes["webhook"].spec.address.rpartition(":")[2])
+        host, authority = f"{_SERVICE}.{NAMESPACE}.svc", arena.authority()
     return ReviewOrder(
-        port=door.port,
-        path=door.paths[kind],
-        server_name=door.server_name,
-        authority=door.authority,
+        port=port,
+        path=path,
+        server_name=host,
+        authority=authority,
         connections=connections,
         requests=requests,
         warmup=max(warm_up, connections) if requests >= warm_up else connections,
         body=body.decode(),
     )
-
-
-def _door(arena: Arena, contender: Contender) -> _Endpoint:
-    if contender is Contender.PEER:
-        webhook = arena.peer.webhook
-        paths = {"mutate": MUTATE_PATH, "validate": VALIDATE_PATH}
-        return _Endpoint(webhook.port, webhook.host, webhook.authority.decode(), paths)
-    port = int(arena.cluster.processes["webhook"].spec.address.rpartition(":")[2])
-    paths = {"mutate": "/mutate", "validate": "/validate"}
-    return _Endpoint(port, f"{_SERVICE}.{NAMESPACE}.svc", arena.authority(), paths)
 
 
 def _generator_note() -> str:

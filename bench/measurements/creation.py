@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.creations import AT_ONCE, create_all
-from bench.load.lives import Lives, appwrapper_end
+from bench.load.batch import Batch
+from bench.load.requests import AT_ONCE, create_all
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -67,10 +67,9 @@ class Creation:
         documents = [
             make(f"{batch}-{number}", batch, objects.HELD_QUEUE) for number in range(count)
         ]
-        async with Lives(arena.client, APPWRAPPERS, batch, appwrapper_end) as lives:
+        async with Batch(arena.client, batch) as created:
             latencies = await create_all(arena.client, APPWRAPPERS, documents)
-            await lives.settle()
-            lives.expect(documents)
-            await lives.delete([each["metadata"]["name"] for each in documents])
+            await created.settle()
+            await created.delete([each["metadata"]["name"] for each in documents])
         await arena.until_empty()
         return latencies

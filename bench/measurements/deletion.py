@@ -4,8 +4,8 @@ import statistics
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.progress import BatchProgress
-from bench.machine import usage
+from bench.load.batch import Batch
+from bench.machine import CpuSpent
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 _SINGLES = 3
@@ -46,46 +46,29 @@ class DeletionPart:
         if contender is Contender.PEER and round_number > 0:
             return
         alone = [
-            await self._delete(arena, f"deleted-{round_number}-{number}", 1)
+            (await self._delete(arena, contender, f"deleted-{round_number}-{number}", 1))[0]
             for number in range(_SINGLES)
         ]
         self._one.add(contender, statistics.median(alone))
         if round_number == 0:
-            await self._delete_many(arena, contender)
-
-    async def _delete_many(self, arena: Arena, contender: Contender) -> None:
-        spent = _Spent(arena, contender)
-        self._many.add(contender, await self._delete(arena, "deleted-many", self._size, spent))
-        self._cpu.add(contender, spent.operator * 1_000 / self._size)
-        self._other_cpu.add(contender, spent.others * 1_000 / self._size)
+            seconds, cpu, other_cpu = await self._delete(
+                arena, contender, "deleted-many", self._size
+            )
+            self._many.add(contender, seconds)
+            self._cpu.add(contender, cpu * 1_000 / self._size)
+            self._other_cpu.add(contender, other_cpu * 1_000 / self._size)
 
     async def _delete(
-        self, arena: Arena, batch: str, count: int, spent: "_Spent | None" = None
-    ) -> float:
+        self, arena: Arena, contender: Contender, batch: str, count: int
+    ) -> tuple[float, float, float]:
+        """Returns seconds until the last is gone, and CPU seconds: of the operator, of the rest."""
         documents = [objects.running(f"{batch}-{number}", batch) for number in range(count)]
-        async with BatchProgress(arena.client, batch) as progress:
+        async with Batch(arena.client, batch) as progress:
             names = await progress.start(documents)
-            if spent is not None:
-                spent.begin()
-            seconds = await progress.delete(names)
-            if spent is not None:
-                spent.end()
+            with (
+                CpuSpent(arena.process_ids(contender)) as operator,
+                CpuSpent(arena.other_process_ids()) as others,
+            ):
+                seconds = await progress.delete(names)
         await arena.until_empty()
-        return seconds
-
-
-class _Spent:
-    """CPU seconds between `begin` and `end`."""
-
-    def __init__(self, arena: Arena, contender: Contender) -> None:
-        self._operator = arena.process_ids(contender)
-        self._others = arena.other_process_ids()
-        self.operator = self.others = 0.0
-
-    def begin(self) -> None:
-        self.operator = usage(self._operator).cpu_seconds
-        self.others = usage(self._others).cpu_seconds
-
-    def end(self) -> None:
-        self.operator = usage(self._operator).cpu_seconds - self.operator
-        self.others = usage(self._others).cpu_seconds - self.others
+        return seconds, operator.seconds, others.seconds

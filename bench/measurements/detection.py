@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 
 from bench import objects
 from bench.arena import Arena
+from bench.load.batch import Batch
 from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
-from bench.load.progress import BatchProgress
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
 
 # The Go operator reconciles each AppWrapper once a minute.
-PEER_PERIOD = 60.0
+_PEER_PERIOD = 60.0
 PEER_SAMPLES = 3
 # The deletions that an answer causes are mostly over before the next fault.
-PAUSE = 0.1
-WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
-MOST_NODES = 8
+_PAUSE = 0.1
+_WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
+_MOST_NODES = 8
 
 BreakIt = Callable[[KubeClient, str], Awaitable[float]]
 
 
 @dataclass(slots=True)
-class _Fault:
+class Fault:
     """One kind of fault, and the milliseconds that each contender took to answer each sample."""
 
     name: str
@@ -51,14 +51,60 @@ class _Fault:
                 p99.add(contender, percentile(taken, 99))
         return [p50, p99]
 
+    async def measure(self, arena: Arena, progress: Batch, name: str, contender: Contender) -> None:
+        """Breaks one AppWrapper, and waits for the answer."""
+        began = await self.break_it(arena.client, name)
+        seconds = await progress.reached([name], self.answer) - began
+        self.taken.setdefault(contender, []).append(seconds * 1_000)
 
-def _faults() -> tuple[_Fault, ...]:
+
+def eviction(targets: tuple[SpeedTarget, ...] = ()) -> Fault:
+    """Returns the fault that a node is labelled: no two AppWrappers share a node."""
+    return Fault("EVICT label", "node", "Resetting", label_node, targets, pods=1, gpus=_WHOLE_NODE)
+
+
+def _faults() -> tuple[Fault, ...]:
     soon = (SpeedTarget(50),)
     return (
-        _Fault("failed pod", "pod", "Resetting", fail_pod, soon),
-        _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=WHOLE_NODE),
-        _Fault("component deleted by another client", "component", "Failed", delete_job),
+        Fault("failed pod", "pod", "Resetting", fail_pod, soon),
+        eviction(soon),
+        Fault("component deleted by another client", "component", "Failed", delete_job),
     )
+
+
+async def one_by_one(arena: Arena, fault: Fault, batch: str, count: int) -> None:
+    """Breaks `count` AppWrappers of our operator, one after the other."""
+    most = _MOST_NODES if fault.gpus else count
+    for start in range(0, count, most):
+        numbers = range(start, min(start + most, count))
+        async with Batch(arena.client, batch) as progress:
+            names = await progress.start([fault.document(batch, number) for number in numbers])
+            for name in names:
+                await fault.measure(arena, progress, name, Contender.OURS)
+                await asyncio.sleep(_PAUSE)
+            await unlabel_nodes(arena.client)
+            await progress.delete(names)
+        await arena.until_empty()
+
+
+async def over_a_minute(arena: Arena, faults: Sequence[Fault], batch: str) -> None:
+    """Breaks AppWrappers of the Go operator, in each way some, spread evenly over a minute."""
+    numbered = list(enumerate(fault for fault in faults for _ in range(PEER_SAMPLES)))
+
+    async def later(progress: Batch, number: int, fault: Fault) -> None:
+        share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
+        await asyncio.sleep(share * _PEER_PERIOD)
+        await fault.measure(arena, progress, f"{batch}-{number}", Contender.PEER)
+
+    async with Batch(arena.client, batch) as progress:
+        documents = [fault.document(batch, number) for number, fault in numbered]
+        names = await progress.start(documents)
+        async with asyncio.TaskGroup() as group:
+            for number, fault in numbered:
+                group.create_task(later(progress, number, fault))
+        await unlabel_nodes(arena.client)
+        await progress.delete(names)
+    await arena.until_empty()
 
 
 class Detection:
@@ -92,55 +138,6 @@ class Detection:
         """Runs one round of one contender, which is already at work."""
         if contender is Contender.OURS:
             for fault in self._faults:
-                await self._one_by_one(arena, fault, round_number)
+                await one_by_one(arena, fault, f"{fault.key}-{round_number}", self._samples)
         elif contender is Contender.PEER and round_number == 0:
-            await self._all_at_once(arena)
-
-    async def _one_by_one(self, arena: Arena, fault: _Fault, round_number: int) -> None:
-        documents = [
-            fault.document(f"{fault.key}-{round_number}", number) for number in range(self._samples)
-        ]
-        for part in _in_parts(documents, MOST_NODES if fault.gpus else len(documents)):
-            async with _progress(arena, documents) as progress:
-                names = await progress.start(part)
-                for name in names:
-                    await _measure(arena, progress, fault, name, Contender.OURS)
-                    await asyncio.sleep(PAUSE)
-                await unlabel_nodes(arena.client)
-                await progress.delete(names)
-            await arena.until_empty()
-
-    async def _all_at_once(self, arena: Arena) -> None:
-        batch = "peer-detection"
-        numbered = list(enumerate(fault for fault in self._faults for _ in range(PEER_SAMPLES)))
-        documents = [fault.document(batch, number) for number, fault in numbered]
-
-        async def later(progress: BatchProgress, number: int, fault: _Fault) -> None:
-            share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
-            await asyncio.sleep(share * PEER_PERIOD)
-            await _measure(arena, progress, fault, f"{batch}-{number}", Contender.PEER)
-
-        async with _progress(arena, documents) as progress:
-            names = await progress.start(documents)
-            async with asyncio.TaskGroup() as group:
-                for number, fault in numbered:
-                    group.create_task(later(progress, number, fault))
-            await unlabel_nodes(arena.client)
-            await progress.delete(names)
-        await arena.until_empty()
-
-
-async def _measure(
-    arena: Arena, progress: BatchProgress, fault: _Fault, name: str, contender: Contender
-) -> None:
-    began = await fault.break_it(arena.client, name)
-    seconds = await progress.reached(name, fault.answer) - began
-    fault.taken.setdefault(contender, []).append(seconds * 1_000)
-
-
-def _progress(arena: Arena, documents: Sequence[JsonObject]) -> BatchProgress:
-    return BatchProgress(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
-
-
-def _in_parts(documents: Sequence[JsonObject], most: int) -> list[Sequence[JsonObject]]:
-    return [documents[start : start + most] for start in range(0, len(documents), most)]
+            await over_a_minute(arena, self._faults, "peer-detection")

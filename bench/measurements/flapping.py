@@ -4,7 +4,7 @@ import asyncio
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.progress import READY, BatchProgress
+from bench.load.batch import READY, Batch
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 _DESIGN_SECONDS = 300
@@ -38,9 +38,9 @@ class Flapping:
             return
         batch = "flapping"
         document = objects.flapping(batch, batch)
-        async with BatchProgress(arena.client, batch) as progress:
+        async with Batch(arena.client, batch) as progress:
             await progress.create([document])
-            await progress.reached(batch, READY)
+            await progress.reached([batch], READY)
             before = progress.events[batch]
             await asyncio.sleep(self._seconds)
             self._writes.add(contender, progress.events[batch] - before)

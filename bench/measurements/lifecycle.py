@@ -1,22 +1,23 @@
 """Measures creation to Succeeded and deletion to gone, and the writes, CPU and memory of both."""
 
 import statistics
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from bench import objects
 from bench.arena import Arena
-from bench.load.lives import Lives, appwrapper_end, job_end
-from bench.machine import usage
-from bench.plan import ONCE_ABOVE, BenchPlan, rounds_with
+from bench.load.batch import Batch
+from bench.machine import CpuSpent, usage
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
-from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kinds.job import JOBS
 
-_JOBS = Resource("batch", "v1", "jobs", "Job")
 _SINGLES = 3
+# Larger sizes are measured in the first round only.
+_ONCE_ABOVE = 150
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(NamedTuple):
     """The rows of one size."""
 
     success: ResultRow
@@ -28,29 +29,23 @@ class _Rows:
 
 
 class Lifecycle:
-    """Creates `plan.sizes` AppWrappers at once, each a Job of two pods that succeed at once.
+    """Creates `sizes` AppWrappers at once, each a Job of two pods that succeed at once."""
 
-    Some sizes are left out of some rounds: `rounds_with`.
-    """
-
-    def __init__(self, plan: BenchPlan) -> None:
-        self._plan = plan
-        self._rows = {size: _rows(size) for size in plan.sizes}
-        rows = [
-            row
-            for name in ("success", "deletion", "events", "cpu", "other_cpu", "memory")
-            for each in self._rows.values()
-            for row in (getattr(each, name),)
-        ]
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._rows = {size: _rows(size) for size in sizes}
         self.section = ResultSection(
             "Lives of AppWrappers under real Kueue, quota not limiting",
-            rows,
+            [
+                row
+                for of_all_sizes in zip(*self._rows.values(), strict=True)
+                for row in of_all_sizes
+            ],
             [
                 "Each AppWrapper wraps a Job of two pods, which succeed as soon as they run."
                 " Measured by a watch, from the first create to the last Succeeded.",
                 "Platform: the same Jobs in Kueue, without AppWrappers and operators.",
                 f"1 AppWrapper: the median of {_SINGLES}, one after the other, per round. More than"
-                f" {ONCE_ABOVE}: in the first round only.",
+                f" {_ONCE_ABOVE}: in the first round only.",
                 "Watch events: of the AppWrapper (or the plain Job), creation to success,"
                 " deletion not included.",
                 "CPU of the operator: all its processes, from the first create to the last"
@@ -64,7 +59,7 @@ class Lifecycle:
         for size, rows in self._rows.items():
             if size == 1:
                 await self._singles(arena, contender, round_number, rows)
-            elif round_number < rounds_with(self._plan, size):
+            elif round_number == 0 or size <= _ONCE_ABOVE:
                 await self._many(arena, contender, round_number, size, rows)
 
     async def _warm_up(self, arena: Arena, contender: Contender, round_number: int) -> None:
@@ -96,19 +91,17 @@ class Lifecycle:
     ) -> None:
         batch = f"many{size}-{round_number}"
         documents = [_document(contender, batch, number) for number in range(size)]
-        operator, others = arena.process_ids(contender), arena.other_process_ids()
+        operator = arena.process_ids(contender)
         async with _lives(arena, contender, batch) as lives:
-            before, others_before = usage(operator), usage(others)
-            rows.success.add(contender, await lives.run(documents))
-            after, others_after = usage(operator), usage(others)
+            with CpuSpent(operator) as own, CpuSpent(arena.other_process_ids()) as others:
+                rows.success.add(contender, await lives.run(documents))
+            resident = usage(operator).resident_mib
             await lives.settle()
             rows.events.add(contender, statistics.mean(lives.events.values()))
-            rest = (others_after.cpu_seconds - others_before.cpu_seconds) / size
-            rows.other_cpu.add(contender, rest * 1_000)
+            rows.other_cpu.add(contender, others.seconds * 1_000 / size)
             if operator:
-                cpu = (after.cpu_seconds - before.cpu_seconds) / size
-                rows.cpu.add(contender, cpu * 1_000)
-                rows.memory.add(contender, after.resident_mib)
+                rows.cpu.add(contender, own.seconds * 1_000 / size)
+                rows.memory.add(contender, resident)
             names = [each["metadata"]["name"] for each in documents]
             rows.deletion.add(contender, await lives.delete(names))
         await arena.until_empty()
@@ -133,10 +126,8 @@ def _rows(size: int) -> _Rows:
     )
 
 
-def _lives(arena: Arena, contender: Contender, batch: str) -> Lives:
-    if contender is Contender.PLATFORM:
-        return Lives(arena.client, _JOBS, batch, job_end)
-    return Lives(arena.client, APPWRAPPERS, batch, appwrapper_end)
+def _lives(arena: Arena, contender: Contender, batch: str) -> Batch:
+    return Batch(arena.client, batch, JOBS if contender is Contender.PLATFORM else APPWRAPPERS)
 
 
 def _document(contender: Contender, batch: str, number: int) -> JsonObject:

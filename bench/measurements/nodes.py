@@ -5,19 +5,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench import objects
 from bench.arena import Arena
-from bench.load.faults import label_node, unlabel_nodes
 from bench.load.kubelets import Kubelets
-from bench.load.progress import BatchProgress
-from bench.machine import usage
-from bench.measurements.detection import MOST_NODES, PAUSE, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
+from bench.machine import CpuSpent, usage
+from bench.measurements.detection import eviction, one_by_one, over_a_minute
 from bench.peer import PROCESS as PEER_PROCESS
 from bench.plan import BenchPlan
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from localcluster.machine.progress import step
-from shared.api.objects import JsonObject
 
 # A kubelet sends an unchanged status every 5 minutes, a changing one at most every 10 s.
 USUAL_SECONDS: Final = 300.0
@@ -60,66 +56,25 @@ async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
 async def _one(
     arena: Arena, plan: BenchPlan, kubelets: Kubelets, contender: Contender, figures: Figures
 ) -> None:
+    fault = eviction()
     async with kubelets.reporting(USUAL_SECONDS):
-        samples = figures.taken.setdefault(contender, [])
         if contender is Contender.OURS:
-            await _one_by_one(arena, samples, plan.detections)
+            await one_by_one(arena, fault, "nodes", plan.detections)
         else:
-            await _spread_over_a_minute(arena, samples)
+            await over_a_minute(arena, [fault], "peer-nodes")
+    figures.taken[contender] = fault.taken[contender]
     await asyncio.sleep(_SETTLING_SECONDS)
     process = arena.cluster.processes[_PROCESSES[contender]].pid
     shares = figures.shares.setdefault(contender, {})
     rates = figures.rates.setdefault(contender, {})
     for period in _CPU:
         async with kubelets.reporting(period) if period else nullcontext():
-            before, reports = usage([process]), kubelets.reports
-            await asyncio.sleep(plan.heartbeat_seconds)
-            spent = usage([process]).cpu_seconds - before.cpu_seconds
-        shares[period] = 100 * spent / plan.heartbeat_seconds
+            reports = kubelets.reports
+            with CpuSpent([process]) as spent:
+                await asyncio.sleep(plan.heartbeat_seconds)
+        shares[period] = 100 * spent.seconds / plan.heartbeat_seconds
         rates[period] = (kubelets.reports - reports) / plan.heartbeat_seconds
     figures.memory[contender] = usage([process]).resident_mib
-
-
-async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
-    for start in range(0, count, MOST_NODES):
-        numbers = range(start, min(start + MOST_NODES, count))
-        async with BatchProgress(arena.client, "nodes") as progress:
-            names = await progress.start([_document("nodes", number) for number in numbers])
-            for name in names:
-                samples += [await _label(arena, progress, name)]
-                await asyncio.sleep(PAUSE)
-            await unlabel_nodes(arena.client)
-            await progress.delete(names)
-        await arena.until_empty()
-
-
-async def _spread_over_a_minute(arena: Arena, samples: list[float]) -> None:
-    """Labels nodes spread over a minute: the Go operator reconciles each AppWrapper once a
-    minute.
-    """
-
-    async def later(progress: BatchProgress, number: int, name: str) -> None:
-        await asyncio.sleep((number + 0.5) / PEER_SAMPLES * PEER_PERIOD)
-        samples.append(await _label(arena, progress, name))
-
-    async with BatchProgress(arena.client, "peer-nodes") as progress:
-        documents = [_document("peer-nodes", number) for number in range(PEER_SAMPLES)]
-        names = await progress.start(documents)
-        async with asyncio.TaskGroup() as group:
-            for number, name in enumerate(names):
-                group.create_task(later(progress, number, name))
-        await unlabel_nodes(arena.client)
-        await progress.delete(names)
-    await arena.until_empty()
-
-
-def _document(batch: str, number: int) -> JsonObject:
-    return objects.running(f"{batch}-{number}", batch, pods=1, gpus=WHOLE_NODE)
-
-
-async def _label(arena: Arena, progress: BatchProgress, name: str) -> float:
-    began = await label_node(arena.client, name)
-    return (await progress.reached(name, "Resetting") - began) * 1_000
 
 
 def section(figures: Figures, nodes: int) -> ResultSection:

@@ -1,9 +1,6 @@
-"""Measures the last failure of many workers to their root cause, and the delay of other
-failures.
-"""
+"""Measures the last of many failures to its root cause, and the delay of other failures."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -11,16 +8,15 @@ import yaml
 
 from bench import objects
 from bench.arena import Arena
+from bench.load.batch import EXPLAINED, Batch
 from bench.load.failures import (
     fail_all,
     fail_one,
     leave_files,
     records_of,
     same_requests,
-    workers_of,
 )
-from bench.load.faults import fail_pod
-from bench.load.progress import BatchProgress
+from bench.load.faults import fail_pod, pods_of
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
 from shared.api import names
@@ -33,7 +29,6 @@ OTHERS = 40
 _PAUSE = 0.05
 _STORE = "local"  # of the local cluster
 _GRACE = f"{names.ANNOTATION_PREFIX}failureGracePeriodDuration"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Records:
@@ -83,15 +78,13 @@ class Records:
             await self._measure(arena, contender, "", "records-peer")
 
     async def _measure(self, arena: Arena, contender: Contender, store: str, name: str) -> float:
-        """Returns seconds until the root cause is in the status; until Resetting for the Go
-        operator.
-        """
+        """Returns seconds until the status has a root cause; of the Go operator until Resetting."""
         document = broken_later(name, self._workers, store)
-        async with BatchProgress(arena.client, name) as progress:
+        async with Batch(arena.client, name) as progress:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
             await progress.start([document, *others])
-            pods = await workers_of(arena.client, name)
-            records = records_of(pods, _nanoseconds(SystemClock().now()))
+            pods = await pods_of(arena.client, name)
+            records = records_of(pods, round(SystemClock().now().timestamp() * 1e9))
             if store:
                 uid = pods[0]["metadata"]["labels"][names.LABEL_UID]
                 leave_files(store_of(arena).joinpath(objects.NAMESPACE, name, uid, "1"), records)
@@ -99,23 +92,23 @@ class Records:
             await fail_all(arena.client, pods[1:], records[1:])
             began = await fail_one(arena.client, pods[0], records[0])
             await _end_grace(arena, name)
-            reset = await progress.reached(name, "Resetting") - began
+            reset = await progress.reached([name], "Resetting") - began
             self._reset.add(contender, reset)
-            found = await progress.named(name) - began if contender is Contender.OURS else reset
+            found = reset
+            if contender is Contender.OURS:
+                found = await progress.reached([name], EXPLAINED) - began
             await beside
             await progress.delete([name, *(each["metadata"]["name"] for each in others)])
         await arena.until_empty()
         return found
 
-    async def _beside(
-        self, arena: Arena, progress: BatchProgress, contender: Contender, name: str
-    ) -> None:
+    async def _beside(self, arena: Arena, progress: Batch, contender: Contender, name: str) -> None:
         """Breaks the others; the Go operator's all at once, or it would take an hour."""
         taken, bare = [], []
 
         async def answered(number: int) -> None:
             began = await fail_pod(arena.client, f"{name}-{number}")
-            taken.append(await progress.reached(f"{name}-{number}", "Resetting") - began)
+            taken.append(await progress.reached([f"{name}-{number}"], "Resetting") - began)
 
         if contender is Contender.PEER:
             await asyncio.gather(*map(answered, range(OTHERS)))
@@ -129,9 +122,7 @@ class Records:
 
 
 def broken_later(name: str, workers: int, store: str) -> JsonObject:
-    """Returns an AppWrapper of a Job that replaces no pod; a grace period of 1 h delays its
-    reset.
-    """
+    """Returns an AppWrapper of a Job that replaces no pod; its reset is delayed by 1 h."""
     document = _replacing_nothing(name, name, workers)
     document["metadata"]["annotations"][_GRACE] = "1h"
     if store:
@@ -159,8 +150,3 @@ def store_of(arena: Arena) -> Path:
     settings = yaml.safe_load((arena.cluster.directory / "product" / "controller.yaml").read_text())
     stores = settings["appwrapper"]["faultTolerance"]["errorAggregation"]["stores"]
     return Path(urlparse(stores[_STORE]).path)
-
-
-def _nanoseconds(now: datetime) -> int:
-    """Returns nanoseconds since the epoch."""
-    return (now - _EPOCH) // timedelta(microseconds=1) * 1_000

@@ -7,8 +7,6 @@ _Item = TypeVar("_Item")
 
 
 def rotated(items: Sequence[_Item], round_number: int) -> list[_Item]:
-    """Rotates `items` by one more in each round, so that no contender always has the warmest
-    machine.
-    """
+    """Rotates `items` by one more in each round: no contender always has the warmest machine."""
     start = round_number % len(items)
     return [*items[start:], *items[:start]]

@@ -1,6 +1,6 @@
 """The reasons in conditions, events, metrics and logs, each with its meaning.
 
-docs/users/phases.md is generated from them.
+The table of reasons in docs/users/phases.md is generated from them.
 """
 
 from enum import StrEnum

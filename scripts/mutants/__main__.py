@@ -7,17 +7,17 @@ killed, or if a test that killed a mutant also fails on the unchanged tree. Verd
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from localcluster.machine.interrupts import Interrupted, interruptible
 from scripts.mutants.plan import BadMutant, Mutant, chosen, read
-from scripts.mutants.report import Outcome, Verdict, offences, outcome_of, rows
+from scripts.mutants.report import Outcome, Verdict, offences, outcome_of
 from scripts.mutants.run import Tree, load, save, try_all
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -54,45 +54,36 @@ def main(arguments: Sequence[str]) -> int:
         console.print("interrupted: the next run continues", style="red")
         return 130
     verdicts = {each.name: verdicts.get(each.name) or kept[each.name] for each in mutants}
-    return _conclude(tree, mutants, verdicts, failing, console)
+    return _conclude(mutants, verdicts, failing, console)
 
 
 def _try(
     tree: Tree, mutants: Sequence[Mutant], kept: dict[str, Verdict], console: Console
 ) -> str | None:
-    """Try the mutants with a progress bar, and add each verdict to `kept`."""
+    """Try the mutants, print each verdict, and add it to `kept`."""
     if not mutants:
         return None
-    columns = (TextColumn("mutants"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(mutants))
+    numbers = count(1)
 
-        def report(mutant: Mutant, verdict: Verdict) -> None:
-            kept[mutant.name] = verdict
-            save(CACHE, kept)
-            outcome = outcome_of(mutant, verdict, simulated=tree.simulated)
-            line = f"{verdict.seconds:5.1f} s  {mutant.name}: {verdict.killer or outcome.value}"
-            console.print(line, markup=False, soft_wrap=True)
-            progress.advance(bar)
+    def report(mutant: Mutant, verdict: Verdict) -> None:
+        kept[mutant.name] = verdict
+        save(CACHE, kept)
+        end = verdict.killer or outcome_of(mutant, verdict).value
+        line = f"{next(numbers)}/{len(mutants)} {verdict.seconds:5.1f} s  {mutant.name}: {end}"
+        console.print(line, markup=False, soft_wrap=True)
 
-        return interruptible(try_all(tree, mutants, WORKERS, report))
+    return interruptible(try_all(tree, mutants, WORKERS, report))
 
 
 def _conclude(
-    tree: Tree,
     mutants: Sequence[Mutant],
     verdicts: Mapping[str, Verdict],
     failing: str | None,
     console: Console,
 ) -> int:
-    outcomes = {
-        each.name: outcome_of(each, verdicts[each.name], simulated=tree.simulated)
-        for each in mutants
-    }
-    table = Table("folder", "mutants", *(each.value for each in Outcome))
-    for area, count, counts in rows(mutants, outcomes):
-        table.add_row(area, str(count), *(str(counts[each] or "") for each in Outcome))
-    console.print(table)
+    outcomes = {each.name: outcome_of(each, verdicts[each.name]) for each in mutants}
+    counts = Counter(outcomes.values())
+    console.print("; ".join(f"{counts[each]} {each}" for each in Outcome if counts[each]))
     seconds = sum(each.seconds for each in verdicts.values())
     console.print(f"all verdicts, those kept from earlier runs too, took {seconds:.0f} s")
     problems = list(offences(mutants, outcomes, verdicts))

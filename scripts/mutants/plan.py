@@ -3,10 +3,12 @@
 import hashlib
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
+
+from pydantic import BaseModel, Field, ValidationError
 
 SIMULATION: Final = "tests/simulation"
 # Every program imports shared/, so the tests of any of them may notice a fault there.
@@ -35,7 +37,7 @@ class Mutant:
 
     `fault`: the mistake that it imitates. `edits`: its own edit, then those of the mutants that it
     is combined with. `tests`: pytest arguments to try first. `equivalent`: why no test can notice
-    it. `simulation`: only tests/simulation can notice it.
+    it.
     """
 
     name: str
@@ -43,54 +45,44 @@ class Mutant:
     edits: tuple[Edit, ...]
     tests: tuple[str, ...] = ()
     equivalent: str = ""
-    simulation: bool = False
 
     @property
     def file(self) -> str:
         return self.edits[0].file
 
-    @property
-    def area(self) -> str:
-        return str(PurePosixPath(self.file).parent)
 
+class _Entry(BaseModel, extra="forbid"):
+    """One entry of the list, as docs/maintainers/mutants.md describes it."""
 
-_REQUIRED: Final = ("name", "file", "fault", "old", "new")
-_OPTIONAL: Final = ("tests", "equivalent", "needs", "with")
+    name: str
+    fault: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+    equivalent: str = ""
+    combined: tuple[str, ...] = Field((), alias="with")
 
 
 def read(text: str) -> list[Mutant]:
     """Read the list of mutants. Raises BadMutant."""
     mutants: dict[str, Mutant] = {}
-    for entry in tomllib.loads(text).get("mutant", []):
-        mutant = _mutant(entry)
-        if mutant.name in mutants:
-            raise BadMutant(f"{mutant.name}: two mutants have this name")
-        for name in entry.get("with", ()):
-            if name not in mutants:
-                raise BadMutant(f"{mutant.name}: no mutant above it is named {name}")
-            mutant = replace(mutant, edits=(*mutant.edits, *mutants[name].edits))
-        mutants[mutant.name] = mutant
+    for each in tomllib.loads(text).get("mutant", []):
+        name = each.get("name", "a mutant without a name")
+        if name in mutants:
+            raise BadMutant(f"{name}: two mutants have this name")
+        try:
+            entry = _Entry(**each)
+        except ValidationError as invalid:
+            first = invalid.errors()[0]
+            raise BadMutant(f"{name}: {first['loc'][0]}: {first['msg']}") from None
+        edits = [Edit(entry.file, entry.old, entry.new)]
+        for other in entry.combined:
+            if other not in mutants:
+                raise BadMutant(f"{name}: no mutant above it is named {other}")
+            edits += mutants[other].edits
+        mutants[name] = Mutant(name, entry.fault, tuple(edits), entry.tests, entry.equivalent)
     return list(mutants.values())
-
-
-def _mutant(entry: Mapping[str, Any]) -> Mutant:
-    name = entry.get("name", "a mutant without a name")
-    for key in _REQUIRED:
-        if not isinstance(entry.get(key), str):
-            raise BadMutant(f"{name}: {key} is missing")
-    if unknown := sorted(set(entry).difference(_REQUIRED, _OPTIONAL)):
-        raise BadMutant(f"{name}: unknown key {', '.join(unknown)}")
-    needs = entry.get("needs", "")
-    if needs not in ("", "simulation"):
-        raise BadMutant(f'{name}: needs must be "simulation", not "{needs}"')
-    return Mutant(
-        name=name,
-        fault=entry["fault"],
-        edits=(Edit(entry["file"], entry["old"], entry["new"]),),
-        tests=tuple(entry.get("tests", ())),
-        equivalent=entry.get("equivalent", ""),
-        simulation=bool(needs),
-    )
 
 
 def chosen(mutants: Iterable[Mutant], pattern: str) -> list[Mutant]:
@@ -136,19 +128,13 @@ def stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
 
     `modules`: the paths of all test modules.
     """
-    if not mutant.simulation:
-        yield from _unit_stages(mutant, modules)
-    if worlds := worlds_among(modules):
-        yield Stage(worlds)
-
-
-def _unit_stages(mutant: Mutant, modules: Collection[str]) -> Iterator[Stage]:
     module = PurePosixPath(mutant.file)
     folder, top = str("tests/unit" / module.parent), module.parts[0]
     beside = [path for path in sorted(modules) if _is_beside(path, folder, module.stem)]
     wider = [mutant.tests, beside, [folder], [f"tests/unit/{top}"]]
     if top == "shared":
         wider.append(_USERS_OF_SHARED)
+    wider.append(_worlds_among(modules))
     tried: list[str] = []
     for paths in wider:
         new = tuple(path for path in paths if path not in tried and _exists(path, modules))
@@ -167,17 +153,9 @@ def _exists(path: str, modules: Collection[str]) -> bool:
     return file in modules or any(each.startswith(f"{file}/") for each in modules)
 
 
-def digest_of_survivor(
-    changed: Mapping[str, str], mutant: Mutant, tests: Mapping[str, bytes]
-) -> str:
-    """Return the hash of all that decides that no test notices a mutant."""
-    parts = (sorted(changed.items()), mutant.tests, mutant.simulation, sorted(tests.items()))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def digest_of_kill(changed: Mapping[str, str], killer: bytes) -> str:
-    """Return the hash of the mutated files and of the test module that notices the fault."""
-    return hashlib.sha256(repr((sorted(changed.items()), killer)).encode()).hexdigest()
+def digest(changed: Mapping[str, str], tests: object) -> str:
+    """Return the hash of the mutated files and of the tests that a verdict depends on."""
+    return hashlib.sha256(repr((sorted(changed.items()), tests)).encode()).hexdigest()
 
 
 def is_about_tests(path: str) -> bool:
@@ -189,6 +167,6 @@ def is_test_module(path: str) -> bool:
     return PurePosixPath(path).name.startswith("test_")
 
 
-def worlds_among(modules: Iterable[str]) -> tuple[str, ...]:
+def _worlds_among(modules: Iterable[str]) -> list[str]:
     """Return the tests that run the product in the simulation, not those of the simulation."""
-    return tuple(path for path in sorted(modules) if path.rpartition("/")[0] == SIMULATION)
+    return [path for path in sorted(modules) if path.rpartition("/")[0] == SIMULATION]

@@ -1,6 +1,5 @@
 """Compare verdicts with the list of mutants. Pure."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,22 +17,19 @@ class Verdict:
 
 
 class Outcome(StrEnum):
-    """How a mutant ended. The values are the heads of the table."""
+    """How a mutant ended."""
 
-    UNIT = "by unit"
-    SIMULATION = "by simulation"
+    UNIT = "noticed by unit tests"
+    SIMULATION = "noticed by the simulation"
     EQUIVALENT = "equivalent"
-    WAITS = "waits"  # for the simulation
     SURVIVED = "survived"
-    NOTICED = "wrong"  # listed as equivalent, but killed
+    NOTICED = "wrongly listed as equivalent"
 
 
-def outcome_of(mutant: Mutant, verdict: Verdict, *, simulated: bool) -> Outcome:
-    """Return how a mutant ended. `simulated`: tests/simulation exists."""
+def outcome_of(mutant: Mutant, verdict: Verdict) -> Outcome:
+    """Return how a mutant ended."""
     if verdict.killer is None:
-        if mutant.equivalent:
-            return Outcome.EQUIVALENT
-        return Outcome.WAITS if mutant.simulation and not simulated else Outcome.SURVIVED
+        return Outcome.EQUIVALENT if mutant.equivalent else Outcome.SURVIVED
     if mutant.equivalent:
         return Outcome.NOTICED
     return Outcome.SIMULATION if verdict.killer.startswith(SIMULATION) else Outcome.UNIT
@@ -54,16 +50,3 @@ def offences(
                 f"{mutant.name} is listed as equivalent, but {verdicts[mutant.name].killer} fails: "
                 "remove `equivalent`"
             )
-
-
-def rows(
-    mutants: Sequence[Mutant], outcomes: Mapping[str, Outcome]
-) -> list[tuple[str, int, Counter[Outcome]]]:
-    """Return for each folder the number of mutants, and of each outcome; the sum is last."""
-    areas = sorted({mutant.area for mutant in mutants})
-    counted = {area: Counter[Outcome]() for area in areas}
-    for mutant in mutants:
-        counted[mutant.area][outcomes[mutant.name]] += 1
-    total = sum(counted.values(), Counter[Outcome]())
-    everything = [*counted.items(), ("all", total)]
-    return [(area, counts.total(), counts) for area, counts in everything]

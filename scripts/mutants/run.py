@@ -18,13 +18,11 @@ from scripts.mutants.plan import (
     BadMutant,
     Mutant,
     Stage,
-    digest_of_kill,
-    digest_of_survivor,
+    digest,
     is_about_tests,
     is_test_module,
     mutated,
     stages,
-    worlds_among,
 )
 from scripts.mutants.report import Verdict
 
@@ -47,7 +45,6 @@ class Tree:
         self.files = [path for path in done.stdout.splitlines() if (root / path).is_file()]
         self._tests = {path: self.read(path) for path in self.files if is_about_tests(path)}
         self.modules = frozenset(filter(is_test_module, self._tests))
-        self.simulated = bool(worlds_among(self.modules))
 
     def read(self, path: str) -> bytes:
         return (self.root / path).read_bytes()
@@ -63,8 +60,8 @@ class Tree:
         """Return the hash of all that a verdict depends on. Raises BadMutant."""
         changed = self.mutated(mutant)
         if killer is None:
-            return digest_of_survivor(changed, mutant, self._tests)
-        return digest_of_kill(changed, self._tests.get(killer.partition("::")[0], b""))
+            return digest(changed, (mutant.tests, sorted(self._tests.items())))
+        return digest(changed, self._tests.get(killer.partition("::")[0], b""))
 
 
 class Copy:

@@ -1,6 +1,6 @@
 """The edges between phases that the documentation draws, written down a second time.
 
-docs/users/phases.md is generated from the controller's own table, so that table cannot be its own
+docs/users/phases.md is compared with the controller's own table, so that table cannot be its own
 check.
 """
 

@@ -1,9 +1,10 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from bench.machine import Usage, usage
+from bench.machine import CpuSpent, Usage, usage
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -37,3 +38,11 @@ def test_a_process_without_memory_has_ended(tmp_path: Path) -> None:
 def test_a_missing_process_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProcessLookupError, match=r"^process 12 is not there any more$"):
         usage([12], tmp_path)
+
+
+def test_cpu_time_is_counted_from_the_beginning_to_the_end_of_the_context() -> None:
+    with CpuSpent([os.getpid()]) as spent:
+        began = time.process_time()
+        while time.process_time() - began < 0.1:
+            pass
+    assert 0.08 <= spent.seconds < 5

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.plan import PARTS, QUICK, BenchPlan, Output, parse, rounds_with
+from bench.plan import PARTS, QUICK, BenchPlan, parse
 
 
 def test_defaults() -> None:
-    assert parse([]) == (BenchPlan(), Output())
+    assert parse([]) == (BenchPlan(), None)
     assert BenchPlan().parts == frozenset(PARTS)
 
 
@@ -15,7 +15,7 @@ def test_every_option() -> None:
         "--only", "mutate, lifecycle", "--rounds", "2", "--requests", "500", "--reviews", "20",
         "--creates", "32", "--sizes", "1,10", "--detections", "5", "--flapping-seconds", "300",
         "--nodes", "50", "--heartbeat-seconds", "5",
-        "--json", "-", "--markdown",
+        "--json", "-",
     ]  # fmt: skip
     assert parse(given) == (
         BenchPlan(
@@ -30,14 +30,13 @@ def test_every_option() -> None:
             nodes=50,
             heartbeat_seconds=5,
         ),
-        Output(json="-", markdown=True),
+        "-",
     )
 
 
 def test_other_options_change_a_quick_run() -> None:
-    assert parse(["--quick"]) == (QUICK, Output())
-    plan, output = parse(["--sizes", "1", "--quick", "--markdown"])
-    assert (plan, output) == (replace(QUICK, sizes=(1,)), Output(markdown=True))
+    assert parse(["--quick"]) == (QUICK, None)
+    assert parse(["--sizes", "1", "--quick"]) == (replace(QUICK, sizes=(1,)), None)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +54,3 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
         parse(given)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("size", "rounds"), [(1, 4), (150, 4), (151, 1), (300, 1)])
-def test_large_sizes_are_measured_in_the_first_round_only(size: int, rounds: int) -> None:
-    assert rounds_with(BenchPlan(rounds=4, sizes=(1, 100, 300)), size) == rounds

@@ -53,3 +53,16 @@ def test_a_file_of_an_older_benchmark_is_refused(tmp_path: Path) -> None:
     message = f"{file}: there is no 'commit'; write it with --json again"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Recorded.read(file)
+
+
+def test_it_has_all_circumstances_and_the_part_of_each_section() -> None:
+    assert RUN.as_json() == {
+        "date": "2026-01-02",
+        "commit": "0123abcd",
+        "versions": {"Kueue": "v1"},
+        "machine": "2 cores",
+        "load": 0.3,
+        "command": "bench",
+        "seconds": 90.0,
+        "sections": [{"part": "mutate"} | RUN.sections["mutate"].as_json()],
+    }

@@ -1,10 +1,7 @@
-import io
-
 import pytest
-from rich.console import Console
 
 from bench.circumstances import Circumstances
-from bench.report import as_json, cells, markdown, number, terminal_table
+from bench.report import cells, markdown, number
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 
 CIRCUMSTANCES = Circumstances(
@@ -77,26 +74,3 @@ def test_markdown_omits_measures_without_figures() -> None:
         "\n"
         "- A note.\n"
     )
-
-
-def test_terminal_table_shows_the_same_cells() -> None:
-    output = io.StringIO()
-    Console(file=output, width=140).print(terminal_table(section()))
-    shown = output.getvalue()
-    latency = cells(section().rows[0])
-    assert all(text in shown for text in (*latency[:4], latency[5], latency[7]))
-    assert "platform" not in shown
-    assert "never" not in shown
-
-
-def test_json() -> None:
-    assert as_json({"mutate": section()}, CIRCUMSTANCES) == {
-        "date": "2026-01-02",
-        "commit": "0123abcd",
-        "versions": {"Go operator": "v1.2.2", "Kueue": "v0.19.2"},
-        "machine": "2 cores",
-        "load": 0.3,
-        "command": "python -m bench --only mutate",
-        "seconds": 90.0,
-        "sections": [{"part": "mutate"} | section().as_json()],
-    }

@@ -1,7 +1,6 @@
 """The README and the maintainers' pages show the recorded run, losses included."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,15 +9,10 @@ from bench.recorded import Recorded
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from localcluster.programs.catalogue import CATALOGUE
 from scripts.benchmark_pages import (
-    FIGURES,
-    README,
     RESULTS,
-    SUMMARY,
-    benchmark_pages,
     figures_page,
     headline_rows,
     readme_passage,
-    summary_passage,
 )
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
@@ -63,11 +57,6 @@ NOT_MEASURED = (
 )
 
 
-@pytest.mark.parametrize("page", [README, SUMMARY, FIGURES], ids=lambda page: page.name)
-def test_a_page_shows_the_recorded_run(page: Path) -> None:
-    assert page.read_text() == benchmark_pages()[page], "run `make generate`"
-
-
 def test_the_recorded_run_was_against_the_peer_that_the_benchmark_builds() -> None:
     recorded = Recorded.read(RESULTS).circumstances.versions
     assert recorded["Go operator"] == CATALOGUE["appwrapper"].version, "run the benchmark again"
@@ -92,20 +81,13 @@ def test_the_readme_shows_losses_beside_wins() -> None:
         f" {NOT_MEASURED}\n"
         "\n"
         "Versions: Go operator v1.2.2, Kueue v0.19.2. [All figures, ranges and"
-        " targets](docs/maintainers/benchmarks.md).\n"
+        " targets](docs/maintainers/benchmark-figures.md).\n"
     )
 
 
-def test_the_summary_counts_the_targets_that_were_kept() -> None:
-    assert summary_passage(WON_AND_LOST) == (
-        "- Command: `python -m bench --only creation,deletion`, in 1.5 minutes on 2026-01-02\n"
-        "- This operator: commit 0123abcd\n"
-        "- Versions: Go operator v1.2.2, Kueue v0.19.2\n"
-        "- Machine: 2 cores, with a load average of 0.3 before the run\n"
-        "\n"
-        "0 of 2 targets are kept. [benchmark-figures.md](benchmark-figures.md) shows each figure,"
-        f" range and target. {NOT_MEASURED}\n"
-    )
+def test_the_reference_counts_the_targets_that_were_kept() -> None:
+    page = figures_page(WON_AND_LOST)
+    assert f"\n\n0 of 2 targets are kept. {NOT_MEASURED}\n\n- Command: `python -m" in page
 
 
 def test_the_reference_has_every_row() -> None:

@@ -1,13 +1,22 @@
 """The configuration reference has every key, with a meaning and what a change needs."""
 
 import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, TypeVar
 
 import pytest
 
 from scripts.configuration_page import configuration_tables
 from shared.api.objects import JsonValue
-from shared.config.configuration import Configuration
+from shared.config.configuration import Configuration, LabelSelectorRequirement
+from shared.config.loading import load_config
+from shared.config.values import Section
+from tests.support.manifests import ROOT
+from webhook.policies import policies_yaml
+from webhook.registration import registration_yaml
 
+AnySection = TypeVar("AnySection", bound=Section)
 PAGE = configuration_tables()
 
 
@@ -86,19 +95,48 @@ def test_a_row_shows_the_fields_of_the_models(key: str, cells: list[str]) -> Non
     assert rows()[key] == cells
 
 
-def test_it_shows_which_keys_are_in_manifests() -> None:
-    """Found by changing each value in each overlay, so new keys need nothing here but a row."""
-    found = [key for key, cells in rows().items() if cells[-1].endswith(" **Manifests.**")]
-    assert found == [
-        "appwrapper.defaultQueueNameOnDirectKinds",
-        "appwrapper.faultTolerance.deletionGracePeriod",
-        "appwrapper.allowedKinds.direct",
-        "appwrapper.teamNamespaceSelector.matchLabels",
-        "appwrapper.teamNamespaceSelector.matchExpressions",
-        "appwrapper.exemptions.quotaManagers",
-        "appwrapper.exemptions.serviceAccountNamespaces",
-        "certManagement.namespace",
-        "certManagement.mutatingWebhookConfigName",
-        "certManagement.validatingWebhookConfigName",
-        "certManagement.webhookServiceName",
-    ]
+def others(value: Any) -> list[Any]:
+    """Other values of the same type."""
+    requirement = LabelSelectorRequirement(key="another", operator="Exists")
+    makers: dict[type, Callable[[Any], list[Any]]] = {
+        bool: lambda it: [not it],
+        str: lambda it: [f"{it}x", ""],
+        int: lambda it: [it + 1],
+        float: lambda it: [it + 1],
+        timedelta: lambda it: [it + timedelta(seconds=1)],
+        # All but its last element, or the only possible element of an empty list.
+        tuple: lambda it: [it[:-1], it[:1]] if it else [(requirement,)],
+        dict: lambda it: [{**it, "another": "true"}],
+    }
+    return makers[type(value)](value)
+
+
+def changes(section: AnySection, path: str = "") -> Iterator[tuple[str, AnySection]]:
+    """Each key below a section, and the section in which its value alone is another one."""
+    for attribute, info in type(section).model_fields.items():
+        key = f"{path}.{info.serialization_alias or attribute}".lstrip(".")
+        value = getattr(section, attribute)
+        changed = (
+            changes(value, key)
+            if isinstance(value, Section)
+            else ((key, other) for other in others(value))
+        )
+        for leaf, new in changed:
+            yield leaf, section.model_copy(update={attribute: new})
+
+
+def manifests(config: Configuration) -> str:
+    return registration_yaml(config) + policies_yaml(config)
+
+
+def test_a_key_is_marked_if_another_value_changes_manifests() -> None:
+    """Some keys have an effect only with others, so each overlay is tried."""
+    overlays = (ROOT / "deploy" / "manifests" / "overlays").glob("*/config.yaml")
+    configs = [load_config(file).config for file in overlays]
+    assert len(configs) == 2
+    found = set()
+    for config in configs:
+        unchanged = manifests(config)
+        found |= {key for key, changed in changes(config) if manifests(changed) != unchanged}
+    marked = {key for key, cells in rows().items() if cells[-1].endswith(" **Manifests.**")}
+    assert marked == found

@@ -1,54 +1,47 @@
 """What is done where a real node's requirements are met, can be met, and cannot be."""
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from localcluster.realnode import requirements
 from scripts import e2e_packages
-from scripts.e2e_packages import InstallDecision, Machine, command, decide
+from scripts.e2e_packages import command
 
 MISSING = "runc is missing: apt-get install runc."
-FRESH = Machine(root=True, debian=True, may_install=True, missing=(MISSING,), packages=("runc",))
-READY = Machine(root=True, debian=True, may_install=True, missing=(), packages=())
+Lack = tuple[list[str], list[str]]
+FRESH: Lack = ([MISSING], ["runc"])
+READY: Lack = ([], [])
 
 
 @pytest.mark.parametrize(
-    "machine",
-    [READY, replace(READY, debian=False), replace(READY, may_install=False)],
-    ids=["Debian", "another system", "INSTALL=0"],
-)
-def test_it_runs_where_nothing_is_missing(machine: Machine) -> None:
-    assert decide(machine) == InstallDecision(packages=(), left_out="")
-
-
-def test_missing_packages_are_installed_as_root_on_debian() -> None:
-    assert decide(FRESH) == InstallDecision(packages=("runc",), left_out="")
-
-
-@pytest.mark.parametrize(
-    "machine",
+    ("root", "debian", "install", "may"),
     [
-        replace(FRESH, root=False),
-        replace(FRESH, debian=False),
-        replace(FRESH, may_install=False),
-        replace(FRESH, packages=()),
+        (True, True, {}, True),
+        (True, True, {"INSTALL": "1"}, True),
+        (False, True, {}, False),
+        (True, False, {}, False),
+        (True, True, {"INSTALL": "0"}, False),
     ],
-    ids=["not root", "not Debian", "INSTALL=0", "no package would help"],
 )
-def test_elsewhere_e2e_is_omitted_with_a_reason(machine: Machine) -> None:
-    assert decide(machine) == InstallDecision(packages=(), left_out=MISSING)
-
-
-def test_all_missing_packages_are_reported() -> None:
-    machine = replace(FRESH, root=False, missing=("It needs root.", MISSING))
-    assert decide(machine).left_out == f"It needs root. {MISSING}"
+def test_packages_are_installed_as_root_on_debian_unless_forbidden(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    root: bool,
+    debian: bool,
+    install: dict[str, str],
+    may: bool,
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    monkeypatch.setattr(e2e_packages, "_DEBIAN", tmp_path if debian else tmp_path / "none")
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/true")
+    assert e2e_packages.may_install(install) is may
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -58,13 +51,13 @@ def test_the_tests_need_a_registry_beside_the_node(
     monkeypatch.setattr(requirements, "missing", lambda: [MISSING])
     monkeypatch.setattr(requirements, "packages", lambda: ["runc"])
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true" if there else None)
-    found = e2e_packages.observe({})
+    sentences, packages = e2e_packages.missing()
     told = (
         "The tests need the program docker-registry. On Debian:"
         " apt-get install --no-install-recommends docker-registry"
     )
-    assert found.missing == ((MISSING,) if there else (MISSING, told))
-    assert found.packages == (("runc",) if there else ("runc", "docker-registry"))
+    assert sentences == ([MISSING] if there else [MISSING, told])
+    assert packages == (["runc"] if there else ["runc", "docker-registry"])
 
 
 def test_no_service_is_started_and_nothing_is_removed() -> None:
@@ -81,24 +74,27 @@ def test_no_service_is_started_and_nothing_is_removed() -> None:
 class Debian:
     """A machine whose apt-get does as it is told, or fails."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, first: Machine, code: int = 0) -> None:
-        self._machine = first
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, lack: Lack, code: int = 0, *, may: bool = True
+    ) -> None:
+        self._lack = lack
         self._code = code
-        self.installed: list[tuple[str, ...]] = []
-        monkeypatch.setattr(e2e_packages, "observe", lambda environment: self._machine)
+        self.installed: list[list[str]] = []
+        monkeypatch.setattr(e2e_packages, "may_install", lambda environment: may)
+        monkeypatch.setattr(e2e_packages, "missing", lambda: self._lack)
         monkeypatch.setattr(e2e_packages, "install", self._install)
 
-    def _install(self, packages: tuple[str, ...]) -> int:
+    def _install(self, packages: list[str]) -> int:
         self.installed.append(packages)
         if self._code == 0:
-            self._machine = READY
+            self._lack = READY
         return self._code
 
 
 def test_after_the_installation_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     debian = Debian(monkeypatch, FRESH)
     left_out, took = e2e_packages.settle()
-    assert debian.installed == [("runc",)]
+    assert debian.installed == [["runc"]]
     assert left_out == ""
     [said] = took
     assert re.fullmatch(r"installation of packages: \d+ s", said)
@@ -107,16 +103,26 @@ def test_after_the_installation_it_runs(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_installation_that_fails_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     debian = Debian(monkeypatch, FRESH, code=100)
     left_out, _ = e2e_packages.settle()
-    assert debian.installed == [("runc",)]
+    assert debian.installed == [["runc"]]
     assert left_out == f"apt-get failed with exit code 100. {MISSING}"
 
 
-@pytest.mark.parametrize("machine", [READY, replace(FRESH, root=False)])
-def test_nothing_is_installed_where_it_is_not_to_be(
-    monkeypatch: pytest.MonkeyPatch, machine: Machine
+@pytest.mark.parametrize(
+    ("lack", "may", "left_out"),
+    [
+        (READY, True, ""),
+        (READY, False, ""),
+        (FRESH, False, MISSING),
+        (([MISSING], []), True, MISSING),
+        ((["It needs root.", MISSING], ["runc"]), False, f"It needs root. {MISSING}"),
+    ],
+    ids=["ready", "ready elsewhere", "forbidden", "no package would help", "all are reported"],
+)
+def test_nothing_is_installed_if_that_is_needless_or_forbidden(
+    monkeypatch: pytest.MonkeyPatch, lack: Lack, may: bool, left_out: str
 ) -> None:
-    debian = Debian(monkeypatch, machine)
-    assert e2e_packages.settle() == (decide(machine).left_out, ())
+    debian = Debian(monkeypatch, lack, may=may)
+    assert e2e_packages.settle() == (left_out, ())
     assert debian.installed == []
 
 
@@ -132,7 +138,8 @@ def test_ctrl_c_waits_for_apt_get_and_ends_the_run(
         "threading.Event().wait(0.6);"
         f"pathlib.Path({str(done)!r}).touch()"
     )
-    monkeypatch.setattr(e2e_packages, "observe", lambda environment: FRESH)
+    monkeypatch.setattr(e2e_packages, "missing", lambda: FRESH)
+    monkeypatch.setattr(e2e_packages, "may_install", lambda environment: True)
     monkeypatch.setattr(
         e2e_packages, "command", lambda packages, systemd: (sys.executable, "-c", installs)
     )

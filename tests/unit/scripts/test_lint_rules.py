@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint_rules import imported_tests, machine_specific, misplaced_test, too_long
+from scripts.lint_rules import imported_tests, machine_specific, misplaced_test, offences, too_long
 
 
 def test_a_module_of_the_limit_passes_and_one_line_more_does_not() -> None:
@@ -12,6 +12,12 @@ def test_a_module_of_the_limit_passes_and_one_line_more_does_not() -> None:
     assert list(too_long(path, "x = 1\n" * 400)) == []
     assert list(too_long(path, "x = 1\n" * 401)) == [
         "a.py:1: module has 401 lines, the limit is 400"
+    ]
+
+
+def test_plain_english_is_one_of_the_rules() -> None:
+    assert list(offences(Path("a.md"), "Kueue starts the pods anew.")) == [
+        'a.md:1: "anew": write again, new'
     ]
 
 

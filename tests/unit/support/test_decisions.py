@@ -5,9 +5,9 @@ from typing import get_args
 from controller.phases.actions import Action, SetCondition
 from controller.phases.snapshot import PodCounts, Timers
 from controller.reports.reason import Reason
-from scripts.phase_walk import every_decision
 from tests.support.decisions import JOB, RUNNING, line, lines
 from tests.support.moments import NOW, ago
+from tests.support.phase_walk import every_decision
 
 
 def test_different_actions_have_different_texts() -> None:

@@ -5,8 +5,9 @@ import time
 import pytest
 
 from bench.errors import BenchError
-from bench.load.faults import JOBS, delete_job, fail_pod, label_node, unlabel_nodes
+from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
 from shared.api.objects import NODES, PODS
+from shared.kinds.job import JOBS
 from tests.support.fakes.fake_kube import FakeKube, listed
 
 POD = {"metadata": {"name": "a-0"}, "spec": {"nodeName": "gpu-node-3"}}

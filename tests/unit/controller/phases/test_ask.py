@@ -23,13 +23,13 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from scripts.phase_walk import CONFIG as WALKED
-from scripts.phase_walk import NOW as WALKED_AT
-from scripts.phase_walk import every_decision
 from shared.api.conditions import Terminal
 from tests.support import decisions
 from tests.support.decisions import CONFIG, asked, asked_and_decided
 from tests.support.moments import NOW
+from tests.support.phase_walk import CONFIG as WALKED
+from tests.support.phase_walk import NOW as WALKED_AT
+from tests.support.phase_walk import every_decision
 
 JOB = replace(decisions.JOB, expected_pods=2)
 OLD_RULES = FaultTolerance(error_aggregation="default")

@@ -6,7 +6,7 @@ from pathlib import Path
 import controller
 from controller.phases.actions import MoveTo, SetCondition, Warn
 from controller.reports.reason import Reason
-from scripts.phase_walk import every_decision
+from tests.support.phase_walk import every_decision
 
 # Of one component's conditions, which `decide` has no words for: apply/status.py writes them.
 OF_COMPONENTS = {Reason.CREATION_INITIATED, Reason.CREATED, Reason.DELETED, Reason.ENDED_WELL}

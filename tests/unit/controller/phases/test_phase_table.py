@@ -28,7 +28,6 @@ from controller.phases.actions import (
 from controller.phases.decide import ROWS
 from controller.phases.phase import EDGES, Phase
 from controller.phases.snapshot import HoldReason, Snapshot
-from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
@@ -36,6 +35,7 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 from tests.support.fakes.virtual_life import carried_out, stored
+from tests.support.phase_walk import CONFIG, NOW, every_decision
 
 Decisions = list[tuple[Snapshot, Actions]]
 HOLDS_NOTHING = (Phase.EMPTY, Phase.SUSPENDED)

@@ -10,8 +10,7 @@ from scripts.mutants.plan import (
     Mutant,
     Stage,
     chosen,
-    digest_of_kill,
-    digest_of_survivor,
+    digest,
     mutated,
     read,
     stages,
@@ -45,9 +44,8 @@ def test_a_combined_mutant_has_the_edits_of_both() -> None:
     ("text", "message"),
     [
         (LATE + LATE, "late: two mutants have this name"),
-        (LATE.replace("fault =", "faults ="), "late: fault is missing"),
-        (LATE + "test = []", "late: unknown key test"),
-        (LATE + 'needs = "luck"', 'late: needs must be "simulation", not "luck"'),
+        (LATE.replace("fault =", "faults ="), "late: fault: Field required"),
+        (LATE + "test = []", "late: test: Extra inputs are not permitted"),
         (LATE + 'with = ["later"]', "late: no mutant above it is named later"),
     ],
 )
@@ -137,25 +135,7 @@ def test_a_fault_in_shared_meets_the_tests_of_every_program() -> None:
     ]
 
 
-def test_a_fault_for_the_simulation_meets_no_unit_test() -> None:
-    hidden = replace(MUTANT, simulation=True)
-    assert list(stages(hidden, MODULES)) == [Stage((WORLD,))]
-    assert list(stages(hidden, MODULES[2:])) == []
-
-
-def test_a_kill_holds_until_the_file_or_the_killing_test_changes() -> None:
-    known = digest_of_kill({"a.py": "1"}, b"test")
-    assert known == digest_of_kill({"a.py": "1"}, b"test")
-    assert known not in {digest_of_kill({"a.py": "2"}, b"test"), digest_of_kill({"a.py": "1"}, b"")}
-
-
-def test_a_survival_holds_until_the_file_or_any_test_changes() -> None:
-    def digest(text: str, test: bytes, mutant: Mutant = MUTANT) -> str:
-        return digest_of_survivor({"a.py": text}, mutant, {"test_a.py": test})
-
-    assert digest("1", b"1") == digest("1", b"1")
-    assert digest("1", b"1") not in {
-        digest("2", b"1"),
-        digest("1", b"2"),
-        digest("1", b"1", replace(MUTANT, simulation=True)),
-    }
+def test_a_verdict_holds_until_a_file_or_a_test_changes() -> None:
+    known = digest({"a.py": "1"}, b"test")
+    assert known == digest({"a.py": "1"}, b"test")
+    assert known not in {digest({"a.py": "2"}, b"test"), digest({"a.py": "1"}, b"")}

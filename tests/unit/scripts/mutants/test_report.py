@@ -3,38 +3,30 @@
 import pytest
 
 from scripts.mutants.plan import Edit, Mutant
-from scripts.mutants.report import Outcome, Verdict, offences, outcome_of, rows
+from scripts.mutants.report import Outcome, Verdict, offences, outcome_of
 
 BY_UNIT, BY_SIMULATION = "tests/unit/test_a.py::test_b", "tests/simulation/test_c.py::test_d"
 
 
-def mutant(name: str = "late", *, equivalent: str = "", simulation: bool = False) -> Mutant:
+def mutant(name: str = "late", *, equivalent: str = "") -> Mutant:
     edit = Edit("controller/phases/timers.py", "a < b", "a <= b")
-    return Mutant(name, "a fault", (edit,), equivalent=equivalent, simulation=simulation)
+    return Mutant(name, "a fault", (edit,), equivalent=equivalent)
 
 
 @pytest.mark.parametrize(
-    ("equivalent", "simulation", "simulated", "killer", "outcome"),
+    ("equivalent", "killer", "outcome"),
     [
-        ("", False, True, BY_UNIT, Outcome.UNIT),
-        ("", False, True, BY_SIMULATION, Outcome.SIMULATION),
-        ("", False, True, None, Outcome.SURVIVED),
-        ("", False, False, None, Outcome.SURVIVED),
-        ("", True, True, None, Outcome.SURVIVED),
-        ("", True, False, None, Outcome.WAITS),
-        ("no caller can notice it", False, True, None, Outcome.EQUIVALENT),
-        ("no caller can notice it", False, True, BY_UNIT, Outcome.NOTICED),
+        ("", BY_UNIT, Outcome.UNIT),
+        ("", BY_SIMULATION, Outcome.SIMULATION),
+        ("", None, Outcome.SURVIVED),
+        ("no caller can notice it", None, Outcome.EQUIVALENT),
+        ("no caller can notice it", BY_UNIT, Outcome.NOTICED),
     ],
 )
 def test_a_verdict_and_the_list_give_an_outcome(
-    equivalent: str, simulation: bool, simulated: bool, killer: str | None, outcome: Outcome
+    equivalent: str, killer: str | None, outcome: Outcome
 ) -> None:
-    found = outcome_of(
-        mutant(equivalent=equivalent, simulation=simulation),
-        Verdict(killer, 1.0, ""),
-        simulated=simulated,
-    )
-    assert found is outcome
+    assert outcome_of(mutant(equivalent=equivalent), Verdict(killer, 1.0, "")) is outcome
 
 
 def test_survivors_and_wrong_equivalents_are_offences_and_nothing_else_is() -> None:
@@ -46,10 +38,3 @@ def test_survivors_and_wrong_equivalents_are_offences_and_nothing_else_is() -> N
         "Add the missing test, or list the mutant as equivalent with the reason",
         f"NOTICED is listed as equivalent, but {BY_UNIT} fails: remove `equivalent`",
     ]
-
-
-def test_outcomes_are_counted_by_folder() -> None:
-    mutants = [mutant("a"), mutant("b")]
-    outcomes = {"a": Outcome.UNIT, "b": Outcome.SURVIVED}
-    counts = {Outcome.UNIT: 1, Outcome.SURVIVED: 1}
-    assert rows(mutants, outcomes) == [("controller/phases", 2, counts), ("all", 2, counts)]

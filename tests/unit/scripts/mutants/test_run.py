@@ -1,6 +1,7 @@
 """Mutants are tried in copies of the tree, and every mutant of the list fits today's code."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ async def test_a_file_that_is_gone_is_an_error_that_names_the_mutant(tree: Tree)
 def test_a_kill_and_a_survival_depend_on_different_files(tree: Tree) -> None:
     late = mutant("late", "left < 0")
     assert tree.digest(late, None) != tree.digest(late, f"{TEST}::test_due")
+
+
+def test_a_survival_holds_until_any_test_changes_and_a_kill_until_its_own(tree: Tree) -> None:
+    late, killer = mutant("late", "left < 0"), f"{TEST}::test_due"
+    survived, killed = tree.digest(late, None), tree.digest(late, killer)
+    other = tree.root / "tests/unit/controller/test_other.py"
+    other.write_text("def test_other(): ...")
+    try:
+        changed = Tree(tree.root)
+        assert changed.digest(late, None) != survived
+        assert changed.digest(late, killer) == killed
+    finally:
+        other.unlink()
+    assert tree.digest(replace(late, tests=(TEST,)), None) != survived
 
 
 def test_verdicts_are_kept_between_runs(tmp_path: Path) -> None:

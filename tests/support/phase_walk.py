@@ -1,8 +1,7 @@
 """Makes ten thousands of situations of an AppWrapper, as input of `decide`.
 
-docs/users/phases.md shows the decisions, and the unit tests check the rules with all of them. Facts
-that may matter in every phase are combined with all others. The rest is distributed, in the same
-way every time.
+Unit tests check the rules, and docs/users/phases.md, with all of them. Facts that may matter in
+every phase are combined with all others. The rest is distributed, in the same way every time.
 """
 
 import itertools

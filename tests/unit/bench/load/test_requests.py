@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from bench.load.creations import create_all
+from bench.load.requests import AT_ONCE, create_all
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 from shared.kube.client import Invalid
 from shared.kube.http_client import HttpKubeClient
@@ -38,16 +38,16 @@ def documents(*names: str) -> list[JsonObject]:
 
 async def test_each_is_created_once_so_many_at_once() -> None:
     client = Recorder()
-    names = [str(number) for number in range(10)]
-    latencies = await create_all(client, APPWRAPPERS, documents(*names), at_once=4)
+    names = [str(number) for number in range(100, 100 + 3 * AT_ONCE)]
+    latencies = await create_all(client, APPWRAPPERS, documents(*names))
     assert sorted(client.created) == names
-    assert client.most == 4
-    assert len(latencies) == 10
+    assert client.most == AT_ONCE
+    assert len(latencies) == len(names)
     assert min(latencies) >= 0
 
 
 async def test_a_refusal_ends_it() -> None:
     client = Recorder()
     with pytest.raises(Invalid):
-        await create_all(client, APPWRAPPERS, documents("a", "bad", "b", "c"), at_once=1)
-    assert client.created == ["a"]
+        await create_all(client, APPWRAPPERS, documents("bad", *map(str, range(3 * AT_ONCE))))
+    assert len(client.created) < 2 * AT_ONCE

@@ -14,7 +14,7 @@ from controller.phases.actions import Actions, MoveTo, RemoveFinalizer, SetCondi
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from controller.phases.timers import evolve
-from scripts.phase_walk import CONFIG, LONG_AGO, NOW, every_snapshot
+from tests.support.phase_walk import CONFIG, LONG_AGO, NOW, every_snapshot
 
 # The other periods may have begun or not, in any state.
 _TIMERS: Final = ("forceful_deletion", "retry_pause")
