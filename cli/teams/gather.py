@@ -1,9 +1,7 @@
-"""Read the objects for `team`, and the rights that it needs."""
+"""Read the objects for `team`."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.cluster.unread import Many
 from cli.command import CommandError
@@ -78,44 +76,6 @@ async def live_objects(reader: Reader, team: str) -> Live:
         if item := needed(await reader.one(resource, namespace, name), "team create"):
             found[resource.kind, name] = item
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """A right that a command needs, for a SelfSubjectAccessReview."""
-
-    verb: str
-    resource: Resource
-    namespace: str | None = None
-    name: str = ""
-
-    def __str__(self) -> str:
-        where = f" in namespace {self.namespace}" if self.namespace else " of the cluster"
-        return f"{self.verb} {self.resource.plural}{where}"
-
-
-async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str, ...]:
-    """Describe the rights that the user lacks."""
-    missing = []
-    for each in dict.fromkeys(needed):
-        attributes = {
-            "verb": each.verb,
-            "group": each.resource.group,
-            "resource": each.resource.plural,
-            "name": each.name,
-            **({"namespace": each.namespace} if each.namespace else {}),
-        }
-        answer = await cluster.client.post(
-            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-            {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SelfSubjectAccessReview",
-                "spec": {"resourceAttributes": attributes},
-            },
-        )
-        if not answer["status"]["allowed"]:
-            missing.append(str(replace(each, name="")))
-    return tuple(dict.fromkeys(missing))
 
 
 def lacks_right(command: str, error: Forbidden) -> CommandError:
