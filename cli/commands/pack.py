@@ -107,16 +107,15 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
 
 def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> bool:
-    from cli.validation.offline import OfflineJudge
+    from cli.validation.offline import judgement
     from cli.validation.report import findings
 
-    namespace = packed.metadata.get("namespace", _DEFAULT_NAMESPACE)
     whole = packed.as_json()
-    judgement = OfflineJudge(config).judgement(whole, namespace)
-    errors = judgement.denied.reasons if judgement.denied else ()
-    for each in findings(errors, judgement.warnings, whole, packed.locate):
+    found = judgement(whole, packed.metadata.get("namespace", _DEFAULT_NAMESPACE), config)
+    errors = found.denied.reasons if found.denied else ()
+    for each in findings(errors, found.warnings, whole, packed.locate):
         terminal.stderr.write(f"{each}\n")
-    return judgement.denied is not None
+    return found.denied is not None
 
 
 def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:
