@@ -8,8 +8,8 @@ from typing import Final
 import yaml
 
 from cli.checks.setup_facts import UNKNOWN, Activity, Installed
-from cli.cluster.reader import Reader
-from cli.cluster.unread import Unread, readable
+from cli.cluster.reader import Reader, as_they_are
+from cli.cluster.unread import readable
 from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import (
     APPWRAPPERS,
@@ -57,10 +57,7 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
     async def every(
         what: str, resource: Resource, where: str | None = None
     ) -> tuple[JsonObject, ...] | None:
-        found = await reader.many(resource, where, what=what)
-        if found is None:
-            reader.unread.append(Unread(what, "the API server does not serve them"))
-        return found if isinstance(found, tuple) else None
+        return await reader.every(resource, as_they_are, where, what=what)
 
     async def one(what: str, resource: Resource, where: str | None, name: str) -> JsonObject | None:
         return readable(await reader.one(resource, where, name, what=what))

@@ -9,7 +9,7 @@ from cli.checks.findings import CheckFinding
 from cli.checks.nodes import NodeShape, NodeState, capacity, node_findings, shapes, withheld
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import GPU, HoldingPod, WorkloadFacts
-from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
+from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota, cluster_queue_of
 from cli.cluster.unread import Unread
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.api.objects import JsonObject
@@ -22,13 +22,18 @@ class Observed:
 
     config: AppWrapperConfig = field(default_factory=AppWrapperConfig)
     nodes: tuple[NodeState, ...] | None = None
-    cluster_queues: tuple[ClusterQueue, ...] | None
+    cluster_queues: tuple[JsonObject, ...] | None
     local_queues: tuple[LocalQueue, ...] | None
     workloads: tuple[WorkloadFacts, ...] | None
     pods: tuple[HoldingPod, ...] | None = None
     default_priority: int | None
     tolerations: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)  # by flavor
     unread: tuple[Unread, ...] = ()
+
+    @property
+    def queues(self) -> list[ClusterQueue]:
+        """The ClusterQueues, none if they could not be read."""
+        return [cluster_queue_of(each) for each in self.cluster_queues or ()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,7 @@ class ClusterReport:
 def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
     """Build the report and check everything that was read."""
     slack = seen.config.slack_queue.name
-    queues = sorted(seen.cluster_queues or (), key=lambda each: each.name)
+    queues = sorted(seen.queues, key=lambda each: each.name)
     names = dict.fromkeys([GPU, *(name for each in queues for name in each.resources)])
     totals = tuple(_totals(name, seen, slack) for name in names)
     return ClusterReport(
@@ -118,7 +123,7 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
         schedulable = total - unschedulable
     nominal = lendable = usage = borrowed = None
     if seen.cluster_queues is not None:
-        queues = seen.cluster_queues
+        queues = seen.queues
         nominal = sum((each.nominal(resource) for each in queues if each.name != slack), ZERO)
         lendable = sum((each.lendable(resource) for each in queues if each.name == slack), ZERO)
         usage = sum((each.used(resource) for each in queues), ZERO)
@@ -140,7 +145,7 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
     if seen.nodes is not None:
         yield from node_findings(seen.nodes, GPU, seen.tolerations)
     yield from _quota_sums(seen, totals)
-    for queue in seen.cluster_queues or ():
+    for queue in seen.queues:
         if queue.inactive:
             yield CheckFinding(
                 about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
@@ -152,7 +157,7 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
 def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[CheckFinding]:
     """Compare quota with capacity, for every resource that nodes have except `pods`."""
     slack = next(
-        (each for each in seen.cluster_queues or () if each.name == seen.config.slack_queue.name),
+        (each for each in seen.queues if each.name == seen.config.slack_queue.name),
         None,
     )
     for each in totals:
@@ -226,7 +231,7 @@ def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surro
     return Surroundings(
         queues=queues,
         default_priority=seen.default_priority,
-        shapes=shapes(seen.nodes or ()),
+        nodes=tuple(each.amounts for each in shapes(seen.nodes or ())),
         scheduler=seen.config.scheduler_name,
         warmup=seen.config.fault_tolerance.warmup_grace_period,
         now=now,

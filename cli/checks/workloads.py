@@ -13,6 +13,8 @@ from shared.api.pod_requests import all_requested
 from shared.waits.workload import (
     ADMITTED,
     QUOTA_RESERVED,
+    PodSetAsk,
+    asks_of,
     gave_up,
     has_quota,
     is_active,
@@ -22,17 +24,7 @@ from shared.waits.workload import (
 )
 
 GPU: Final = "nvidia.com/gpu"
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
-
-
-@dataclass(frozen=True, slots=True)
-class PodSetFacts:
-    """A pod set: `count` pods, each with requests of `amounts`."""
-
-    name: str
-    count: int
-    amounts: Amounts
-    scheduler: str
+DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +37,9 @@ class WorkloadFacts:
     queue: str
     priority: int | None
     priority_class: str
-    pod_sets: tuple[PodSetFacts, ...]
+    pod_sets: tuple[PodSetAsk, ...]
+    # The pod sets that use Kubernetes' own scheduler, by name.
+    by_default_scheduler: frozenset[str]
     created: str
     admitted: bool
     finished: bool
@@ -68,15 +62,7 @@ class WorkloadFacts:
     @property
     def amounts(self) -> dict[str, Decimal]:
         """The requests of all pods together."""
-        return added_up(
-            {name: value * each.count for name, value in each.amounts.items()}
-            for each in self.pod_sets
-        )
-
-    @property
-    def pods(self) -> int:
-        """The number of pods in all pod sets."""
-        return sum(each.count for each in self.pod_sets)
+        return added_up(each.total for each in self.pod_sets)
 
 
 def workload_facts(item: JsonObject) -> WorkloadFacts:
@@ -93,7 +79,12 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         queue=spec.get("queueName") or "",
         priority=spec.get("priority"),
         priority_class=priority_of(item)[1],
-        pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
+        pod_sets=asks_of(item),
+        by_default_scheduler=frozenset(
+            each.get("name") or "main"
+            for each in spec.get("podSets") or ()
+            if _scheduler(each) in (None, "", DEFAULT_SCHEDULER)
+        ),
         created=metadata.get("creationTimestamp") or "",
         admitted=admitted,
         finished=is_finished(item),
@@ -105,14 +96,9 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
     )
 
 
-def _pod_set(written: JsonObject) -> PodSetFacts:
-    spec = (written.get("template") or {}).get("spec") or {}
-    return PodSetFacts(
-        written.get("name") or "main",
-        written.get("count") or 0,
-        all_requested(spec),
-        spec.get("schedulerName") or _DEFAULT_SCHEDULER,
-    )
+def _scheduler(pod_set: JsonObject) -> str | None:
+    found: str | None = ((pod_set.get("template") or {}).get("spec") or {}).get("schedulerName")
+    return found
 
 
 def _unready_since(conditions: list[JsonObject]) -> datetime | None:

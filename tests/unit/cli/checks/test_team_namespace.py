@@ -7,7 +7,7 @@ import pytest
 
 from cli.checks.report import Observed
 from cli.checks.team_namespace import NamespaceReport, namespace_report
-from cli.cluster.kueue import cluster_queue_of, local_queue_of
+from cli.cluster.kueue import local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.queues import cluster_queue, local_queue
@@ -20,7 +20,7 @@ def report(*queues: JsonObject) -> NamespaceReport:
     seen = Observed(
         config=AppWrapperConfig(),
         nodes=None,
-        cluster_queues=tuple(map(cluster_queue_of, queues)),
+        cluster_queues=tuple(queues),
         local_queues=(local_queue_of(local_queue("team1", queues[0]["metadata"]["name"])),),
         workloads=(),
         pods=None,
