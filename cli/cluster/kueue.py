@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from cli.cluster.unread import One, Unread
 from shared.api.amounts import ZERO, read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
+from shared.waits import queueing
 from shared.waits.quota import FlavorResource, cohort_of, quota_entries
 
 
@@ -80,6 +82,21 @@ class LocalQueue:
     admitted: int = 0
     pending: int = 0
     stop_policy: str = "None"
+
+
+def queue_trouble(
+    namespace: str, name: str, local: One, cluster: One
+) -> queueing.QueueTrouble | None:
+    """Return why LocalQueue `name` admits nothing; None if it does, or if it could not be read."""
+    if isinstance(local, Unread):
+        return None
+    found = queueing.local_queue(local) if local else None
+    feeds: queueing.Queue | None
+    if isinstance(cluster, Unread):
+        feeds = queueing.Queue("ClusterQueue", found.cluster_queue if found else "")
+    else:
+        feeds = queueing.cluster_queue(cluster) if cluster else None
+    return queueing.queue_trouble(namespace, name, found, feeds)
 
 
 _Amounts = dict[FlavorResource, tuple[Decimal, Decimal]]  # total and borrowed

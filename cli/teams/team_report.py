@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 
-from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
+from cli.cluster.kueue import LocalQueue, Quota, cluster_queue_of, local_queue_of, queue_trouble
 from cli.cluster.unread import Many, One, Unread, named, objects, readable
 from cli.teams.manifests import (
     LOCAL_QUEUE,
@@ -38,35 +37,20 @@ class TeamObjects:
     resource_quotas: Many | None = None
 
     @cached_property
-    def own_queues(self) -> tuple[LocalQueue, ...]:
+    def own_queues(self) -> tuple[JsonObject, ...]:
         """The LocalQueues in the team's namespace."""
-        return tuple(each for each in self.all_local_queues if each.namespace == self.team)
+        return tuple(
+            each
+            for each in objects(self.local_queues)
+            if each["metadata"]["namespace"] == self.team
+        )
 
     @cached_property
-    def all_local_queues(self) -> list[LocalQueue]:
-        """The LocalQueues of all namespaces that could be read."""
-        return [local_queue_of(each) for each in objects(self.local_queues)]
-
-    @cached_property
-    def queue(self) -> ClusterQueue | None:
+    def queue(self) -> JsonObject | None:
         """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
-        fed = {each.name: each.cluster_queue for each in self.own_queues}
+        fed = {each["metadata"]["name"]: each["spec"]["clusterQueue"] for each in self.own_queues}
         name = fed.get(LOCAL_QUEUE) or next(iter(fed.values()), None) or queue_name(self.team)
-        found = readable(named(self.queues, name))
-        return cluster_queue_of(found) if found else None
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaUse:
-    """One quota of the ClusterQueue. `used`: by admitted workloads. `borrowed`: part of `used`."""
-
-    flavor: str
-    resource: str
-    quota: Decimal
-    used: Decimal
-    borrowed: Decimal
-    borrowing_limit: Decimal | None
-    lending_limit: Decimal | None
+        return readable(named(self.queues, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +71,7 @@ class TeamReport:
     cluster_queue: str | None
     cohort: str | None
     stop_policy: str | None
-    quotas: tuple[QuotaUse, ...] | None
+    quotas: tuple[Quota, ...] | None
     local_queues: tuple[LocalQueue, ...] | None
     users: tuple[Member, ...] | None
     app_wrappers: Mapping[str, int] | None
@@ -97,7 +81,7 @@ class TeamReport:
 
 def team_report(seen: TeamObjects) -> TeamReport:
     """Build the report about one team."""
-    queue = seen.queue
+    queue = cluster_queue_of(seen.queue) if seen.queue else None
     bindings = seen.bindings if isinstance(seen.bindings, tuple) else None
     phases = None
     if isinstance(seen.appwrappers, tuple):
@@ -108,11 +92,15 @@ def team_report(seen: TeamObjects) -> TeamReport:
         cluster_queue=queue.name if queue else None,
         cohort=(queue.cohort or None) if queue else None,
         stop_policy=queue.stop_policy if queue else None,
-        quotas=None if isinstance(seen.queues, Unread) else tuple(_quota_uses(queue)),
-        local_queues=None if isinstance(seen.local_queues, Unread) else seen.own_queues,
+        quotas=None if isinstance(seen.queues, Unread) else queue.quotas if queue else (),
+        local_queues=(
+            None
+            if isinstance(seen.local_queues, Unread)
+            else tuple(map(local_queue_of, seen.own_queues))
+        ),
         users=None if bindings is None else tuple(_members(bindings)),
         app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
-        warnings=tuple(_warnings(seen)),
+        warnings=tuple(dict.fromkeys(_warnings(seen))),
     )
 
 
@@ -140,19 +128,6 @@ def _members(bindings: Iterable[JsonObject]) -> Iterator[Member]:
             )
 
 
-def _quota_uses(queue: ClusterQueue | None) -> Iterator[QuotaUse]:
-    for each in queue.quotas if queue else ():
-        yield QuotaUse(
-            each.flavor,
-            each.resource,
-            each.nominal,
-            each.used,
-            each.borrowed,
-            each.borrowing_limit,
-            each.lending_limit,
-        )
-
-
 def _is_labelled(seen: TeamObjects) -> bool:
     return seen.config.appwrapper.team_namespace_selector.matches(labels(readable(seen.namespace)))
 
@@ -160,10 +135,9 @@ def _is_labelled(seen: TeamObjects) -> bool:
 def _warnings(seen: TeamObjects) -> Iterator[str]:
     """Yield problems that prevent the team's workloads from being queued, counted or admitted."""
     yield from _of_namespace(seen)
-    if isinstance(seen.local_queues, tuple) and isinstance(seen.namespace, dict):
-        yield from _of_local_queues(seen)
+    yield from _of_local_queues(seen)
     if seen.queue is not None:
-        yield from _of_queue(seen, seen.queue)
+        yield from _of_other_teams(seen, seen.queue)
     if isinstance(seen.bindings, tuple) and isinstance(seen.namespace, dict):
         yield from _of_users(seen, seen.bindings)
     for each in objects(seen.resource_quotas):
@@ -193,39 +167,30 @@ def _of_namespace(seen: TeamObjects) -> Iterator[str]:
 
 
 def _of_local_queues(seen: TeamObjects) -> Iterator[str]:
-    names = {each.name for each in seen.own_queues}
-    if LOCAL_QUEUE not in names:
+    names = {each["metadata"]["name"] for each in seen.own_queues}
+    is_known = isinstance(seen.local_queues, tuple) and isinstance(seen.namespace, dict)
+    if is_known and LOCAL_QUEUE not in names:
         what = "no LocalQueue" if not names else f"no LocalQueue {LOCAL_QUEUE}"
         yield (
             f"the namespace has {what}: workloads that name no queue are never admitted."
             f" `appwrapper team create {seen.team}` makes it"
         )
     for each in seen.own_queues:
-        if named(seen.queues, each.cluster_queue) is None:
-            yield (
-                f"LocalQueue {each.name} feeds ClusterQueue {each.cluster_queue}, which does not"
-                " exist"
-            )
-        if each.stop_policy != "None":
-            yield (
-                f"LocalQueue {each.name} is stopped ({each.stop_policy}): Kueue admits nothing from"
-                " it. Set spec.stopPolicy to None to resume"
-            )
+        cluster_queue = named(seen.queues, each["spec"]["clusterQueue"])
+        name = each["metadata"]["name"]
+        if trouble := queue_trouble(seen.team, name, each, cluster_queue):
+            yield trouble.text
 
 
-def _of_queue(seen: TeamObjects, queue: ClusterQueue) -> Iterator[str]:
-    if queue.stop_policy != "None":
-        yield (
-            f"ClusterQueue {queue.name} is stopped ({queue.stop_policy}): Kueue admits nothing."
-            " Set spec.stopPolicy to None to resume"
-        )
-    elif queue.inactive:
-        yield f"ClusterQueue {queue.name} is not active: {queue.inactive}"
-    for other in seen.all_local_queues:
-        if other.cluster_queue == queue.name and other.namespace != seen.team:
+def _of_other_teams(seen: TeamObjects, queue: JsonObject) -> Iterator[str]:
+    """Describe the LocalQueues of other namespaces that use this team's quota."""
+    name = queue["metadata"]["name"]
+    for other in objects(seen.local_queues):
+        namespace = other["metadata"]["namespace"]
+        if other["spec"].get("clusterQueue") == name and namespace != seen.team:
             yield (
-                f"LocalQueue {other.namespace}/{other.name} feeds ClusterQueue"
-                f" {queue.name} too: another namespace uses this team's quota"
+                f"LocalQueue {namespace}/{other['metadata']['name']} feeds ClusterQueue"
+                f" {name} too: another namespace uses this team's quota"
             )
 
 

@@ -110,8 +110,8 @@ async def test_show_warns_with_an_exit_code_of_its_own() -> None:
     assert (ended.code, ended.out) == (
         ExitCode.WANTING,
         SHOWN
-        + "\nWARNING: ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing. Set"
-        " spec.stopPolicy to None to resume.\n",
+        + "\nWARNING: an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold). Kueue"
+        " admits from it again when stopPolicy is None.\n",
     )
 
 
