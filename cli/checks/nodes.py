@@ -24,7 +24,7 @@ from controller.facts.nodes import (
     tolerates,
     unschedulable,
 )
-from shared.api.amounts import Amounts, added_up, amount_text, read_amounts, resource_text
+from shared.api.amounts import ZERO, Amounts, amount_text, read_amounts, resource_text
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -115,16 +115,6 @@ def _flags(node: Node, resource_taints: ResourceTaints) -> Iterable[str]:
                 yield f"{taint.key}={taint.value}, {taint.effect}"
 
 
-def capacity(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """Add the allocatable resources of all nodes, unschedulable nodes included."""
-    return added_up(each.allocatable for each in nodes)
-
-
-def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """Add the resources that no new pod can use."""
-    return added_up(each.unschedulable for each in nodes)
-
-
 def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
     """Group nodes by their allocatable resources, the commonest shape first."""
     found = Counter(tuple(sorted(each.allocatable.items())) for each in nodes)
@@ -161,8 +151,8 @@ def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]
 
 def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
     for each in nodes:
-        has = each.capacity.get(resource, Decimal(0))
-        offers = each.allocatable.get(resource, Decimal(0))
+        has = each.capacity.get(resource, ZERO)
+        offers = each.allocatable.get(resource, ZERO)
         if offers < has:
             yield CheckFinding(
                 about=f"node {each.name}",
@@ -182,7 +172,7 @@ def _taints(
             if not any(tolerates(each, taint) for each in tolerations):
                 found.setdefault(taint, []).append(node)
     for (key, value, effect), tainted in found.items():
-        count = capacity(tainted).get(resource, Decimal(0))
+        count = sum((each.allocatable.get(resource, ZERO) for each in tainted), ZERO)
         yield CheckFinding(
             severity=FindingSeverity.NOTE,
             about=f"taint {key}{f'={value}' if value else ''}:{effect}",

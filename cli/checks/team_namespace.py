@@ -96,14 +96,14 @@ def _quotas(item: JsonObject, everybody: Iterable[JsonObject]) -> Iterator[Quota
     for each in flavor_quotas(item, Cohort(queue.cohort, tuple(members))):
         borrowable[each.resource] += each.free - max(each.nominal - each.used, ZERO)
     for resource in queue.resources:
-        quota, used = queue.nominal(resource), queue.used(resource)
+        total = queue.total(resource)
         yield QuotaLine(
             cluster_queue=queue.name,
             resource=resource,
-            quota=quota,
-            used=used,
-            free=max(quota - used, ZERO),
-            borrowed=queue.borrowed(resource),
+            quota=total.nominal,
+            used=total.used,
+            free=max(total.nominal - total.used, ZERO),
+            borrowed=total.borrowed,
             borrowable=borrowable[resource],
         )
 

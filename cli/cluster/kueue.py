@@ -45,25 +45,21 @@ class ClusterQueue:
     inactive: str = ""
     stop_policy: str = "None"
 
-    def nominal(self, resource: str) -> Decimal:
-        """Add the nominal quota of all flavors."""
-        return sum((each.nominal for each in self.of(resource)), ZERO)
-
-    def used(self, resource: str) -> Decimal:
-        """Add the usage of all flavors."""
-        return sum((each.used for each in self.of(resource)), ZERO)
-
-    def borrowed(self, resource: str) -> Decimal:
-        """Add the borrowed quota of all flavors."""
-        return sum((each.borrowed for each in self.of(resource)), ZERO)
-
-    def lendable(self, resource: str) -> Decimal:
-        """Add the lendable quota of all flavors."""
-        return sum((each.lendable for each in self.of(resource)), ZERO)
-
     def of(self, resource: str) -> tuple[Quota, ...]:
         """Return the quotas of the resource, one a flavor."""
         return tuple(each for each in self.quotas if each.resource == resource)
+
+    def total(self, resource: str) -> Quota:
+        """Add the quotas of all flavors."""
+        own = self.of(resource)
+        return Quota(
+            flavor="",
+            resource=resource,
+            nominal=sum((each.nominal for each in own), ZERO),
+            used=sum((each.used for each in own), ZERO),
+            borrowed=sum((each.borrowed for each in own), ZERO),
+            lending_limit=sum((each.lendable for each in own), ZERO),
+        )
 
     @property
     def resources(self) -> tuple[str, ...]:
