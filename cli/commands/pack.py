@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.command import ExitCode
 from cli.options import add_manifest_output, add_several, add_webhook_configuration
-from cli.shipped.data import OVERLAYS, fault_tolerance_options
+from cli.shipped.data import fault_tolerance_options
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
         " KIND/NAME:none if it makes no pods",
     )
-    add_webhook_configuration(parser, OVERLAYS)
+    add_webhook_configuration(parser)
     parser.add_argument(
         "-O",
         "--out",

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output, add_webhook_configuration
-from cli.shipped.data import OVERLAYS
 from cli.terminal import CommandTerminal, harmless
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="a file, a folder, or - for standard input (the default)",
     )
-    add_webhook_configuration(parser, OVERLAYS, "; with --server it is the cluster's own")
+    add_webhook_configuration(parser, "; with --server it is the cluster's own")
     parser.add_argument(
         "--no-team-namespace",
         dest="team_namespace",

@@ -14,12 +14,7 @@ from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
 from cli.pod_security import POLICY, PodSecurity
-from cli.teams.gather import (
-    all_of_kueue,
-    configuration,
-    lacks_right,
-    live_objects,
-)
+from cli.teams.gather import all_of_kueue, configuration, lacks_right, live_objects
 from cli.teams.manifests import (
     CLUSTER_ROLES,
     RESOURCES,
@@ -31,7 +26,6 @@ from cli.teams.manifests import (
 from cli.teams.plan import (
     Action,
     Live,
-    ObjectPlan,
     TeamPlan,
     not_covered,
     object_plans,
@@ -41,13 +35,7 @@ from cli.teams.plan import (
 )
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
-from shared.api.objects import (
-    NODES,
-    POLICIES,
-    POLICY_BINDINGS,
-    JsonObject,
-    is_dns_label,
-)
+from shared.api.objects import NODES, POLICIES, POLICY_BINDINGS, JsonObject, is_dns_label
 from shared.config.configuration import Configuration
 from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
 from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
@@ -83,8 +71,9 @@ async def create_team(
     _check(settings, live, flavors, config)
     await _check_policy(reader, settings, live)
     objects = object_plans(settings, live)
+    planned = planned_queues(queues, objects)
     latches = await read_latches(reader, config, cluster.now())
-    capacity = await _capacity(reader, objects, queues, flavors, config, latches)
+    capacity = await _capacity(reader, queues, planned, flavors, config, latches)
     # Quotas that were too high before are only a warning.
     raised = [each for each in capacity if each.is_raised]
     plan = TeamPlan(
@@ -95,7 +84,7 @@ async def create_team(
         warnings=(),
         refused=() if allows_excess else tuple(over_capacity(raised)),
     )
-    warnings = await _warnings(reader, settings, plan, queues, live)
+    warnings = await _warnings(reader, settings, plan, planned, live)
     plan = replace(plan, warnings=tuple(warnings))
     if not plan.refused and not plan.dry_run:
         await _apply(cluster, plan)
@@ -156,38 +145,31 @@ async def _check_policy(reader: Reader, settings: TeamSettings, live: Live) -> N
 
 async def _capacity(
     reader: Reader,
-    objects: Sequence[ObjectPlan],
     queues: Sequence[JsonObject],
+    planned: Sequence[JsonObject],
     flavors: dict[str, JsonObject],
     config: Configuration,
     latches: Latches | None,
 ) -> tuple[CapacityRow, ...]:
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
-    behaviour = config.appwrapper
-    queue, planned = planned_queues(queues, objects)
-    keys = [key for key, _ in quota_entries(queue)]
+    keys = [key for key, _ in quota_entries(planned[-1])]
+    slack, taints = config.appwrapper.slack_queue.name, config.appwrapper.autopilot.resource_taints
     nodes = await reader.many(NODES)
-    taints = behaviour.autopilot.resource_taints
-    return capacity_rows(
-        keys,
-        summed(queues, behaviour.slack_queue.name),
-        summed(planned, behaviour.slack_queue.name),
-        capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None,
-    )
+    known = capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None
+    return capacity_rows(keys, summed(queues, slack), summed(planned, slack), known)
 
 
 async def _warnings(
     reader: Reader,
     settings: TeamSettings,
     plan: TeamPlan,
-    queues: Sequence[JsonObject],
+    planned: Sequence[JsonObject],
     live: Live,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
     found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
-    queue, planned = planned_queues(queues, plan.objects)
-    found += not_covered(queue, planned)
-    found += pod_security_warnings(settings, live, queue)
+    found += not_covered(planned[-1], planned)
+    found += pod_security_warnings(settings, live, planned[-1])
     for name in (settings.role, VIEWER_ROLE):
         if await reader.one(CLUSTER_ROLES, None, name) is None:
             found.append(

@@ -171,22 +171,14 @@ def _is_team(namespace: JsonObject, settings: TeamSettings) -> bool:
 def _object_plan(
     wanted: JsonObject, found: JsonObject | None, settings: TeamSettings
 ) -> ObjectPlan:
-    kind, meta = wanted["kind"], wanted["metadata"]
+    kind, name = wanted["kind"], wanted["metadata"]["name"]
+    namespace = wanted["metadata"].get("namespace")
     if found is None:
-        return ObjectPlan(
-            kind, meta["name"], meta.get("namespace"), Action.CREATE, (), (), deepcopy(wanted)
-        )
+        return ObjectPlan(kind, name, namespace, Action.CREATE, (), (), wanted)
     changes, left, manifest = _OF_KIND[kind](wanted, found, settings)
-    return ObjectPlan(
-        kind,
-        meta["name"],
-        meta.get("namespace"),
-        Action.CHANGE if changes else Action.KEEP,
-        tuple(changes),
-        tuple(left),
-        manifest,
-        found["metadata"]["resourceVersion"],
-    )
+    action = Action.CHANGE if changes else Action.KEEP
+    version = found["metadata"]["resourceVersion"]
+    return ObjectPlan(kind, name, namespace, action, tuple(changes), tuple(left), manifest, version)
 
 
 _Outcome = tuple[list[Difference], list[Difference], JsonObject]
@@ -211,10 +203,9 @@ def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) ->
         for key, value in level.items()
         if own.get(key) != value
     ]
-    manifest = deepcopy(wanted)
     kept = {key: own[key] for key in (ENFORCE, OWN_LEVEL) if key in own}
-    manifest["metadata"]["labels"] = {**settings.labels, **kept}
-    return missing, left, manifest
+    metadata = {"name": settings.name, "labels": {**settings.labels, **kept}}
+    return missing, left, {**wanted, "metadata": metadata}
 
 
 def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
@@ -227,7 +218,7 @@ def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings
     ]
     quotas = _quota_differences(found, settings)
     spec = {field: found["spec"][field] for field in wanted["spec"] if field in found["spec"]}
-    manifest = {**deepcopy(wanted), "spec": deepcopy(spec)}
+    manifest = {**wanted, "spec": deepcopy(spec)}
     if not settings.change_quota:
         hint = "--change-quota sets it"
         left += [Difference(each.field, each.found, each.wanted, hint) for each in quotas]
@@ -278,7 +269,7 @@ def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonO
 def _local_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this LocalQueue and run this again: Kueue changes no LocalQueue's ClusterQueue"
     left = _leaf_differences(found.get("spec"), wanted["spec"], "spec", remedy)
-    return [], list(left), {**deepcopy(wanted), "spec": {**wanted["spec"], **found["spec"]}}
+    return [], list(left), {**wanted, "spec": {**wanted["spec"], **found["spec"]}}
 
 
 def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
@@ -290,7 +281,7 @@ def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _
         for each in settings.subjects
         if subject_key(each) not in {subject_key(one) for one in present}
     ]
-    manifest = {**deepcopy(wanted), "roleRef": found["roleRef"], "subjects": [*present, *added]}
+    manifest = {**wanted, "roleRef": found["roleRef"], "subjects": [*present, *added]}
     changes = [Difference("subjects", "none", described_subject(each)) for each in added]
     if left and wanted["kind"] == "ClusterRoleBinding":
         # The binding has this name by chance. No admin asked for its role in the whole cluster.
@@ -338,11 +329,8 @@ _OF_KIND: Final = {
 }
 
 
-def planned_queues(
-    queues: Sequence[JsonObject], objects: Sequence[ObjectPlan]
-) -> tuple[JsonObject, list[JsonObject]]:
-    """Return the team's ClusterQueue and all ClusterQueues as they will be after the writes."""
+def planned_queues(queues: Sequence[JsonObject], objects: Sequence[ObjectPlan]) -> list[JsonObject]:
+    """Return all ClusterQueues as they will be after the writes, the team's own last."""
     (queue,) = (each.manifest for each in objects if each.kind == "ClusterQueue")
     name = queue["metadata"]["name"]
-    others = [each for each in queues if each["metadata"]["name"] != name]
-    return queue, [*others, queue]
+    return [*(each for each in queues if each["metadata"]["name"] != name), queue]

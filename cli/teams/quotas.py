@@ -10,35 +10,33 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from cli.checks.nodes import Latches, node_of
+from cli.cluster.kueue import cluster_queue_of
+from cli.command import CommandError
 from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
-from shared.api.amounts import ZERO, read_amount
+from shared.api.amounts import ZERO
 from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.waits.quota import FlavorResource, quota_entries
+from shared.waits.quota import FlavorResource
 
 QuotaAmounts = Mapping[FlavorResource, Decimal]
 
 
-class QuotaError(ValueError):
-    """An invalid quota. The message shows a valid one."""
-
-
 def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
-    """Parse the values of --quota, RESOURCE=AMOUNT each. Raises QuotaError."""
+    """Parse the values of --quota, RESOURCE=AMOUNT each. Raises CommandError."""
     found: dict[str, str] = {}
     for each in written:
         resource, equals, amount = each.partition("=")
         if not equals or not is_label_key(resource):
-            raise QuotaError(f"--quota {each}: write RESOURCE=AMOUNT, as nvidia.com/gpu=64")
+            raise CommandError(f"--quota {each}: write RESOURCE=AMOUNT, as nvidia.com/gpu=64")
         try:
             value = parse_quantity(amount)
         except QuantityError as error:
-            raise QuotaError(f"--quota {each}: {error}") from error
+            raise CommandError(f"--quota {each}: {error}") from error
         if value < 0:
-            raise QuotaError(f"--quota {each}: a quota cannot be less than 0")
+            raise CommandError(f"--quota {each}: a quota cannot be less than 0")
         if resource in found:
-            raise QuotaError(f"--quota names {resource} twice")
+            raise CommandError(f"--quota names {resource} twice")
         found[resource] = amount
     return found
 
@@ -46,11 +44,10 @@ def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
 def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
     """Add the nominal quotas of all queues; for the slack queue its lending limits, if set."""
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
-    for queue in queues:
-        is_slack = bool(slack_queue) and queue["metadata"]["name"] == slack_queue
-        for key, each in quota_entries(queue):
-            lent = each.get("lendingLimit") if is_slack else None
-            total[key] += read_amount(each["nominalQuota"] if lent is None else lent)
+    for queue in map(cluster_queue_of, queues):
+        for each in queue.quotas:
+            is_slack = queue.name == slack_queue
+            total[each.flavor, each.resource] += each.lendable if is_slack else each.nominal
     return dict(total)
 
 
@@ -84,11 +81,10 @@ def capacity_rows(
 ) -> tuple[CapacityRow, ...]:
     """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""
     rows = []
-    known: tuple[Decimal | None, Decimal | None]
     for key in dict.fromkeys(keys):
-        known = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
+        free, closed = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
         sums = (before.get(key, ZERO), after.get(key, ZERO))
-        rows.append(CapacityRow(key[0], key[1], known[0], known[1], sums[0], sums[1]))
+        rows.append(CapacityRow(*key, free, closed, *sums))
     return tuple(rows)
 
 
