@@ -51,7 +51,6 @@ def add_several(
 
 
 def add_webhook_configuration(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """Add --config for a command that applies the webhook's rules."""
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -62,7 +61,6 @@ def add_webhook_configuration(parser: argparse.ArgumentParser, more: str = "") -
 
 
 def add_manifest_output(parser: argparse.ArgumentParser) -> None:
-    """Add -o for a command that prints a manifest."""
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
     )

@@ -183,7 +183,6 @@ def authorities(seen: Installed, now: datetime) -> CheckResult:
 
 
 def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
-    """Check the certificate that the webhook serves."""
     names = seen.configuration.config.cert_management
     where = f"Secret {seen.configuration.namespace}/{names.webhook_secret_name}"
     if seen.secret is None:

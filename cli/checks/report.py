@@ -45,8 +45,6 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """One ClusterQueue in the table."""
-
     name: str
     gpu_quota: Decimal
     gpu_usage: Decimal
@@ -92,7 +90,6 @@ class ClusterReport:
 
 
 def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
-    """Build the report and check everything that was read."""
     slack = seen.config.slack_queue.name
     queues = sorted(seen.queues, key=lambda each: each.name)
     names = dict.fromkeys([GPU, *(name for each in queues for name in each.resources)])

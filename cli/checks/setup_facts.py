@@ -77,5 +77,4 @@ def wanted_replicas(deployment: JsonObject | None) -> int:
 
 
 def ready_replicas(deployment: JsonObject) -> int:
-    """Return how many replicas of a Deployment are ready."""
     return int((deployment.get("status") or {}).get("readyReplicas") or 0)

@@ -19,8 +19,6 @@ from shared.waits.quota import Cohort, cohort_of, flavor_quotas
 
 
 class WorkloadState(StrEnum):
-    """The state of a workload in Kueue."""
-
     PENDING = "pending"
     ADMITTED = "admitted"
 
@@ -147,7 +145,6 @@ def _findings(seen: Observed, namespace: str, now: datetime) -> Iterator[CheckFi
 
 
 def namespace_text(report: NamespaceReport) -> str:
-    """Format three tables: queues and quotas if there are any, and workloads."""
     parts = [f"Namespace {report.namespace}\n"]
     if report.queues:
         rows = [

@@ -51,7 +51,6 @@ class WorkloadFacts:
 
     @property
     def about(self) -> str:
-        """The workload's name in findings."""
         return f"workload {self.namespace}/{self.owner or self.name}"
 
     @property
@@ -66,7 +65,6 @@ class WorkloadFacts:
 
 
 def workload_facts(item: JsonObject) -> WorkloadFacts:
-    """Read a Workload."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
     owner, eviction = controller_of(item), last_eviction(item)

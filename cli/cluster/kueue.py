@@ -111,7 +111,6 @@ def _amounts(entries: list[JsonObject] | None) -> _Amounts:
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
-    """Read a ClusterQueue."""
     spec, status = item.get("spec") or {}, item.get("status") or {}
     usage, reservation = (
         _amounts(status.get(each)) for each in ("flavorsUsage", "flavorsReservation")

@@ -26,7 +26,6 @@ _DEFAULT_NAMESPACE = "default"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the input, the AppWrapper and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -73,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
     from cli.manifests.reading import read_all
     from cli.packing.wrapping import wrapping
     from cli.packing.writing import refuse_inputs, write_whole

@@ -26,7 +26,6 @@ With --server the cluster validates by a dry run, under your identity, and chang
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the input, the rules and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Read the manifests, validate them and print the report."""
     from cli.manifests.reading import read
 
     found = read(arguments.files, terminal.stdin)

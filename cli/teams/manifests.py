@@ -32,7 +32,6 @@ CLUSTER_ROLES: Final = Resource(RBAC, "v1", "clusterroles", "ClusterRole", names
 
 
 def queue_name(team: str) -> str:
-    """Return the name of the team's ClusterQueue."""
     return f"{team}-cluster-queue"
 
 
@@ -47,7 +46,6 @@ def viewer_binding_name(team: str) -> str:
 
 
 def group(name: str) -> JsonObject:
-    """Return a group as the subject of a binding."""
     return {"apiGroup": RBAC, "kind": "Group", "name": name}
 
 

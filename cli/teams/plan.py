@@ -29,8 +29,6 @@ Live = Mapping[KindAndName, JsonObject]
 
 
 class Action(StrEnum):
-    """The planned action for an object."""
-
     CREATE = "create"
     CHANGE = "change"
     KEEP = "keep"

@@ -38,7 +38,6 @@ class TeamObjects:
 
     @cached_property
     def own_queues(self) -> tuple[JsonObject, ...]:
-        """The LocalQueues in the team's namespace."""
         return tuple(
             each
             for each in objects(self.local_queues)
@@ -80,7 +79,6 @@ class TeamReport:
 
 
 def team_report(seen: TeamObjects) -> TeamReport:
-    """Build the report about one team."""
     queue = cluster_queue_of(seen.queue) if seen.queue else None
     bindings = seen.bindings if isinstance(seen.bindings, tuple) else None
     phases = None

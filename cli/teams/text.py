@@ -52,7 +52,6 @@ def print_teams(found: TeamList, console: Console, *, wide: bool) -> None:
 
 
 def print_team(found: TeamReport, console: Console) -> None:
-    """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
         console.print()

@@ -64,7 +64,6 @@ def _finding(
     path: str | None = None,
     level: FindingLevel = FindingLevel.ERROR,
 ) -> ManifestFinding:
-    """Return the finding about a place in a file."""
     line, column = (place.line, place.column) if place else (None, None)
     return ManifestFinding(file, line, column, path, level, message)
 
@@ -80,8 +79,6 @@ def _path_of(message: str, target: JsonObject) -> str | None:
 
 
 class Validity(StrEnum):
-    """The result for one object."""
-
     VALID = "valid"
     REFUSED = "refused"
     NOT_JUDGED = "skipped"
