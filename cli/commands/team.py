@@ -87,12 +87,16 @@ def settings_of(arguments: argparse.Namespace) -> "TeamSettings":
     """Read the options of create. Raises CommandError."""
     from cli.pod_security import PodSecurity
     from cli.teams.manifests import TeamSettings, group, user
-    from cli.teams.quotas import parsed_quotas
+    from cli.teams.quotas import QuotaError, parsed_quotas
 
+    try:
+        quotas = parsed_quotas(arguments.quotas)
+    except QuotaError as error:
+        raise CommandError(str(error)) from error
     return TeamSettings(
         name=arguments.name,
         labels={},
-        quotas=parsed_quotas(arguments.quotas),
+        quotas=quotas,
         subjects=(*map(group, arguments.groups), *map(user, arguments.users)),
         flavor=arguments.flavor,
         cohort=arguments.cohort,

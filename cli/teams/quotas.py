@@ -11,7 +11,6 @@ from decimal import Decimal
 
 from cli.checks.nodes import Latches, node_of
 from cli.cluster.kueue import cluster_queue_of
-from cli.command import CommandError
 from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
 from shared.api.amounts import ZERO
@@ -22,21 +21,25 @@ from shared.waits.quota import FlavorResource
 QuotaAmounts = Mapping[FlavorResource, Decimal]
 
 
+class QuotaError(ValueError):
+    """An invalid quota. The message shows a valid one."""
+
+
 def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
-    """Parse the values of --quota, RESOURCE=AMOUNT each. Raises CommandError."""
+    """Parse the values of --quota, RESOURCE=AMOUNT each. Raises QuotaError."""
     found: dict[str, str] = {}
     for each in written:
         resource, equals, amount = each.partition("=")
         if not equals or not is_label_key(resource):
-            raise CommandError(f"--quota {each}: write RESOURCE=AMOUNT, as nvidia.com/gpu=64")
+            raise QuotaError(f"--quota {each}: write RESOURCE=AMOUNT, as nvidia.com/gpu=64")
         try:
             value = parse_quantity(amount)
         except QuantityError as error:
-            raise CommandError(f"--quota {each}: {error}") from error
+            raise QuotaError(f"--quota {each}: {error}") from error
         if value < 0:
-            raise CommandError(f"--quota {each}: a quota cannot be less than 0")
+            raise QuotaError(f"--quota {each}: a quota cannot be less than 0")
         if resource in found:
-            raise CommandError(f"--quota names {resource} twice")
+            raise QuotaError(f"--quota names {resource} twice")
         found[resource] = amount
     return found
 

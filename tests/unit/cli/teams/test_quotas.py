@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from cli.command import CommandError
 from cli.teams.quotas import (
     CapacityRow,
+    QuotaError,
     capacities,
     capacity_rows,
     parsed_quotas,
@@ -51,7 +51,7 @@ def test_quotas_keep_their_order_and_their_writing() -> None:
     ],
 )
 def test_a_malformed_quota_is_refused(written: list[str], said: str) -> None:
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(QuotaError) as raised:
         parsed_quotas(written)
     assert str(raised.value) == said
 
