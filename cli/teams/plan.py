@@ -185,21 +185,19 @@ _Outcome = tuple[list[Difference], list[Difference], JsonObject]
 def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     own = labels(found)
     missing = [
-        Difference(f"metadata.labels[{key}]", own.get(key, "none"), value)
+        each
         for key, value in settings.labels.items()
-        if own.get(key) != value
+        for each in _differences(f"metadata.labels[{key}]", own.get(key), value)
     ]
     # Another level could break the team's workloads, so the admin sets it by hand.
     level = labels_for(settings.pod_security) if settings.pod_security else {}
+    by_hand = f"set it by kubectl label --overwrite namespace {settings.name}"
     left = [
-        Difference(
-            f"metadata.labels[{key}]",
-            own.get(key, "none"),
-            value,
-            f"set it by kubectl label --overwrite namespace {settings.name} {key}={value}",
-        )
+        each
         for key, value in level.items()
-        if own.get(key) != value
+        for each in _differences(
+            f"metadata.labels[{key}]", own.get(key), value, f"{by_hand} {key}={value}"
+        )
     ]
     kept = {key: own[key] for key in (ENFORCE, OWN_LEVEL) if key in own}
     metadata = {"name": settings.name, "labels": {**settings.labels, **kept}}
@@ -207,13 +205,7 @@ def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) ->
 
 
 def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
-    left = [
-        each
-        for field in ("namespaceSelector", "cohortName", "preemption")
-        for each in _leaf_differences(
-            found["spec"].get(field), wanted["spec"][field], f"spec.{field}"
-        )
-    ]
+    left = _differences("spec.cohortName", cohort_of(found), settings.cohort)
     quotas = _quota_differences(found, settings)
     spec = {field: found["spec"][field] for field in wanted["spec"] if field in found["spec"]}
     manifest = {**wanted, "spec": deepcopy(spec)}
@@ -266,13 +258,15 @@ def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonO
 
 def _local_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this LocalQueue and run this again: Kueue changes no LocalQueue's ClusterQueue"
-    left = _leaf_differences(found.get("spec"), wanted["spec"], "spec", remedy)
-    return [], list(left), {**wanted, "spec": {**wanted["spec"], **found["spec"]}}
+    feeds, own = found["spec"].get("clusterQueue"), wanted["spec"]["clusterQueue"]
+    left = _differences("spec.clusterQueue", feeds, own, remedy)
+    return [], left, {**wanted, "spec": {**wanted["spec"], **found["spec"]}}
 
 
 def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
-    left = list(_leaf_differences(found["roleRef"], wanted["roleRef"], "roleRef", remedy))
+    role, own = found["roleRef"]["name"], wanted["roleRef"]["name"]
+    left = _differences("roleRef.name", role, own, remedy)
     present = list(found.get("subjects") or ())
     added = [
         each
@@ -299,23 +293,10 @@ def described_subject(subject: JsonObject) -> str:
     return f"{subject['kind'].lower()} {subject['name']}"
 
 
-def _leaf_differences(
-    found: JsonValue, wanted: JsonValue, path: str, remedy: str | None = None
-) -> Iterator[Difference]:
-    """Yield the fields of `wanted` that differ. Additional fields of the object are ignored."""
-    if isinstance(wanted, dict) and isinstance(found, dict) and wanted:
-        for key, value in wanted.items():
-            yield from _leaf_differences(found.get(key), value, f"{path}.{key}", remedy)
-    elif found != wanted:
-        yield Difference(path, _text(found), _text(wanted), remedy)
-
-
-def _text(value: JsonValue) -> str:
-    if value is None:
-        return "none"
-    if value == {}:
-        return "{} (all)"
-    return value if isinstance(value, str) else str(value)
+def _differences(
+    field: str, found: str | None, wanted: str, remedy: str | None = None
+) -> list[Difference]:
+    return [] if found == wanted else [Difference(field, found or "none", wanted, remedy)]
 
 
 _OF_KIND: Final = {
