@@ -4,13 +4,13 @@ If the user may not read a resource, the reader notes that and reads the rest. O
 each page of a list are kept.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final, TypeVar
 
 from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import GPU, holding_pods, workload_facts
+from cli.checks.workloads import holding_pods, workload_facts
 from cli.cluster.kueue import local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
@@ -51,9 +51,7 @@ async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
         cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
         local_queues=local_queues,
         workloads=await reader.every(WORKLOADS, _each(workload_facts)),
-        pods=await reader.every(
-            PODS, lambda page: holding_pods(page, GPU), field_selector=_BOUND_PODS
-        ),
+        pods=await reader.every(PODS, holding_pods, field_selector=_BOUND_PODS),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         unread=tuple(reader.unread),
@@ -83,12 +81,13 @@ async def read_latches(reader: Reader, config: Configuration, now: datetime) -> 
     return Latches(recorded, period, now)
 
 
-async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:
+async def _tolerations(reader: Reader) -> tuple[JsonObject, ...]:
     found = await reader.every(RESOURCE_FLAVORS, as_they_are)
-    return {
-        each["metadata"]["name"]: (each.get("spec") or {}).get("tolerations") or []
+    return tuple(
+        toleration
         for each in found or ()
-    }
+        for toleration in (each.get("spec") or {}).get("tolerations") or ()
+    )
 
 
 async def one_namespace(client: KubeClient, namespace: str) -> Observed:

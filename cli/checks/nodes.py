@@ -6,13 +6,14 @@ and latches. Other taints dedicate nodes and change no amount.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
+from cli.checks.workloads import GPU
 from controller.facts.latched_nodes import RecordedTags, tags_now
 from controller.facts.nodes import (
     Node,
@@ -123,48 +124,34 @@ def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
 
 
 def node_findings(
-    nodes: Sequence[NodeState], resource: str, tolerated: Mapping[str, Sequence[JsonObject]]
-) -> list[CheckFinding]:
-    """Return the findings about nodes with the resource.
+    nodes: Iterable[NodeState], tolerations: Sequence[JsonObject]
+) -> Iterator[CheckFinding]:
+    """Yield the findings about nodes with GPUs.
 
-    `tolerated`: the tolerations of the ResourceFlavors. Kueue adds them to the pods that it starts.
+    `tolerations`: of the ResourceFlavors. Kueue adds them to the pods that it starts.
     """
-    having = [
-        each for each in nodes if each.capacity.get(resource) or each.allocatable.get(resource)
-    ]
-    return [
-        *_closed(having, resource),
-        *_failed_devices(having, resource),
-        *_taints(having, resource, [each for some in tolerated.values() for each in some]),
-    ]
-
-
-def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
-    for each in nodes:
-        if lost := each.unschedulable.get(resource):
+    having = [each for each in nodes if each.capacity.get(GPU) or each.allocatable.get(GPU)]
+    for each in having:
+        if lost := each.unschedulable.get(GPU):
             yield CheckFinding(
                 about=f"node {each.name}",
-                message=f"{resource_text(lost, resource)} cannot be scheduled"
-                f" ({'; '.join(each.flags)})",
+                message=f"{resource_text(lost, GPU)} cannot be scheduled ({'; '.join(each.flags)})",
             )
-
-
-def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
-    for each in nodes:
-        has = each.capacity.get(resource, ZERO)
-        offers = each.allocatable.get(resource, ZERO)
+    for each in having:
+        has, offers = each.capacity.get(GPU, ZERO), each.allocatable.get(GPU, ZERO)
         if offers < has:
             yield CheckFinding(
                 about=f"node {each.name}",
-                message=f"the kubelet offers {amount_text(offers, resource)} of its"
-                f" {resource_text(has, resource)}",
+                message=f"the kubelet offers {amount_text(offers, GPU)} of its"
+                f" {resource_text(has, GPU)}",
                 advice="Check the device plugin on this node: it reports the others as unhealthy",
             )
+    yield from _taints(having, tolerations)
 
 
 def _taints(
-    nodes: Iterable[NodeState], resource: str, tolerations: Sequence[JsonObject]
-) -> Iterable[CheckFinding]:
+    nodes: Iterable[NodeState], tolerations: Sequence[JsonObject]
+) -> Iterator[CheckFinding]:
     """Yield one note a taint, not one a node: admins dedicate many nodes by the same taint."""
     found: dict[tuple[str, str, str], list[NodeState]] = {}
     for node in nodes:
@@ -172,10 +159,10 @@ def _taints(
             if not any(tolerates(each, taint) for each in tolerations):
                 found.setdefault(taint, []).append(node)
     for (key, value, effect), tainted in found.items():
-        count = sum((each.allocatable.get(resource, ZERO) for each in tainted), ZERO)
+        count = sum((each.allocatable.get(GPU, ZERO) for each in tainted), ZERO)
         yield CheckFinding(
             severity=FindingSeverity.NOTE,
             about=f"taint {key}{f'={value}' if value else ''}:{effect}",
-            message=f"{len(tainted)} node(s) with {resource_text(count, resource)} have it, and"
+            message=f"{len(tainted)} node(s) with {resource_text(count, GPU)} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
         )

@@ -1,6 +1,6 @@
 """Report quota, usage and capacity of the whole cluster for `appwrapper check`. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -28,7 +28,7 @@ class Observed:
     workloads: tuple[WorkloadFacts, ...] | None
     pods: tuple[HoldingPod, ...] | None = None
     default_priority: int | None
-    tolerations: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)  # by flavor
+    tolerations: tuple[JsonObject, ...] = ()  # of all flavors
     unread: tuple[Unread, ...] = ()
 
     @cached_property
@@ -148,7 +148,7 @@ def _totals(resource: str, seen: Observed) -> Totals:
 
 def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[CheckFinding]:
     if seen.nodes is not None:
-        yield from node_findings(seen.nodes, GPU, seen.tolerations)
+        yield from node_findings(seen.nodes, seen.tolerations)
     for each in totals:
         if each.total and each.total_quota is not None and each.resource != "pods":
             yield from _quota_sum(each, seen.slack)

@@ -122,15 +122,15 @@ class HoldingPod:
     amounts: Amounts
 
 
-def holding_pods(items: Iterable[JsonObject], resource: str) -> list[HoldingPod]:
-    """Return the pods that are bound to a node, have not ended and request the resource."""
+def holding_pods(items: Iterable[JsonObject]) -> list[HoldingPod]:
+    """Return the pods that are bound to a node, have not ended and request GPUs."""
     found = []
     for item in items:
         spec, phase = item.get("spec") or {}, (item.get("status") or {}).get("phase")
         if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
             continue
         wanted = all_requested(spec)
-        if wanted.get(resource):
+        if wanted.get(GPU):
             metadata = item["metadata"]
             found.append(
                 HoldingPod(metadata["namespace"], metadata["name"], spec["nodeName"], wanted)

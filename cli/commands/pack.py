@@ -22,7 +22,6 @@ them as one:
 It needs no cluster. It refuses what the webhook would refuse, with file and line. It keeps comments
 and the way values are written.
 """
-_DEFAULT_NAMESPACE = "default"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +108,7 @@ def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> boo
     from cli.validation.report import findings
 
     whole = packed.as_json()
-    found = judgement(whole, packed.metadata.get("namespace", _DEFAULT_NAMESPACE), config)
+    found = judgement(whole, packed.metadata.get("namespace", ""), config)
     errors = found.denied.reasons if found.denied else ()
     for each in findings(errors, found.warnings, whole, packed.locate):
         terminal.stderr.write(f"{each}\n")

@@ -81,12 +81,12 @@ def judgement(
     """Apply the webhook's rules as in a namespace whose user may create everything.
 
     The creator is the user that the object names, so that no warning names another user.
-    `config`: an overlay or a file. Raises CommandError if it is wrong.
+    `namespace`: "" for "default". `config`: an overlay or a file. Raises CommandError.
     """
     facts = replace(_facts(config), is_team_namespace=team_namespace)
     named = annotation(target, ANNOTATION_SUBMITTED_BY) or label(target, LABEL_USER)
     user = User(named or _SOMEBODY, label(target, LABEL_USERID) or "")
-    return judge_creation(target, namespace, user, facts)
+    return judge_creation(target, namespace or _DEFAULT_NAMESPACE, user, facts)
 
 
 def validated(
@@ -104,7 +104,7 @@ def validated(
         return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
     own = metadata(manifest.value).get("namespace")
     if not isinstance(own, str) or not own:
-        own = namespace or next(_namespaces_inside(manifest), _DEFAULT_NAMESPACE)
+        own = namespace or next(_namespaces_inside(manifest), "")
     found = judgement(manifest.value, own, config, team_namespace=team_namespace)
     return validated_as(manifest, found.denied.reasons if found.denied else (), found.warnings)
 

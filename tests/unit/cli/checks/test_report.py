@@ -41,9 +41,9 @@ def report(
         cluster_queues=tuple(queues),
         local_queues=tuple(map(local_queue_of, local_queues or [])),
         workloads=tuple(map(workload_facts, lists.get("workloads", []))),
-        pods=tuple(holding_pods(lists.get("pods", []), GPU)),
+        pods=tuple(holding_pods(lists.get("pods", []))),
         default_priority=5,
-        tolerations={},
+        tolerations=(),
     )
     return cluster_report(seen, NOW)
 

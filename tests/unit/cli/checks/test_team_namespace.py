@@ -25,7 +25,7 @@ def report(*queues: JsonObject) -> NamespaceReport:
         workloads=(),
         pods=None,
         default_priority=5,
-        tolerations={},
+        tolerations=(),
     )
     return namespace_report(seen, "team1", NOW)
 
