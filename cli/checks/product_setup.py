@@ -9,7 +9,7 @@ from typing import Final
 from cli.checks.items import CheckResult, Requirement, contains, ok, unknown, warning
 from cli.checks.leadership import lease
 from cli.checks.pod_security import pod_security
-from cli.checks.setup_facts import UNKNOWN, Installed, ready_replicas, wanted_replicas
+from cli.checks.setup_facts import Installed, ready_replicas, wanted_replicas
 from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.durations import span
 from shared.api.objects import JsonObject
@@ -220,8 +220,6 @@ def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> Che
 def webhook(seen: Installed, _: datetime) -> CheckResult:
     """Check the result of the dry run first, then the webhook's Deployment."""
     deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
-    if seen.answer.startswith(UNKNOWN):
-        return unknown(seen.answer.removeprefix(UNKNOWN))
     if seen.answer:
         return warning(
             f"a dry run of an AppWrapper failed: {seen.answer}",
@@ -285,7 +283,7 @@ PRODUCT: Final = (
     Requirement("certificate authority", authorities, ("mutating", "validating")),
     Requirement("serving certificate", serving_certificate, ("secret",)),
     Requirement("admission policies", admission_policies, ("policies", "bindings")),
-    Requirement("webhook", webhook),
+    Requirement("webhook", webhook, ("answer",)),
     Requirement("controller", controller),
     Requirement("lease", lease, ("leases",)),
     Requirement("Pod Security", pod_security, ("namespaces",)),

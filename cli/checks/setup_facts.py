@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.objects import JsonObject
 from shared.waits import kueue_settings
-
-# Prefix of an `answer` that does not show whether the webhook works.
-UNKNOWN: Final = "unknown: "
 
 
 @dataclass(frozen=True, slots=True)
