@@ -92,7 +92,9 @@ def _quotas(item: JsonObject, everybody: Iterable[JsonObject]) -> Iterator[Quota
     members = [each for each in everybody if queue.cohort and cohort_of(each) == queue.cohort]
     borrowable: dict[str, Decimal] = defaultdict(Decimal)
     for each in flavor_quotas(item, Cohort(queue.cohort, tuple(members))):
-        borrowable[each.resource] += each.free - max(each.nominal - each.used, ZERO)
+        own = max(each.nominal - each.used, ZERO)
+        # Others may have borrowed a part of it.
+        borrowable[each.resource] += max(each.free - own, ZERO)
     for resource in queue.resources:
         total = queue.total(resource)
         yield QuotaLine(

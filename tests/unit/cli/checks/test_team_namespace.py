@@ -38,6 +38,7 @@ def report(*queues: JsonObject) -> NamespaceReport:
         pytest.param((8, 12, 4), [(8, 0)], 0, 4, id="less what we have borrowed"),
         pytest.param((8, 8), [(8, 0), (8, 14, 6)], 0, 2, id="less what a third has borrowed"),
         pytest.param((8, 8), [(8, 9, 1)], 0, 0, id="who borrows has nothing to lend"),
+        pytest.param((8, 0), [(8, 12, 4)], 8, 0, id="what the other has borrowed is not lent"),
     ],
 )
 def test_free_and_borrowable(
