@@ -1,12 +1,12 @@
 """`appwrapper pack`: wraps manifests into one AppWrapper."""
 
 import argparse
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cli.command import ExitCode
 from cli.options import add_manifest_output, add_several, add_webhook_configuration
-from cli.shipped.data import fault_tolerance_options
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
@@ -22,6 +22,30 @@ them as one:
 It needs no cluster. It refuses what the webhook would refuse, with file and line. It keeps comments
 and the way values are written.
 """
+
+# By annotation: the placeholder and the help of its option. docs/users/annotations.md has the
+# defaults and limits, which the cluster's configuration sets.
+_FAULT_TOLERANCE: Final = {
+    "admissionGracePeriodDuration": ("TIME", "for the expected pods to exist"),
+    "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
+    "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
+    "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
+    "deletionOnFailureGracePeriodDuration": ("TIME", "between Failed and the deletion"),
+    "forcefulDeletionGracePeriodDuration": ("TIME", "before pods are deleted by force"),
+    "successTTLDuration": ("TIME", "that a success is kept"),
+    "retryLimit": ("N", "resets before it fails"),
+    "terminalExitCodes": ("CODES", "exit codes that fail it at once, such as 3,42"),
+    "retryableExitCodes": ("CODES", "the only exit codes that may be retried"),
+    "errorAggregation": ("STRATEGY", "how the root cause is found: earliest, default or off"),
+    "errorStore": ("STORE", "a store of the operator's configuration for the errors of its pods"),
+}
+_WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def fault_tolerance_options() -> dict[str, str]:
+    """Return the name of each annotation with its option: `--retry-limit` for `retryLimit`."""
+    words = {name: _WORD.findall(name.removesuffix("Duration")) for name in _FAULT_TOLERANCE}
+    return {name: f"--{'-'.join(found)}".lower() for name, found in words.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,21 +90,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_manifest_output(parser)
     group = parser.add_argument_group("fault tolerance")
-    for each in fault_tolerance_options():
-        group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
+    for name, option in fault_tolerance_options().items():
+        metavar, about = _FAULT_TOLERANCE[name]
+        group.add_argument(option, dest=name, metavar=metavar, help=about)
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     from cli.manifests.reading import read_all
     from cli.packing.wrapping import wrapping
     from cli.packing.writing import refuse_inputs, write_whole
+    from shared.api.names import ANNOTATION_PREFIX
 
     given = vars(arguments)
     options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
     fault_tolerance = {
-        each.key: (each.option, given[each.key])
-        for each in fault_tolerance_options()
-        if given[each.key] is not None
+        ANNOTATION_PREFIX + name: (option, given[name])
+        for name, option in fault_tolerance_options().items()
+        if given[name] is not None
     }
     asked = wrapping(**{each: given[each] for each in options}, fault_tolerance=fault_tolerance)
     found = read_all(arguments.files, terminal.stdin)

@@ -55,10 +55,6 @@ def test_the_roles_of_both_programs_are_fresh() -> None:
 
 def test_files_shipped_with_the_command_are_fresh() -> None:
     made = shipped_files(OVERLAYS)
-    assert sorted(file.name for file in made) == [
-        "default.yaml",
-        "fault_tolerance_options.json",
-        "mlbatch.yaml",
-    ]
+    assert sorted(file.name for file in made) == ["default.yaml", "mlbatch.yaml"]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"
