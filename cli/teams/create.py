@@ -96,7 +96,7 @@ def _labels(config: Configuration) -> dict[str, str]:
     if not labels:
         raise CommandError(
             "appwrapper.teamNamespaceSelector of the operator's configuration requires no label"
-            " that this command could set: let it select team namespaces by a label"
+            " that this command could set: let it select team namespaces by matchLabels"
         )
     return labels
 
@@ -108,9 +108,7 @@ def _check(
     config: Configuration,
 ) -> None:
     """Raise CommandError if this team cannot be created."""
-    reserved = config.appwrapper.exemptions.service_account_namespaces
-    slack = config.appwrapper.slack_queue.name
-    for reason in refusals(settings, live, reserved, slack):
+    for reason in refusals(settings, live, config.appwrapper):
         raise CommandError(reason, ExitCode.WANTING)
     if settings.flavor not in flavors:
         raise CommandError(

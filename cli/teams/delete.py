@@ -15,7 +15,7 @@ from cli.teams.manifests import (
     queue_name,
     viewer_binding_name,
 )
-from cli.teams.plan import is_of_the_cluster
+from cli.teams.plan import never_a_team_because
 from cli.teams.removal import ExistingObjects, Removal, remaining, removal
 from shared.api.objects import (
     APPWRAPPERS,
@@ -95,19 +95,8 @@ async def _held(reader: Reader, team: str, config: Configuration) -> ExistingObj
 
 def _check(held: ExistingObjects, config: Configuration) -> None:
     """Raise CommandError if this is not a team."""
-    behaviour = config.appwrapper
-    reserved = behaviour.exemptions.service_account_namespaces
-    if is_of_the_cluster(held.team, reserved):
-        raise CommandError(
-            f"namespace {held.team} belongs to the cluster, not to a team. Nothing was deleted",
-            ExitCode.WANTING,
-        )
-    if queue_name(held.team) == behaviour.slack_queue.name:
-        raise CommandError(
-            f"ClusterQueue {queue_name(held.team)} is the slack queue, not a team's. Nothing was"
-            " deleted",
-            ExitCode.WANTING,
-        )
+    if why := never_a_team_because(held.team, config.appwrapper):
+        raise CommandError(f"{why}: nothing was deleted", ExitCode.WANTING)
     if held.namespace is None:
         if held.queue is None and held.viewer_binding is None:
             raise CommandError(
@@ -115,7 +104,7 @@ def _check(held: ExistingObjects, config: Configuration) -> None:
                 f" {queue_name(held.team)} exists. `appwrapper team list` shows all teams"
             )
         return
-    selector = behaviour.team_namespace_selector
+    selector = config.appwrapper.team_namespace_selector
     if not selector.matches(labels(held.namespace)) and not is_being_deleted(held.namespace):
         raise CommandError(
             f"namespace {held.team} is not a team's: it lacks the label of teams. Nothing was"

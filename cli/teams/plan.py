@@ -22,6 +22,7 @@ from cli.teams.manifests import (
 from cli.teams.quotas import CapacityRow
 from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
+from shared.config.configuration import AppWrapperConfig
 from shared.waits.quota import cohort_of, quota_entries
 
 KindAndName = tuple[str, str]  # Kind and name, unique within a team
@@ -99,16 +100,12 @@ def object_plans(settings: TeamSettings, live: Live) -> tuple[ObjectPlan, ...]:
     return tuple(plans)
 
 
-def refusals(
-    settings: TeamSettings, live: Live, reserved: Sequence[str], slack_queue: str = ""
-) -> Iterator[str]:
+def refusals(settings: TeamSettings, live: Live, config: AppWrapperConfig) -> Iterator[str]:
     """Yield the reasons to refuse this team; then nothing is written."""
     team = settings.name
     namespace = live.get(("Namespace", team))
-    if is_of_the_cluster(team, reserved):
-        yield f"namespace {team} belongs to the cluster: choose another name for the team"
-    elif queue_name(team) == slack_queue:
-        yield f"ClusterQueue {slack_queue} is the slack queue: choose another name for the team"
+    if why := never_a_team_because(team, config):
+        yield f"{why}: choose another name for the team"
     elif namespace is not None and is_being_deleted(namespace):
         yield f"namespace {team} is being deleted: wait until it is gone, then run this again"
     elif namespace is not None and not _is_team(namespace, settings) and not settings.adopt:
@@ -123,7 +120,16 @@ def refusals(
             yield f"{kind} {name} is being deleted: wait until it is gone, then run this again"
 
 
-def is_of_the_cluster(namespace: str, reserved: Sequence[str]) -> bool:
+def never_a_team_because(team: str, config: AppWrapperConfig) -> str:
+    """Return why no team can have this name, "" if one can."""
+    if _is_of_the_cluster(team, config.exemptions.service_account_namespaces):
+        return f"namespace {team} belongs to the cluster"
+    if queue_name(team) == config.slack_queue.name:
+        return f"ClusterQueue {queue_name(team)} is the slack queue"
+    return ""
+
+
+def _is_of_the_cluster(namespace: str, reserved: Sequence[str]) -> bool:
     """True if the namespace belongs to the cluster. Its labels cannot make it a team's."""
     return namespace in reserved or namespace.startswith("kube-") or namespace == "default"
 

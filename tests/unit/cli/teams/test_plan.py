@@ -15,11 +15,15 @@ from cli.teams.plan import (
     refusals,
 )
 from shared.api.objects import JsonObject
+from shared.config.configuration import AppWrapperConfig
+from shared.config.fault_tolerance import SlackQueue
 from tests.support.builders.teams import GPU, team
 
 LABELS = {"mlbatch-team-namespace": "true"}
 SETTINGS = TeamSettings(name="team1", labels=LABELS, quotas={})
-RESERVED = ("kube-system", "kueue-system")
+CONFIG = AppWrapperConfig.model_validate(
+    {"exemptions": {"serviceAccountNamespaces": ("kube-system", "kueue-system")}}
+)
 
 
 def live(*items: JsonObject) -> Live:
@@ -189,8 +193,10 @@ def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
 
 def test_the_slack_queue_is_no_teams() -> None:
     settings = replace(SETTINGS, name="slack")
-    assert list(refusals(settings, {}, RESERVED, "other-cluster-queue")) == []
-    assert list(refusals(settings, {}, RESERVED, "slack-cluster-queue")) == [
+    slack = SlackQueue(name="slack-cluster-queue")
+    with_slack = CONFIG.model_copy(update={"slack_queue": slack})
+    assert list(refusals(settings, {}, CONFIG)) == []
+    assert list(refusals(settings, {}, with_slack)) == [
         "ClusterQueue slack-cluster-queue is the slack queue: choose another name for the team"
     ]
 
@@ -210,12 +216,12 @@ def plain_namespace(name: str = "team1", **metadata: str) -> JsonObject:
 
 def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
     objects = live(plain_namespace())
-    assert list(refusals(SETTINGS, objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, CONFIG)) == [
         "namespace team1 exists and is not a team's: it lacks the label"
         " mlbatch-team-namespace=true. With the label Kueue queues its workloads, and the webhook"
         " restricts what users create. Add --adopt to make it a team's"
     ]
-    assert list(refusals(replace(SETTINGS, adopt=True), objects, RESERVED)) == []
+    assert list(refusals(replace(SETTINGS, adopt=True), objects, CONFIG)) == []
     namespace, *_ = object_plans(replace(SETTINGS, adopt=True), objects)
     label = "metadata.labels[mlbatch-team-namespace]"
     assert namespace.changes == (Difference(label, "none", "true"),)
@@ -230,7 +236,7 @@ def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
 def test_the_clusters_own_namespaces_are_no_teams(name: str) -> None:
     settings = replace(SETTINGS, name=name)
     for objects in ({}, live(plain_namespace(name))):
-        assert list(refusals(replace(settings, adopt=True), objects, RESERVED)) == [
+        assert list(refusals(replace(settings, adopt=True), objects, CONFIG)) == [
             f"namespace {name} belongs to the cluster: choose another name for the team"
         ]
 
@@ -239,7 +245,7 @@ def test_an_object_that_is_being_deleted_is_awaited() -> None:
     queue = existing()["ClusterQueue"]
     queue["metadata"]["deletionTimestamp"] = "now"
     objects = live(plain_namespace(deletionTimestamp="now"), queue)
-    assert list(refusals(SETTINGS, objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, CONFIG)) == [
         "namespace team1 is being deleted: wait until it is gone, then run this again",
         "ClusterQueue team1-cluster-queue is being deleted: wait until it is gone, then run this"
         " again",
