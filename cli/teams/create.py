@@ -76,16 +76,17 @@ async def create_team(
     capacity = await _capacity(reader, queues, planned, flavors, config, latches)
     # Quotas that were too high before are only a warning.
     raised = [each for each in capacity if each.is_raised]
+    refused = () if allows_excess else tuple(over_capacity(raised))
+    warnings = [each for each in over_capacity(capacity) if each not in refused]
+    warnings += await _warnings(reader, settings, planned, live)
     plan = TeamPlan(
         team=team,
         dry_run=dry_run,
         objects=objects,
         capacity=capacity,
-        warnings=(),
-        refused=() if allows_excess else tuple(over_capacity(raised)),
+        warnings=tuple(warnings),
+        refused=refused,
     )
-    warnings = await _warnings(reader, settings, plan, planned, live)
-    plan = replace(plan, warnings=tuple(warnings))
     if not plan.refused and not plan.dry_run:
         await _apply(cluster, plan)
     return plan
@@ -160,21 +161,22 @@ async def _capacity(
 async def _warnings(
     reader: Reader,
     settings: TeamSettings,
-    plan: TeamPlan,
     planned: Sequence[JsonObject],
     live: Live,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
-    found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
-    found += not_covered(planned[-1], planned)
-    found += pod_security_warnings(settings, live, planned[-1])
-    for name in (settings.role, VIEWER_ROLE):
-        if await reader.one(CLUSTER_ROLES, None, name) is None:
-            found.append(
-                f"there is no ClusterRole {name}: its binding grants nothing until the role exists."
-                " Create it: kubectl apply -f deploy/team/cluster.yaml"
-            )
-    return [*found, *(f"not checked: {each}" for each in reader.unread)]
+    roles = (settings.role, VIEWER_ROLE)
+    missing = [each for each in roles if await reader.one(CLUSTER_ROLES, None, each) is None]
+    return [
+        *not_covered(planned[-1], planned),
+        *pod_security_warnings(settings, live, planned[-1]),
+        *(
+            f"there is no ClusterRole {each}: its binding grants nothing until the role exists."
+            " Create it: kubectl apply -f deploy/team/cluster.yaml"
+            for each in missing
+        ),
+        *(f"not checked: {each}" for each in reader.unread),
+    ]
 
 
 async def _apply(cluster: Cluster, plan: TeamPlan) -> None:
