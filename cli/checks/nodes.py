@@ -81,10 +81,8 @@ def node_of(
     item: JsonObject, resource_taints: ResourceTaints, latches: Latches | None = None
 ) -> NodeState:
     status, spec = item.get("status") or {}, item.get("spec") or {}
-    allocatable, capacity = (
-        read_amounts(status.get("allocatable")),
-        read_amounts(status.get("capacity")),
-    )
+    allocatable = read_amounts(status.get("allocatable"))
+    capacity = read_amounts(status.get("capacity"))
     keys = {taint.key for taints in resource_taints.values() for taint in taints}
     fact = NodeProjection(keys, {*allocatable, *capacity, *resource_taints}).project(item)
     latched = latches.of(fact, resource_taints) if latches else {}

@@ -26,6 +26,7 @@ _APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
 _INSTALL: Final = (
     "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/admins/install.md)"
 )
+_CERTIFICATES: Final = "See docs/admins/certificates.md, and the webhook's logs"
 
 
 def kubernetes(seen: Installed, _: datetime) -> CheckResult:
@@ -178,8 +179,7 @@ def authorities(seen: Installed, now: datetime) -> CheckResult:
         bundles += [each["clientConfig"].get("caBundle") or "" for each in webhooks]
     if not bundles:
         return unknown("there are no webhooks of this operator")
-    advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry("the caBundle", bundles, now, advice)
+    return _expiry("the caBundle", bundles, now)
 
 
 def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
@@ -190,11 +190,10 @@ def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
             return unknown(f"certManagement.source is Files, and there is no {where}")
         return warning(f"there is no {where}", _INSTALL)
     content = (seen.secret.get("data") or {}).get("tls.crt") or ""
-    advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry(where, [content], now, advice)
+    return _expiry(where, [content], now)
 
 
-def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> CheckResult:
+def _expiry(where: str, texts: Iterable[str], now: datetime) -> CheckResult:
     """Check the first expiry of the texts. Each text expires with its longest valid certificate."""
     from webhook.tls.issue import expires_at
     from webhook.tls.key_pair import certificates_in
@@ -207,13 +206,13 @@ def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> Che
             decoded = b""
         found = certificates_in(decoded)
         if not found:
-            return warning(f"{where} holds no certificate", advice)
+            return warning(f"{where} holds no certificate", _CERTIFICATES)
         ends.append(max(expires_at(each) for each in found))
     end = min(ends)
     if end <= now:
-        return warning(f"{where} has expired on {format_time(end)}", advice)
+        return warning(f"{where} has expired on {format_time(end)}", _CERTIFICATES)
     if end - now < _SOON:
-        return warning(f"{where} expires on {format_time(end)}", advice)
+        return warning(f"{where} expires on {format_time(end)}", _CERTIFICATES)
     return ok(f"{where} is valid until {format_time(end)}")
 
 

@@ -98,23 +98,20 @@ def queue_trouble(
 _Amounts = dict[FlavorResource, tuple[Decimal, Decimal]]  # total and borrowed
 
 
-def _amounts(entries: list[JsonObject] | None) -> _Amounts:
-    """Read `status.flavorsUsage` or `status.flavorsReservation`."""
+def _amounts(status: JsonObject, field: str) -> _Amounts:
     return {
         (flavor["name"], each["name"]): (
             read_amount(each.get("total")),
             read_amount(each.get("borrowed")),
         )
-        for flavor in entries or ()
+        for flavor in status.get(field) or ()
         for each in flavor.get("resources") or ()
     }
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
     spec, status = item.get("spec") or {}, item.get("status") or {}
-    usage, reservation = (
-        _amounts(status.get(each)) for each in ("flavorsUsage", "flavorsReservation")
-    )
+    usage, reservation = _amounts(status, "flavorsUsage"), _amounts(status, "flavorsReservation")
     quotas = tuple(_quota(key, each, usage, reservation) for key, each in quota_entries(item))
     return ClusterQueue(
         name=item["metadata"]["name"],

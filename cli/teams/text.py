@@ -120,11 +120,8 @@ def _changes(plan: TeamPlan) -> Table:
     words = _PLANNED if plan.dry_run or plan.refused else _DONE
     table = _table("OBJECT", "WHAT HAPPENS", "DETAIL")
     for each in plan.objects:
-        lines = list(_details(each)) or [""]
         status = Text(words[each.action], style=_COLOURS[each.action])
-        table.add_row(f"{each.kind} {each.name}", status, lines[0])
-        for line in lines[1:]:
-            table.add_row("", "", line)
+        table.add_row(f"{each.kind} {each.name}", status, "\n".join(_details(each)))
     return table
 
 
