@@ -4,7 +4,7 @@ Objects are written in order, the users' rights last. A second run finishes an i
 because it keeps existing objects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,14 @@ from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
 from cli.pod_security import POLICY, PodSecurity
-from cli.teams.gather import all_of_kueue, configuration, lacks_right, live_objects
+from cli.teams.gather import (
+    Right,
+    all_of_kueue,
+    configuration,
+    lacks_right,
+    live_objects,
+    missing_rights,
+)
 from cli.teams.manifests import (
     CLUSTER_ROLES,
     RESOURCES,
@@ -26,6 +33,7 @@ from cli.teams.manifests import (
 from cli.teams.plan import (
     Action,
     Live,
+    ObjectPlan,
     TeamPlan,
     not_covered,
     object_plans,
@@ -79,6 +87,13 @@ async def create_team(
     refused = () if allows_excess else tuple(over_capacity(raised))
     warnings = [each for each in over_capacity(capacity) if each not in refused]
     warnings += await _warnings(reader, settings, planned, live)
+    lacking = await missing_rights(cluster, _rights(objects))
+    if lacking and not dry_run:
+        raise CommandError(
+            f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
+            " cluster admins: ask one"
+        )
+    warnings += [f"you lack the right to {each}" for each in lacking]
     plan = TeamPlan(
         team=team,
         dry_run=dry_run,
@@ -177,6 +192,15 @@ async def _warnings(
         ),
         *(f"not checked: {each}" for each in reader.unread),
     ]
+
+
+def _rights(objects: Sequence[ObjectPlan]) -> Iterator[Right]:
+    """Yield the needed rights. A server-side apply needs `patch`, and `create` for a new object."""
+    for each in objects:
+        if each.action is Action.CREATE:
+            yield "create", each.kind, each.namespace, ""
+        if each.action is not Action.KEEP:
+            yield "patch", each.kind, each.namespace, each.name
 
 
 async def _apply(cluster: Cluster, plan: TeamPlan) -> None:

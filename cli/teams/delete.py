@@ -8,7 +8,7 @@ from typing import Final
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
-from cli.teams.gather import all_of_kueue, configuration, lacks_right
+from cli.teams.gather import all_of_kueue, configuration, lacks_right, missing_rights
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
     RESOURCES,
@@ -55,6 +55,14 @@ async def delete_team(
     reader = Reader(cluster.client, only_forbidden=True)
     config = await configuration(reader, config_file, needs_right=True)
     found = removal(await _held(reader, team, config), dry_run=dry_run)
+    if not dry_run:
+        # The namespace and its data go before the ClusterQueue.
+        needed = [("delete", each.kind, None, each.name) for each in found.targets]
+        if lacking := await missing_rights(cluster, needed):
+            raise CommandError(
+                f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are"
+                " deleted by cluster admins: ask one"
+            )
     if found.blockers or dry_run:
         return found
     confirm(found)

@@ -1,13 +1,15 @@
-"""Read the objects for `team`."""
+"""Read the objects for `team`, and the rights that it needs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.cluster.unread import Many
 from cli.command import CommandError
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
     LOCAL_QUEUE,
+    RESOURCES,
     ROLE_BINDINGS,
     binding_name,
     queue_name,
@@ -76,6 +78,35 @@ async def live_objects(reader: Reader, team: str) -> Live:
         if item := needed(await reader.one(resource, namespace, name), "team create"):
             found[resource.kind, name] = item
     return found
+
+
+Right = tuple[str, str, str | None, str]  # verb, Kind, namespace, name
+
+
+async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> list[str]:
+    """Describe the rights that the user lacks: a command without them stops half-way."""
+    missing = []
+    for verb, kind, namespace, name in needed:
+        resource = RESOURCES[kind]
+        attributes = {
+            "verb": verb,
+            "group": resource.group,
+            "resource": resource.plural,
+            "namespace": namespace or "",
+            "name": name,
+        }
+        answer = await cluster.client.post(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": attributes},
+            },
+        )
+        if not answer["status"]["allowed"]:
+            where = f" in namespace {namespace}" if namespace else " of the cluster"
+            missing.append(f"{verb} {resource.plural}{where}")
+    return missing
 
 
 def lacks_right(command: str, error: Forbidden) -> CommandError:

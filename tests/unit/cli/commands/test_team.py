@@ -303,12 +303,12 @@ async def test_a_namespace_that_stays_is_awaited_and_its_obstacle_reported() -> 
 
 
 async def test_delete_needs_rights() -> None:
-    client = with_team(forbidden=[("delete", "clusterrolebindings")])
+    client = with_team(forbidden=[("delete", "clusterqueues")])
     ended = await runs(client, "delete", "team1", "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.UNABLE,
-        'you lack a right that team delete needs: clusterrolebindings is forbidden: User "alice"'
-        " cannot delete clusterrolebindings at the cluster scope. Ask a cluster admin",
+        "nothing was deleted: you lack the right to delete clusterqueues of the cluster. Teams are"
+        " deleted by cluster admins: ask one",
     )
     assert client.writes == []
 

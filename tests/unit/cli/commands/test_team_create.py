@@ -294,15 +294,19 @@ async def test_a_role_that_is_not_there_is_a_warning() -> None:
     )
 
 
-async def test_a_missing_right_ends_the_writes() -> None:
-    client = empty(forbidden=[("patch", "rolebindings")])
+async def test_nothing_is_written_where_a_right_is_missing() -> None:
+    client = empty(forbidden=[("create", "clusterqueues"), ("patch", "rolebindings")])
     ended = await runs(client, "create", "team1", *SMALL)
+    lacking = ["create clusterqueues of the cluster", "patch rolebindings in namespace team1"]
     assert (ended.code, ended.error) == (
         ExitCode.UNABLE,
-        'you lack a right that team create needs: rolebindings is forbidden: User "alice" cannot'
-        " patch rolebindings at the cluster scope. Ask a cluster admin",
+        f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
+        " cluster admins: ask one",
     )
-    assert client.writes == ALL_WRITES[:3]
+    dry = await runs(client, "create", "team1", *SMALL, "--dry-run")
+    assert dry.code == ExitCode.FINE
+    assert dry.out.endswith("".join(f"WARNING: you lack the right to {it}.\n" for it in lacking))
+    assert client.writes == []
 
 
 async def test_changes_of_another_client_are_not_overwritten() -> None:
