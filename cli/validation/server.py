@@ -9,7 +9,7 @@ from cli.manifests.manifest import Manifest
 from cli.validation.report import Validated, validated_as
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
-from shared.kube.client import AlreadyExists, ApiError
+from shared.kube.client import AlreadyExists, ApiError, Conflict
 from shared.kube.discovery import UnknownKind
 
 NOT_CHECKED: Final = (
@@ -18,6 +18,8 @@ NOT_CHECKED: Final = (
 )
 # Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
 _REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
+# An object that runs may change between a read and its replacement.
+_TRIES: Final = 5
 # The API server's message about a field that its strict decoder rejects.
 _UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
 
@@ -55,23 +57,35 @@ async def _dry_run(cluster: Cluster, manifest: Manifest, warnings: list[str]) ->
     try:
         await cluster.client.send(create)
     except AlreadyExists:
-        warnings.clear()  # of the creation
-        await _replace(cluster, resource, namespace, body)
+        await _replace(cluster, resource, namespace, body, warnings)
         return f"it would replace the one{where}" if namespace else "it would replace"
     return f"it would be created{where}"
 
 
 async def _replace(
-    cluster: Cluster, resource: Resource, namespace: str | None, body: JsonObject
+    cluster: Cluster,
+    resource: Resource,
+    namespace: str | None,
+    body: JsonObject,
+    warnings: list[str],
 ) -> None:
     name = str(metadata(body).get("name"))
-    stored = await cluster.client.get(resource, namespace, name, metadata_only=True)
-    # The API server rejects the update of a custom resource without a resourceVersion.
-    own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
-    replacement = {**body, "metadata": own}
-    await cluster.client.send(
-        requests.update(resource, namespace, name, replacement, dry_run=True, strict=True)
-    )
+    for left in reversed(range(_TRIES)):
+        warnings.clear()  # of the creation, or the last try
+        stored = await cluster.client.get(resource, namespace, name, metadata_only=True)
+        # The API server rejects the update of a custom resource without a resourceVersion.
+        own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
+        replacement = {**body, "metadata": own}
+        try:
+            await cluster.client.send(
+                requests.update(resource, namespace, name, replacement, dry_run=True, strict=True)
+            )
+        except Conflict:
+            # Another client wrote it meanwhile. A version in the manifest itself stays old.
+            if not left or "resourceVersion" in metadata(body):
+                raise
+        else:
+            return
 
 
 def _errors(error: ApiError) -> Iterator[str]:

@@ -73,12 +73,28 @@ async def test_an_existing_object_would_be_replaced() -> None:
     assert client.asked == [f"POST {PATH}?{DRY}", "GET", f"PUT {PATH}/train?{DRY}"]
 
 
-async def test_an_object_that_changes_meanwhile_is_refused() -> None:
+async def test_an_object_that_changes_meanwhile_is_read_again() -> None:
     there, changed = AlreadyExists(409, "AlreadyExists", "there"), Conflict(409, "Conflict", "no")
-    assert await reported(_Client(there, changed)) == [
-        "aw.yaml:1:1: error: 409 Conflict: no",
-        "aw.yaml:1: AppWrapper/train: refused",
+    client = _Client(there, changed, changed, {})
+    assert await reported(client) == [
+        "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
     ]
+    assert client.asked[1:] == ["GET", f"PUT {PATH}/train?{DRY}"] * 3
+
+
+async def test_an_object_that_changes_all_the_time_is_refused() -> None:
+    there, changed = AlreadyExists(409, "AlreadyExists", "there"), Conflict(409, "Conflict", "no")
+    client = _Client(there, *[changed] * 5)
+    assert (await reported(client))[-1] == "aw.yaml:1: AppWrapper/train: refused"
+    assert client.answers == []
+
+
+async def test_an_old_version_in_the_manifest_is_refused_at_once() -> None:
+    old = PACKED.replace("  name: train\nspec", '  name: train\n  resourceVersion: "1"\nspec')
+    (manifest,) = manifests_of(old, "aw.yaml")
+    client = _Client(AlreadyExists(409, "AlreadyExists", "there"), Conflict(409, "Conflict", "no"))
+    assert (await reported(client, manifest))[-1] == "aw.yaml:1: AppWrapper/train: refused"
+    assert client.answers == []
 
 
 async def test_it_is_refused_field_by_field() -> None:
