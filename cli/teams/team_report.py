@@ -17,6 +17,7 @@ from cli.teams.manifests import (
 from cli.teams.plan import described_subject, subject_key
 from shared.api.objects import JsonObject, is_being_deleted, labels
 from shared.config.configuration import Configuration
+from shared.waits import queueing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +38,15 @@ class TeamObjects:
     resource_quotas: Many | None = None
 
     @cached_property
-    def own_queues(self) -> tuple[JsonObject, ...]:
-        return tuple(
-            each
-            for each in objects(self.local_queues)
-            if each["metadata"]["namespace"] == self.team
-        )
+    def own_queues(self) -> tuple[LocalQueue, ...]:
+        """The LocalQueues in the team's namespace."""
+        own = map(local_queue_of, objects(self.local_queues))
+        return tuple(each for each in own if each.namespace == self.team)
 
     @cached_property
     def queue(self) -> JsonObject | None:
         """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
-        fed = {each["metadata"]["name"]: each["spec"]["clusterQueue"] for each in self.own_queues}
+        fed = {each.name: each.cluster_queue for each in self.own_queues}
         name = fed.get(LOCAL_QUEUE) or next(iter(fed.values()), None) or queue_name(self.team)
         return readable(named(self.queues, name))
 
@@ -91,11 +90,7 @@ def team_report(seen: TeamObjects) -> TeamReport:
         cohort=(queue.cohort or None) if queue else None,
         stop_policy=queue.stop_policy if queue else None,
         quotas=None if isinstance(seen.queues, Unread) else queue.quotas if queue else (),
-        local_queues=(
-            None
-            if isinstance(seen.local_queues, Unread)
-            else tuple(map(local_queue_of, seen.own_queues))
-        ),
+        local_queues=None if isinstance(seen.local_queues, Unread) else seen.own_queues,
         users=None if bindings is None else tuple(_members(bindings)),
         app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
         warnings=tuple(dict.fromkeys(_warnings(seen))),
@@ -135,7 +130,7 @@ def _warnings(seen: TeamObjects) -> Iterator[str]:
     yield from _of_namespace(seen)
     yield from _of_local_queues(seen)
     if seen.queue is not None:
-        yield from _of_other_teams(seen, seen.queue)
+        yield from _of_queue(seen, seen.queue)
     if isinstance(seen.bindings, tuple) and isinstance(seen.namespace, dict):
         yield from _of_users(seen, seen.bindings)
     for each in objects(seen.resource_quotas):
@@ -165,7 +160,7 @@ def _of_namespace(seen: TeamObjects) -> Iterator[str]:
 
 
 def _of_local_queues(seen: TeamObjects) -> Iterator[str]:
-    names = {each["metadata"]["name"] for each in seen.own_queues}
+    names = {each.name for each in seen.own_queues}
     is_known = isinstance(seen.local_queues, tuple) and isinstance(seen.namespace, dict)
     if is_known and LOCAL_QUEUE not in names:
         what = "no LocalQueue" if not names else f"no LocalQueue {LOCAL_QUEUE}"
@@ -173,22 +168,24 @@ def _of_local_queues(seen: TeamObjects) -> Iterator[str]:
             f"the namespace has {what}: workloads that name no queue are never admitted."
             f" `appwrapper team create {seen.team}` makes it"
         )
-    for each in seen.own_queues:
-        cluster_queue = named(seen.queues, each["spec"]["clusterQueue"])
-        name = each["metadata"]["name"]
-        if trouble := queue_trouble(seen.team, name, each, cluster_queue):
-            yield trouble.text
+    for item in objects(seen.local_queues):
+        each = local_queue_of(item)
+        if each.namespace == seen.team:
+            feeds = named(seen.queues, each.cluster_queue)
+            if trouble := queue_trouble(seen.team, each.name, item, feeds):
+                yield trouble.text
 
 
-def _of_other_teams(seen: TeamObjects, queue: JsonObject) -> Iterator[str]:
-    """Describe the LocalQueues of other namespaces that use this team's quota."""
-    name = queue["metadata"]["name"]
-    for other in objects(seen.local_queues):
-        namespace = other["metadata"]["namespace"]
-        if other["spec"].get("clusterQueue") == name and namespace != seen.team:
+def _of_queue(seen: TeamObjects, item: JsonObject) -> Iterator[str]:
+    queue = queueing.cluster_queue(item)
+    if not seen.own_queues:  # else part of their trouble
+        if why := queueing.stopped_text(queue) or queueing.inactive_text(queue):
+            yield why
+    for other in map(local_queue_of, objects(seen.local_queues)):
+        if other.cluster_queue == queue.name and other.namespace != seen.team:
             yield (
-                f"LocalQueue {namespace}/{other['metadata']['name']} feeds ClusterQueue"
-                f" {name} too: another namespace uses this team's quota"
+                f"LocalQueue {other.namespace}/{other.name} feeds ClusterQueue"
+                f" {queue.name} too: another namespace uses this team's quota"
             )
 
 

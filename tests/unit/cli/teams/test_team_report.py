@@ -174,6 +174,17 @@ WRONG: dict[str, tuple[TeamObjects, list[str]]] = {
         ),
         ["ClusterQueue team1-cluster-queue is inactive (R): Why"],
     ),
+    "a stopped ClusterQueue without a LocalQueue": (
+        replace(
+            changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
+            local_queues=Unread("localqueues", "no right to list them"),
+        ),
+        ["an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold)"],
+    ),
+    "a LocalQueue that feeds nothing": (
+        changed("LocalQueue", lambda it: it["spec"].clear()),
+        ["ClusterQueue  of LocalQueue default-queue does not exist. An admin must create it"],
+    ),
     "another namespace": (
         _other_feeder(),
         [
