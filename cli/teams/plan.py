@@ -211,7 +211,10 @@ def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) ->
 
 
 def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
+    # Admins tune `preemption` and select namespaces, but without a selector Kueue admits nothing.
     left = _differences("spec.cohortName", cohort_of(found), settings.cohort)
+    if found["spec"].get("namespaceSelector") is None:
+        left.append(Difference("spec.namespaceSelector", "none", "{} (all)"))
     quotas = _quota_differences(found, settings)
     spec = {field: found["spec"][field] for field in wanted["spec"] if field in found["spec"]}
     manifest = {**wanted, "spec": deepcopy(spec)}
@@ -271,8 +274,11 @@ def _local_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) 
 
 def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
-    role, own = found["roleRef"]["name"], wanted["roleRef"]["name"]
-    left = _differences("roleRef.name", role, own, remedy)
+    left = [
+        each
+        for key, value in wanted["roleRef"].items()
+        for each in _differences(f"roleRef.{key}", found["roleRef"].get(key), value, remedy)
+    ]
     present = list(found.get("subjects") or ())
     added = [
         each

@@ -126,6 +126,16 @@ def test_a_queue_without_a_field_gets_none_of_it() -> None:
     assert "preemption" not in plan.manifest["spec"]
 
 
+def test_what_an_admin_tunes_is_no_difference_but_a_queue_for_no_namespace_is() -> None:
+    queue = existing()["ClusterQueue"]
+    queue["spec"] |= {"preemption": {}, "namespaceSelector": {"matchLabels": {"a": "b"}}}
+    assert plans(SETTINGS, ClusterQueue=queue)["ClusterQueue"].left == ()
+    del queue["spec"]["namespaceSelector"]
+    plan = plans(SETTINGS, ClusterQueue=queue)["ClusterQueue"]
+    assert plan.left == (Difference("spec.namespaceSelector", "none", "{} (all)"),)
+    assert "namespaceSelector" not in plan.manifest["spec"]
+
+
 def test_a_new_resource_joins_the_flavors_group_in_every_flavor_of_it() -> None:
     queue = existing()["ClusterQueue"]
     (only,) = queue["spec"]["resourceGroups"]
@@ -179,6 +189,13 @@ def test_a_binding_of_another_role_is_shown_and_stays() -> None:
     remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
     assert found.left == (Difference("roleRef.name", "mlbatch-edit", "edit", remedy),)
     assert found.manifest["roleRef"]["name"] == "mlbatch-edit"
+
+
+def test_a_binding_of_a_role_in_the_namespace_is_another_ones() -> None:
+    binding = existing()["RoleBinding"]
+    binding["roleRef"] = {**binding["roleRef"], "kind": "Role"}
+    found = plans(SETTINGS, RoleBinding=binding)["RoleBinding"]
+    assert [(each.field, each.found) for each in found.left] == [("roleRef.kind", "Role")]
 
 
 def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
