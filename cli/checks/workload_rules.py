@@ -98,8 +98,9 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding
 
 def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report pods that fit on no node, not even on an empty one: no quota starts them."""
-    if around.nodes and (why := largest_by_node(around.nodes, workload.pod_sets)):
-        yield _warning(workload, why, "Ask for less")
+    for each in workload.pod_sets if around.nodes else ():
+        if why := largest_by_node(around.nodes, [each]):
+            yield _warning(workload, f"pod set {each.name}: {why}", "Ask for less")
 
 
 def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:

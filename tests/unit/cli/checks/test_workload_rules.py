@@ -109,13 +109,16 @@ def test_one_that_a_limit_of_kueue_deactivated() -> None:
         ({GPU: "8", "cpu": "80", "memory": "1100Gi"}, []),
         (
             {GPU: "9"},
-            [f"one of its pods asks for 9 {GPU}, and the largest node has 8. Ask for less"],
+            [
+                f"pod set main: one of its pods asks for 9 {GPU}, and the largest node has 8."
+                " Ask for less"
+            ],
         ),
         (
             {"memory": "1200Gi", "cpu": "1k"},
             [
-                "one of its pods asks for 1200Gi memory, and the largest node has 1100Gi."
-                " Ask for less"
+                "pod set main: one of its pods asks for 1200Gi memory, and the largest node has"
+                " 1100Gi. Ask for less"
             ],
         ),
     ],
@@ -129,7 +132,7 @@ def test_amounts_that_no_single_node_has_together() -> None:
     many = node_of(gpu_node("many", allocatable={"cpu": "10"}), taints).allocatable
     few = node_of(gpu_node("few", 1), taints).allocatable
     assert said(replace(AROUND, nodes=(many, few)), requests={GPU: "8", "cpu": "80"}) == [
-        "no node has all that one of its pods asks for. Ask for less"
+        "pod set main: no node has all that one of its pods asks for. Ask for less"
     ]
 
 
@@ -160,7 +163,9 @@ def test_more_beside_each_gpu_than_nodes_have(
 ) -> None:
     found = said(requests=requests)
     if expected is None:  # what nodes do not say they have fits nowhere, and that is all
-        assert found == ["one of its pods asks for 1 pods, and no node has any. Ask for less"]
+        assert found == [
+            "pod set main: one of its pods asks for 1 pods, and no node has any. Ask for less"
+        ]
     else:
         assert found == expected
 
