@@ -30,7 +30,7 @@ _FAULT_TOLERANCE: Final = {
     "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
     "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
     "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
-    "deletionOnFailureGracePeriodDuration": ("TIME", "between Failed and the deletion"),
+    "deletionOnFailureGracePeriodDuration": ("TIME", "between Failed and the removal of what failed"),
     "forcefulDeletionGracePeriodDuration": ("TIME", "before pods are deleted by force"),
     "successTTLDuration": ("TIME", "that a success is kept"),
     "retryLimit": ("N", "resets before it fails"),
@@ -89,7 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write, atomically; default: -, standard output",
     )
     add_manifest_output(parser)
-    group = parser.add_argument_group("fault tolerance")
+    group = parser.add_argument_group(
+        "fault tolerance", "The cluster's configuration sets the defaults and limits."
+    )
     for name, option in fault_tolerance_options().items():
         metavar, about = _FAULT_TOLERANCE[name]
         group.add_argument(option, dest=name, metavar=metavar, help=about)
