@@ -76,7 +76,7 @@ def _offline(found: "ReadManifests", arguments: argparse.Namespace) -> "Validati
         validated(each, arguments.namespace or "", config, team_namespace=is_team)
         for each in found.manifests
     ]
-    unchecked = not_checked(team_namespace=is_team)
+    unchecked = not_checked(team_namespace=is_team) if found.manifests else ()
     return validation_report(rules(config), results, found.unreadable, unchecked)
 
 

@@ -69,6 +69,7 @@ def not_checked(*, team_namespace: bool) -> tuple[str, ...]:
         assumed = "assumed that it is not (--no-team-namespace)"
     return (
         f"whether the namespace is a team's: {assumed}",
+        "whether AppWrappers without a namespace are created in the one that their components name",
         "whether you may create what AppWrappers wrap, and are the user that they name",
         "whether LocalQueues and priority classes exist",
         "what the API server requires of each Kind: its fields, their values, names",

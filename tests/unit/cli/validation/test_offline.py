@@ -17,6 +17,7 @@ TEAM = (
     " assumes that it is not)\n"
 )
 OTHERS = """\
+- whether AppWrappers without a namespace are created in the one that their components name
 - whether you may create what AppWrappers wrap, and are the user that they name
 - whether LocalQueues and priority classes exist
 - what the API server requires of each Kind: its fields, their values, names
