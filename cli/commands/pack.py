@@ -30,7 +30,10 @@ _FAULT_TOLERANCE: Final = {
     "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
     "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
     "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
-    "deletionOnFailureGracePeriodDuration": ("TIME", "between Failed and the removal of what failed"),
+    "deletionOnFailureGracePeriodDuration": (
+        "TIME",
+        "between Failed and the removal of what failed",
+    ),
     "forcefulDeletionGracePeriodDuration": ("TIME", "before pods are deleted by force"),
     "successTTLDuration": ("TIME", "that a success is kept"),
     "retryLimit": ("N", "resets before it fails"),
