@@ -56,7 +56,7 @@ async def delete_team(
     config = await configuration(reader, config_file, needs_right=True)
     found = removal(await _held(reader, team, config), dry_run=dry_run)
     if not dry_run:
-        # The namespace and its data go before the ClusterQueue.
+        # The namespace and its data are deleted first, the ClusterQueue last.
         needed = [("delete", each.kind, None, each.name) for each in found.targets]
         if lacking := await missing_rights(cluster, needed):
             raise CommandError(

@@ -10,7 +10,7 @@ from cli.checks.team_namespace import NamespaceReport, namespace_report
 from cli.cluster.kueue import local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
-from tests.support.builders.queues import cluster_queue, local_queue
+from tests.support.builders.queues import FLAVOR, GPU, cluster_queue, local_queue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -59,6 +59,13 @@ def test_limits_of_lender_and_borrower() -> None:
     assert report(cluster_queue("own", 8), lender).quotas[0].borrowable == 3
     limited = cluster_queue("own", 8, 9, borrowed=1, borrowingLimit=2)
     assert report(limited, lender).quotas[0].borrowable == 1
+
+
+def test_reserved_quota_is_not_lent() -> None:
+    lender = cluster_queue("lender", 8)
+    reserved = {"name": GPU, "total": "6"}
+    lender["status"]["flavorsReservation"] = [{"name": FLAVOR, "resources": [reserved]}]
+    assert report(cluster_queue("own", 8), lender).quotas[0].borrowable == 2
 
 
 @pytest.mark.parametrize("cohort", ["", "another"])

@@ -126,7 +126,7 @@ def test_a_queue_without_a_field_gets_none_of_it() -> None:
     assert "preemption" not in plan.manifest["spec"]
 
 
-def test_what_an_admin_tunes_is_no_difference_but_a_queue_for_no_namespace_is() -> None:
+def test_a_tuned_queue_is_no_difference_but_a_queue_for_no_namespace_is() -> None:
     queue = existing()["ClusterQueue"]
     queue["spec"] |= {"preemption": {}, "namespaceSelector": {"matchLabels": {"a": "b"}}}
     assert plans(SETTINGS, ClusterQueue=queue)["ClusterQueue"].left == ()

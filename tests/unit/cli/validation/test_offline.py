@@ -164,6 +164,7 @@ def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:
     first, second = ended.out.splitlines()[:2]
     assert first.startswith("broken.yaml:3:1: error: this is not YAML: ")
     assert second == "aw.yaml:1: AppWrapper/train: valid"
+    assert "not checked" not in validated("broken.yaml").out
 
 
 def test_files_without_manifests() -> None:
