@@ -42,7 +42,6 @@ def program() -> None:
 
 
 def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
-    """Run one command line; return the exit code."""
     if "_ARGCOMPLETE" in terminal.environment:
         import argcomplete
 

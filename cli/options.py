@@ -1,7 +1,8 @@
 """Options that several commands share, named as kubectl names them."""
 
 import argparse
-from collections.abc import Sequence
+
+from cli.shipped.data import OVERLAYS
 
 OUTPUTS = ("text", "json", "yaml")
 
@@ -49,21 +50,17 @@ def add_several(
     )
 
 
-def add_webhook_configuration(
-    parser: argparse.ArgumentParser, overlays: Sequence[str], more: str = ""
-) -> None:
-    """Add --config for a command that applies the webhook's rules."""
+def add_webhook_configuration(parser: argparse.ArgumentParser, more: str = "") -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        default=overlays[0],
-        help=f"the webhook's configuration: {', '.join(overlays)} or a config.yaml"
-        f" (default: {overlays[0]}{more})",
+        default=OVERLAYS[0],
+        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
+        f" (default: {OVERLAYS[0]}{more})",
     )
 
 
 def add_manifest_output(parser: argparse.ArgumentParser) -> None:
-    """Add -o for a command that prints a manifest."""
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
     )

@@ -36,7 +36,6 @@ class PodSecurity(StrEnum):
 
 
 def labels_for(level: PodSecurity) -> dict[str, str]:
-    """Return the labels of a namespace with this level."""
     if level is PodSecurity.BASELINE_IPC_LOCK:
         return {ENFORCE: "privileged", OWN_LEVEL: level.value}
     return {ENFORCE: level.value}

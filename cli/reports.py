@@ -39,9 +39,8 @@ def as_json(value: Any) -> JsonValue:
         return int(value) if value == int(value) else float(value)
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value) if isinstance(value, set | frozenset) else value
-        return [as_json(each) for each in items]
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
     raise TypeError(f"a report holds a {type(value).__name__}, which has no place in JSON")
 
 

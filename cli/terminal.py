@@ -40,11 +40,9 @@ class CommandTerminal:
         return self._console(self.stdout)
 
     def write(self, text: str) -> None:
-        """Write the text unchanged to standard output."""
         self.stdout.write(text)
 
     def write_data(self, report: object, output: str) -> None:
-        """Write a report as JSON or YAML."""
         from cli.reports import as_json, to_text
 
         self.stdout.write(to_text(as_json(report), output))

@@ -6,7 +6,7 @@ tables of configuration.md      from the models of shared/config
 tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
-the command's shipped files     from the configurations and the table of annotations
+the command's shipped files     from the configurations
 tables of benchmark figures     from docs/maintainers/benchmark-results.json
 """
 

@@ -26,5 +26,5 @@ class CheckFinding:
     @property
     def line(self) -> str:
         """The whole finding in one line, for people."""
-        text = f"{self.about}: {self.message}" if self.about else self.message
+        text = f"{self.about}: {self.message}"
         return f"{text}. {self.advice}" if self.advice else text

@@ -4,14 +4,14 @@ If the user may not read a resource, the reader notes that and reads the rest. O
 each page of a list are kept.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final, TypeVar
 
 from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import GPU, holding_pods, workload_facts
-from cli.cluster.kueue import cluster_queue_of, local_queue_of
+from cli.checks.workloads import holding_pods, workload_facts
+from cli.cluster.kueue import local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
 from controller.facts.latched_nodes import BadLatches, decode_latches
@@ -24,29 +24,10 @@ from shared.waits.workload import WORKLOADS
 
 T = TypeVar("T")
 
-_NOT_SERVED: Final = "the API server does not serve them: is Kueue installed?"
 _PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
 _BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-
-
-async def _listed(
-    reader: Reader,
-    resource: Resource,
-    project: Callable[[list[JsonObject]], Iterable[T]],
-    namespace: str | None = None,
-    field_selector: str = "",
-) -> tuple[T, ...] | None:
-    """Return the projections; None, noted, if the list could not be read."""
-    plural = f"{resource.kind}{'es' if resource.kind.endswith('s') else 's'}"
-    what = f"{plural} of namespace {namespace}" if namespace else plural
-    found = await reader.projected(
-        resource, project, namespace, what=what, field_selector=field_selector
-    )
-    if found is None:
-        reader.unread.append(Unread(what, _NOT_SERVED))
-    return found if isinstance(found, tuple) else None
 
 
 def _each(read: Callable[[JsonObject], T]) -> Callable[[list[JsonObject]], Iterable[T]]:
@@ -61,18 +42,16 @@ async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
         what = "the operator's configuration (defaults are assumed)"
         reader.unread.append(Unread(what, found.mistakes or found.problem))
     config = found.behaviour
-    local_queues = await _listed(reader, LOCAL_QUEUES, _each(local_queue_of))
+    local_queues = await reader.every(LOCAL_QUEUES, _each(local_queue_of))
     latches = await read_latches(reader, found.config, now)
     taints = config.autopilot.resource_taints
     return Observed(
         config=config,
-        nodes=await _listed(reader, NODES, _each(lambda item: node_of(item, taints, latches))),
-        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
+        nodes=await reader.every(NODES, _each(lambda item: node_of(item, taints, latches))),
+        cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
         local_queues=local_queues,
-        workloads=await _listed(reader, WORKLOADS, _each(workload_facts)),
-        pods=await _listed(
-            reader, PODS, lambda page: holding_pods(page, GPU), field_selector=_BOUND_PODS
-        ),
+        workloads=await reader.every(WORKLOADS, _each(workload_facts)),
+        pods=await reader.every(PODS, holding_pods, field_selector=_BOUND_PODS),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         unread=tuple(reader.unread),
@@ -81,7 +60,7 @@ async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
 
 async def _default_priority(reader: Reader) -> int | None:
     """Return the priority of pods that name no PriorityClass: 0 if no class is the default."""
-    found = await _listed(reader, _PRIORITY_CLASSES, as_they_are)
+    found = await reader.every(_PRIORITY_CLASSES, as_they_are)
     if found is None:
         return None
     return next((each["value"] for each in found if each.get("globalDefault")), 0)
@@ -102,12 +81,13 @@ async def read_latches(reader: Reader, config: Configuration, now: datetime) -> 
     return Latches(recorded, period, now)
 
 
-async def _tolerations(reader: Reader) -> Mapping[str, list[JsonObject]]:
-    found = await _listed(reader, RESOURCE_FLAVORS, as_they_are)
-    return {
-        each["metadata"]["name"]: (each.get("spec") or {}).get("tolerations") or []
+async def _tolerations(reader: Reader) -> tuple[JsonObject, ...]:
+    found = await reader.every(RESOURCE_FLAVORS, as_they_are)
+    return tuple(
+        toleration
         for each in found or ()
-    }
+        for toleration in (each.get("spec") or {}).get("tolerations") or ()
+    )
 
 
 async def one_namespace(client: KubeClient, namespace: str) -> Observed:
@@ -118,9 +98,9 @@ async def one_namespace(client: KubeClient, namespace: str) -> Observed:
     """
     reader = Reader(client)
     return Observed(
-        cluster_queues=await _listed(reader, CLUSTER_QUEUES, _each(cluster_queue_of)),
-        local_queues=await _listed(reader, LOCAL_QUEUES, _each(local_queue_of), namespace),
-        workloads=await _listed(reader, WORKLOADS, _each(workload_facts), namespace),
+        cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
+        local_queues=await reader.every(LOCAL_QUEUES, _each(local_queue_of), namespace),
+        workloads=await reader.every(WORKLOADS, _each(workload_facts), namespace),
         default_priority=await _default_priority(reader),
         unread=tuple(reader.unread),
     )

@@ -38,7 +38,6 @@ class InstallationReport:
 
 
 def installation_report(seen: Installed, now: datetime) -> InstallationReport:
-    """Check the operator first, then Kueue."""
     items = [each.item(seen, now) for each in (*PRODUCT, *KUEUE)]
     settings = seen.kueue_settings
     if isinstance(settings, str):

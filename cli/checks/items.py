@@ -10,8 +10,6 @@ from cli.checks.setup_facts import Installed
 
 
 class ItemResult(StrEnum):
-    """The result of one item, as people and programs read it."""
-
     OK = "ok"
     WARNING = "warning"
     UNKNOWN = "unknown"
@@ -56,7 +54,6 @@ def ok(found: str) -> CheckResult:
 
 
 def warning(found: str, advice: str) -> CheckResult:
-    """Return what is wrong now or will be soon."""
     return CheckResult(ItemResult.WARNING, found, advice)
 
 

@@ -129,10 +129,8 @@ def managed_namespaces(seen: Installed, _: datetime) -> CheckResult:
 
     If the namespaces cannot be read, compare the selectors.
     """
-    configuration, ours = (
-        _settings(seen),
-        seen.configuration.config.appwrapper.team_namespace_selector,
-    )
+    configuration = _settings(seen)
+    ours = seen.configuration.config.appwrapper.team_namespace_selector
     if not configuration.get("manageJobsWithoutQueueName"):
         return warning(
             "manageJobsWithoutQueueName is off: in teams' namespaces jobs that name no queue run"

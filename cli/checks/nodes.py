@@ -6,13 +6,14 @@ and latches. Other taints dedicate nodes and change no amount.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
+from cli.checks.workloads import GPU
 from controller.facts.latched_nodes import RecordedTags, tags_now
 from controller.facts.nodes import (
     Node,
@@ -24,7 +25,7 @@ from controller.facts.nodes import (
     tolerates,
     unschedulable,
 )
-from shared.api.amounts import Amounts, added_up, amount_text, read_amounts, resource_text
+from shared.api.amounts import ZERO, Amounts, amount_text, read_amounts, resource_text
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -80,10 +81,8 @@ def node_of(
     item: JsonObject, resource_taints: ResourceTaints, latches: Latches | None = None
 ) -> NodeState:
     status, spec = item.get("status") or {}, item.get("spec") or {}
-    allocatable, capacity = (
-        read_amounts(status.get("allocatable")),
-        read_amounts(status.get("capacity")),
-    )
+    allocatable = read_amounts(status.get("allocatable"))
+    capacity = read_amounts(status.get("capacity"))
     keys = {taint.key for taints in resource_taints.values() for taint in taints}
     fact = NodeProjection(keys, {*allocatable, *capacity, *resource_taints}).project(item)
     latched = latches.of(fact, resource_taints) if latches else {}
@@ -115,16 +114,6 @@ def _flags(node: Node, resource_taints: ResourceTaints) -> Iterable[str]:
                 yield f"{taint.key}={taint.value}, {taint.effect}"
 
 
-def capacity(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """Add the allocatable resources of all nodes, unschedulable nodes included."""
-    return added_up(each.allocatable for each in nodes)
-
-
-def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
-    """Add the resources that no new pod can use."""
-    return added_up(each.unschedulable for each in nodes)
-
-
 def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
     """Group nodes by their allocatable resources, the commonest shape first."""
     found = Counter(tuple(sorted(each.allocatable.items())) for each in nodes)
@@ -133,48 +122,34 @@ def shapes(nodes: Iterable[NodeState]) -> tuple[NodeShape, ...]:
 
 
 def node_findings(
-    nodes: Sequence[NodeState], resource: str, tolerated: Mapping[str, Sequence[JsonObject]]
-) -> list[CheckFinding]:
-    """Return the findings about nodes with the resource.
+    nodes: Iterable[NodeState], tolerations: Sequence[JsonObject]
+) -> Iterator[CheckFinding]:
+    """Yield the findings about nodes with GPUs.
 
-    `tolerated`: the tolerations of the ResourceFlavors. Kueue adds them to the pods that it starts.
+    `tolerations`: of the ResourceFlavors. Kueue adds them to the pods that it starts.
     """
-    having = [
-        each for each in nodes if each.capacity.get(resource) or each.allocatable.get(resource)
-    ]
-    return [
-        *_closed(having, resource),
-        *_failed_devices(having, resource),
-        *_taints(having, resource, [each for some in tolerated.values() for each in some]),
-    ]
-
-
-def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
-    for each in nodes:
-        if lost := each.unschedulable.get(resource):
+    having = [each for each in nodes if each.capacity.get(GPU) or each.allocatable.get(GPU)]
+    for each in having:
+        if lost := each.unschedulable.get(GPU):
             yield CheckFinding(
                 about=f"node {each.name}",
-                message=f"{resource_text(lost, resource)} cannot be scheduled"
-                f" ({'; '.join(each.flags)})",
+                message=f"{resource_text(lost, GPU)} cannot be scheduled ({'; '.join(each.flags)})",
             )
-
-
-def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[CheckFinding]:
-    for each in nodes:
-        has = each.capacity.get(resource, Decimal(0))
-        offers = each.allocatable.get(resource, Decimal(0))
+    for each in having:
+        has, offers = each.capacity.get(GPU, ZERO), each.allocatable.get(GPU, ZERO)
         if offers < has:
             yield CheckFinding(
                 about=f"node {each.name}",
-                message=f"the kubelet offers {amount_text(offers, resource)} of its"
-                f" {resource_text(has, resource)}",
+                message=f"the kubelet offers {amount_text(offers, GPU)} of its"
+                f" {resource_text(has, GPU)}",
                 advice="Check the device plugin on this node: it reports the others as unhealthy",
             )
+    yield from _taints(having, tolerations)
 
 
 def _taints(
-    nodes: Iterable[NodeState], resource: str, tolerations: Sequence[JsonObject]
-) -> Iterable[CheckFinding]:
+    nodes: Iterable[NodeState], tolerations: Sequence[JsonObject]
+) -> Iterator[CheckFinding]:
     """Yield one note a taint, not one a node: admins dedicate many nodes by the same taint."""
     found: dict[tuple[str, str, str], list[NodeState]] = {}
     for node in nodes:
@@ -182,10 +157,10 @@ def _taints(
             if not any(tolerates(each, taint) for each in tolerations):
                 found.setdefault(taint, []).append(node)
     for (key, value, effect), tainted in found.items():
-        count = capacity(tainted).get(resource, Decimal(0))
+        count = sum((each.allocatable.get(GPU, ZERO) for each in tainted), ZERO)
         yield CheckFinding(
             severity=FindingSeverity.NOTE,
             about=f"taint {key}{f'={value}' if value else ''}:{effect}",
-            message=f"{len(tainted)} node(s) with {resource_text(count, resource)} have it, and"
+            message=f"{len(tainted)} node(s) with {resource_text(count, GPU)} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
         )

@@ -9,7 +9,7 @@ from typing import Final
 from cli.checks.items import CheckResult, Requirement, contains, ok, unknown, warning
 from cli.checks.leadership import lease
 from cli.checks.pod_security import pod_security
-from cli.checks.setup_facts import UNKNOWN, Installed, ready_replicas, wanted_replicas
+from cli.checks.setup_facts import Installed, ready_replicas, wanted_replicas
 from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.durations import span
 from shared.api.objects import JsonObject
@@ -26,6 +26,7 @@ _APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
 _INSTALL: Final = (
     "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/admins/install.md)"
 )
+_CERTIFICATES: Final = "See docs/admins/certificates.md, and the webhook's logs"
 
 
 def kubernetes(seen: Installed, _: datetime) -> CheckResult:
@@ -66,15 +67,15 @@ def definition(seen: Installed, _: datetime) -> CheckResult:
 
 def mutating_webhooks(seen: Installed, _: datetime) -> CheckResult:
     """Compare the webhooks with the ones that the cluster's operator configuration generates."""
-    return _registered(registration(seen.configuration.config)[0], seen.mutating or ())
+    return _registered(seen, 0, seen.mutating or ())
 
 
 def validating_webhooks(seen: Installed, _: datetime) -> CheckResult:
-    """Compare the webhooks with the ones that the cluster's operator configuration generates."""
-    return _registered(registration(seen.configuration.config)[1], seen.validating or ())
+    return _registered(seen, 1, seen.validating or ())
 
 
-def _registered(generated: JsonObject, stored: Iterable[JsonObject]) -> CheckResult:
+def _registered(seen: Installed, half: int, stored: Iterable[JsonObject]) -> CheckResult:
+    generated = registration(seen.configuration.config)[half]
     name = generated["metadata"]["name"]
     found = _named(stored, name)
     if found is None:
@@ -178,12 +179,10 @@ def authorities(seen: Installed, now: datetime) -> CheckResult:
         bundles += [each["clientConfig"].get("caBundle") or "" for each in webhooks]
     if not bundles:
         return unknown("there are no webhooks of this operator")
-    advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry("the caBundle", bundles, now, advice)
+    return _expiry("the caBundle", bundles, now)
 
 
 def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
-    """Check the certificate that the webhook serves."""
     names = seen.configuration.config.cert_management
     where = f"Secret {seen.configuration.namespace}/{names.webhook_secret_name}"
     if seen.secret is None:
@@ -191,11 +190,10 @@ def serving_certificate(seen: Installed, now: datetime) -> CheckResult:
             return unknown(f"certManagement.source is Files, and there is no {where}")
         return warning(f"there is no {where}", _INSTALL)
     content = (seen.secret.get("data") or {}).get("tls.crt") or ""
-    advice = "See docs/admins/certificates.md, and the webhook's logs"
-    return _expiry(where, [content], now, advice)
+    return _expiry(where, [content], now)
 
 
-def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> CheckResult:
+def _expiry(where: str, texts: Iterable[str], now: datetime) -> CheckResult:
     """Check the first expiry of the texts. Each text expires with its longest valid certificate."""
     from webhook.tls.issue import expires_at
     from webhook.tls.key_pair import certificates_in
@@ -208,21 +206,19 @@ def _expiry(where: str, texts: Iterable[str], now: datetime, advice: str) -> Che
             decoded = b""
         found = certificates_in(decoded)
         if not found:
-            return warning(f"{where} holds no certificate", advice)
+            return warning(f"{where} holds no certificate", _CERTIFICATES)
         ends.append(max(expires_at(each) for each in found))
     end = min(ends)
     if end <= now:
-        return warning(f"{where} has expired on {format_time(end)}", advice)
+        return warning(f"{where} has expired on {format_time(end)}", _CERTIFICATES)
     if end - now < _SOON:
-        return warning(f"{where} expires on {format_time(end)}", advice)
+        return warning(f"{where} expires on {format_time(end)}", _CERTIFICATES)
     return ok(f"{where} is valid until {format_time(end)}")
 
 
 def webhook(seen: Installed, _: datetime) -> CheckResult:
     """Check the result of the dry run first, then the webhook's Deployment."""
     deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
-    if seen.answer.startswith(UNKNOWN):
-        return unknown(seen.answer.removeprefix(UNKNOWN))
     if seen.answer:
         return warning(
             f"a dry run of an AppWrapper failed: {seen.answer}",
@@ -286,7 +282,7 @@ PRODUCT: Final = (
     Requirement("certificate authority", authorities, ("mutating", "validating")),
     Requirement("serving certificate", serving_certificate, ("secret",)),
     Requirement("admission policies", admission_policies, ("policies", "bindings")),
-    Requirement("webhook", webhook),
+    Requirement("webhook", webhook, ("answer",)),
     Requirement("controller", controller),
     Requirement("lease", lease, ("leases",)),
     Requirement("Pod Security", pod_security, ("namespaces",)),

@@ -7,9 +7,9 @@ from typing import Final
 
 import yaml
 
-from cli.checks.setup_facts import UNKNOWN, Activity, Installed
-from cli.cluster.reader import Reader
-from cli.cluster.unread import Unread, readable
+from cli.checks.setup_facts import Activity, Installed
+from cli.cluster.reader import Reader, as_they_are
+from cli.cluster.unread import readable
 from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import (
     APPWRAPPERS,
@@ -57,10 +57,7 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
     async def every(
         what: str, resource: Resource, where: str | None = None
     ) -> tuple[JsonObject, ...] | None:
-        found = await reader.many(resource, where, what=what)
-        if found is None:
-            reader.unread.append(Unread(what, "the API server does not serve them"))
-        return found if isinstance(found, tuple) else None
+        return await reader.every(resource, as_they_are, where, what=what)
 
     async def one(what: str, resource: Resource, where: str | None, name: str) -> JsonObject | None:
         return readable(await reader.one(resource, where, name, what=what))
@@ -78,7 +75,7 @@ async def gather_installation(client: KubeClient, discovery: Discovery) -> Insta
         webhook=await one("webhook", DEPLOYMENTS, namespace, "appwrapper-webhook"),
         controller=await one("controller", DEPLOYMENTS, namespace, "appwrapper-controller"),
         leases=await every("leases", LEASES, namespace),
-        answer=await _answer(client),
+        answer=await _answer(reader),
         activity=await _activity(reader),
         kueue_namespace=kueue_namespace,
         kueue=kueue,
@@ -113,7 +110,7 @@ def shipped_definition() -> JsonObject:
     return found
 
 
-async def _answer(client: KubeClient) -> str:
+async def _answer(reader: Reader) -> str:
     """Create a small AppWrapper by a dry run. Return what failed, "" if the webhook labelled it."""
     body: JsonObject = {
         "apiVersion": "workload.codeflare.dev/v1beta2",
@@ -126,9 +123,10 @@ async def _answer(client: KubeClient) -> str:
         "spec": {"components": [{"template": _pod()}]},
     }
     try:
-        made = await client.create(APPWRAPPERS, _PROBE_NAMESPACE, body, dry_run=True)
+        made = await reader.client.create(APPWRAPPERS, _PROBE_NAMESPACE, body, dry_run=True)
     except Forbidden as error:
-        return f"{UNKNOWN}{error}"
+        reader.note("answer", error, str(error))
+        return ""
     except ApiError as error:
         return str(error)
     labels = made["metadata"].get("labels") or {}

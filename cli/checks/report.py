@@ -1,40 +1,50 @@
 """Report quota, usage and capacity of the whole cluster for `appwrapper check`. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 
 from cli.checks.findings import CheckFinding
-from cli.checks.nodes import NodeShape, NodeState, capacity, node_findings, shapes, withheld
+from cli.checks.nodes import NodeShape, NodeState, node_findings, shapes
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import GPU, HoldingPod, WorkloadFacts
-from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota
+from cli.cluster.kueue import ClusterQueue, LocalQueue, Quota, cluster_queue_of
 from cli.cluster.unread import Unread
 from shared.api.amounts import ZERO, amount_text, resource_text
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Observed:
     """The objects that were read. `unread`: the failed reads, and why. None: could not be read."""
 
     config: AppWrapperConfig = field(default_factory=AppWrapperConfig)
     nodes: tuple[NodeState, ...] | None = None
-    cluster_queues: tuple[ClusterQueue, ...] | None
+    cluster_queues: tuple[JsonObject, ...] | None
     local_queues: tuple[LocalQueue, ...] | None
     workloads: tuple[WorkloadFacts, ...] | None
     pods: tuple[HoldingPod, ...] | None = None
     default_priority: int | None
-    tolerations: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)  # by flavor
+    tolerations: tuple[JsonObject, ...] = ()  # of all flavors
     unread: tuple[Unread, ...] = ()
+
+    @cached_property
+    def queues(self) -> list[ClusterQueue]:
+        """The ClusterQueues, none if they could not be read."""
+        return [cluster_queue_of(each) for each in self.cluster_queues or ()]
+
+    @property
+    def slack(self) -> ClusterQueue | None:
+        """The slack queue if there is one."""
+        name = self.config.slack_queue.name
+        return next((each for each in self.queues if each.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """One ClusterQueue in the table."""
-
     name: str
     gpu_quota: Decimal
     gpu_usage: Decimal
@@ -80,13 +90,22 @@ class ClusterReport:
 
 
 def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
-    """Build the report and check everything that was read."""
     slack = seen.config.slack_queue.name
-    queues = sorted(seen.cluster_queues or (), key=lambda each: each.name)
+    queues = sorted(seen.queues, key=lambda each: each.name)
     names = dict.fromkeys([GPU, *(name for each in queues for name in each.resources)])
-    totals = tuple(_totals(name, seen, slack) for name in names)
+    totals = tuple(_totals(name, seen) for name in names)
     return ClusterReport(
-        queues=tuple(_line(each) for each in queues if each.name != slack),
+        queues=tuple(
+            QueueLine(
+                name=each.name,
+                gpu_quota=each.total(GPU).nominal,
+                gpu_usage=each.total(GPU).used,
+                admitted_workloads=each.admitted,
+                pending_workloads=each.pending,
+            )
+            for each in queues
+            if each.name != slack
+        ),
         gpus=totals[0],
         resources=totals,
         flavors=tuple(
@@ -100,29 +119,20 @@ def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
     )
 
 
-def _line(queue: ClusterQueue) -> QueueLine:
-    return QueueLine(
-        name=queue.name,
-        gpu_quota=queue.nominal(GPU),
-        gpu_usage=queue.used(GPU),
-        admitted_workloads=queue.admitted,
-        pending_workloads=queue.pending,
-    )
-
-
-def _totals(resource: str, seen: Observed, slack: str) -> Totals:
+def _totals(resource: str, seen: Observed) -> Totals:
     total = unschedulable = schedulable = None
     if seen.nodes is not None:
-        total = capacity(seen.nodes).get(resource, ZERO)
-        unschedulable = withheld(seen.nodes).get(resource, ZERO)
+        total = sum((each.allocatable.get(resource, ZERO) for each in seen.nodes), ZERO)
+        unschedulable = sum((each.unschedulable.get(resource, ZERO) for each in seen.nodes), ZERO)
         schedulable = total - unschedulable
     nominal = lendable = usage = borrowed = None
     if seen.cluster_queues is not None:
-        queues = seen.cluster_queues
-        nominal = sum((each.nominal(resource) for each in queues if each.name != slack), ZERO)
-        lendable = sum((each.lendable(resource) for each in queues if each.name == slack), ZERO)
-        usage = sum((each.used(resource) for each in queues), ZERO)
-        borrowed = sum((each.borrowed(resource) for each in queues), ZERO)
+        amounts = [each.total(resource) for each in seen.queues]
+        lendable = seen.slack.total(resource).lendable if seen.slack else ZERO
+        own = seen.slack.total(resource).nominal if seen.slack else ZERO
+        nominal = sum((each.nominal for each in amounts), ZERO) - own
+        usage = sum((each.used for each in amounts), ZERO)
+        borrowed = sum((each.borrowed for each in amounts), ZERO)
     return Totals(
         resource=resource,
         total=total,
@@ -138,9 +148,11 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
 
 def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[CheckFinding]:
     if seen.nodes is not None:
-        yield from node_findings(seen.nodes, GPU, seen.tolerations)
-    yield from _quota_sums(seen, totals)
-    for queue in seen.cluster_queues or ():
+        yield from node_findings(seen.nodes, seen.tolerations)
+    for each in totals:
+        if each.total and each.total_quota is not None and each.resource != "pods":
+            yield from _quota_sum(each, seen.slack)
+    for queue in seen.queues:
         if queue.inactive:
             yield CheckFinding(
                 about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
@@ -149,22 +161,13 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
     yield from _uncounted_pods(seen)
 
 
-def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[CheckFinding]:
-    """Compare quota with capacity, for every resource that nodes have except `pods`."""
-    slack = next(
-        (each for each in seen.cluster_queues or () if each.name == seen.config.slack_queue.name),
-        None,
-    )
-    for each in totals:
-        if each.total and each.total_quota is not None and each.resource != "pods":
-            yield from _quota_sum(each, slack)
-
-
 def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[CheckFinding]:
+    """Compare the quota of one resource with the nodes' capacity."""
     name = each.resource
+    lent = slack.total(name) if slack else None
     total, schedulable = each.total or ZERO, each.schedulable or ZERO
     nominal, available = each.nominal_quota or ZERO, each.total_quota or ZERO
-    most = nominal + (slack.nominal(name) if slack else ZERO)
+    most = nominal + (lent.nominal if lent else ZERO)
 
     if nominal > schedulable:
         yield CheckFinding(
@@ -174,10 +177,10 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[CheckFindin
             advice=f"Reduce their nominalQuota by {amount_text(nominal - schedulable, name)}"
             " together, or bring nodes back",
         )
-    elif slack is not None and available != schedulable and len(slack.of(name)) == 1:
+    elif slack and lent and available != schedulable and len(slack.of(name)) == 1:
         # With several flavors the controller sets a limit for each; their sum is not this one.
-        wanted = min(max(schedulable - nominal, ZERO), slack.nominal(name))
-        if slack.lendable(name) != wanted:
+        wanted = min(max(schedulable - nominal, ZERO), lent.nominal)
+        if lent.lendable != wanted:
             yield CheckFinding(
                 about=f"quota of {name}",
                 message=f"{resource_text(available, name)} can be lent or used, and"
@@ -226,7 +229,7 @@ def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surro
     return Surroundings(
         queues=queues,
         default_priority=seen.default_priority,
-        shapes=shapes(seen.nodes or ()),
+        nodes=tuple(each.amounts for each in shapes(seen.nodes or ())),
         scheduler=seen.config.scheduler_name,
         warmup=seen.config.fault_tolerance.warmup_grace_period,
         now=now,

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from cli.cluster.operator_configuration import OperatorConfiguration
 from shared.api.objects import JsonObject
 from shared.waits import kueue_settings
-
-# Prefix of an `answer` that does not show whether the webhook works.
-UNKNOWN: Final = "unknown: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +73,4 @@ def wanted_replicas(deployment: JsonObject | None) -> int:
 
 
 def ready_replicas(deployment: JsonObject) -> int:
-    """Return how many replicas of a Deployment are ready."""
     return int((deployment.get("status") or {}).get("readyReplicas") or 0)

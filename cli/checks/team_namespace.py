@@ -1,5 +1,6 @@
 """Report a team's queues, quota and workloads for `appwrapper check --mine`. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +12,13 @@ from cli.checks.layout import columns
 from cli.checks.report import Observed, surroundings
 from cli.checks.workload_rules import workload_findings
 from cli.checks.workloads import WorkloadFacts
-from cli.cluster.kueue import ClusterQueue, LocalQueue
+from cli.cluster.kueue import LocalQueue, cluster_queue_of
 from shared.api.amounts import ZERO, amount_text, resources_text
+from shared.api.objects import JsonObject
+from shared.waits.quota import Cohort, cohort_of, flavor_quotas
 
 
 class WorkloadState(StrEnum):
-    """The state of a workload in Kueue."""
-
     PENDING = "pending"
     ADMITTED = "admitted"
 
@@ -67,7 +68,7 @@ def namespace_report(seen: Observed, namespace: str, now: datetime) -> Namespace
     """Build the report. `seen`: the objects of the namespace, and the ClusterQueues."""
     queues = seen.local_queues or ()
     fed = dict.fromkeys(each.cluster_queue for each in queues)
-    by_name = {each.name: each for each in seen.cluster_queues or ()}
+    by_name = {each["metadata"]["name"]: each for each in seen.cluster_queues or ()}
     unfinished = [each for each in seen.workloads or () if not each.finished]
     # Admitted workloads first, then pending ones in Kueue's order.
     unfinished.sort(key=lambda each: (not each.admitted, -(each.priority or 0), each.created))
@@ -81,47 +82,30 @@ def namespace_report(seen: Observed, namespace: str, now: datetime) -> Namespace
             for line in _quotas(by_name[name], by_name.values())
         ),
         workloads=tuple(map(_line, unfinished)),
-        findings=tuple(_findings(seen, namespace, by_name, now)),
+        findings=tuple(_findings(seen, namespace, now)),
         unread=tuple(map(str, seen.unread)),
     )
 
 
-def _quotas(queue: ClusterQueue, everybody: Iterable[ClusterQueue]) -> Iterator[QuotaLine]:
-    others = [
-        each
-        for each in everybody
-        if queue.cohort and each.cohort == queue.cohort and each.name != queue.name
-    ]
+def _quotas(item: JsonObject, everybody: Iterable[JsonObject]) -> Iterator[QuotaLine]:
+    queue = cluster_queue_of(item)
+    members = [each for each in everybody if queue.cohort and cohort_of(each) == queue.cohort]
+    borrowable: dict[str, Decimal] = defaultdict(Decimal)
+    for each in flavor_quotas(item, Cohort(queue.cohort, tuple(members))):
+        own = max(each.nominal - each.used, ZERO)
+        # Others may have borrowed a part of it.
+        borrowable[each.resource] += max(each.free - own, ZERO)
     for resource in queue.resources:
-        quota, used = queue.nominal(resource), queue.used(resource)
+        total = queue.total(resource)
         yield QuotaLine(
             cluster_queue=queue.name,
             resource=resource,
-            quota=quota,
-            used=used,
-            free=max(quota - used, ZERO),
-            borrowed=queue.borrowed(resource),
-            borrowable=_borrowable(queue, others, resource),
+            quota=total.nominal,
+            used=total.used,
+            free=max(total.nominal - total.used, ZERO),
+            borrowed=total.borrowed,
+            borrowable=borrowable[resource],
         )
-
-
-def _borrowable(queue: ClusterQueue, others: Sequence[ClusterQueue], resource: str) -> Decimal:
-    """Add by flavor the quota that other queues lend, without the quota that is lent already."""
-    found = ZERO
-    for own in queue.of(resource):
-        theirs = [
-            each for other in others for each in other.of(resource) if each.flavor == own.flavor
-        ]
-        lent = sum(
-            (min(each.lendable, max(each.nominal - each.used, ZERO)) for each in theirs), ZERO
-        )
-        taken = sum((each.borrowed for each in (*theirs, own)), ZERO)
-        # Borrowed quota is part of the lenders' unused quota.
-        left = max(lent - taken, ZERO)
-        if own.borrowing_limit is not None:
-            left = min(left, max(own.borrowing_limit - own.borrowed, ZERO))
-        found += left
-    return found
 
 
 def _line(workload: WorkloadFacts) -> WorkloadLine:
@@ -136,9 +120,8 @@ def _line(workload: WorkloadFacts) -> WorkloadLine:
     )
 
 
-def _findings(
-    seen: Observed, namespace: str, by_name: dict[str, ClusterQueue], now: datetime
-) -> Iterator[CheckFinding]:
+def _findings(seen: Observed, namespace: str, now: datetime) -> Iterator[CheckFinding]:
+    by_name = {each.name: each for each in seen.queues}
     if seen.local_queues == ():
         yield CheckFinding(
             about=f"namespace {namespace}",
@@ -164,7 +147,6 @@ def _findings(
 
 
 def namespace_text(report: NamespaceReport) -> str:
-    """Format three tables: queues and quotas if there are any, and workloads."""
     parts = [f"Namespace {report.namespace}\n"]
     if report.queues:
         rows = [

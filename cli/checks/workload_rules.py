@@ -4,19 +4,17 @@ One rule is one function; `RULES` lists them. The rules about shapes compare wit
 nodes. A team may not read nodes; without nodes these rules report nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.findings import CheckFinding, FindingSeverity
-from cli.checks.nodes import NodeShape
-from cli.checks.workloads import GPU, PodSetFacts, WorkloadFacts
+from cli.checks.workloads import DEFAULT_SCHEDULER, GPU, WorkloadFacts
 from cli.durations import span
-from shared.api.amounts import ZERO, amount_text, resource_text
+from shared.api.amounts import ZERO, Amounts, amount_text, resource_text
 from shared.kinds.uncounted_pods import is_extended
-
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
+from shared.waits.quota import fits, largest_by_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +23,7 @@ class Surroundings:
 
     queues: frozenset[str]  # of its namespace
     default_priority: int | None
-    shapes: tuple[NodeShape, ...]
+    nodes: tuple[Amounts, ...]  # what each shape of node has
     scheduler: str  # the configured scheduler; "": any
     warmup: timedelta
     now: datetime
@@ -100,29 +98,21 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding
 
 def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report pods that fit on no node, not even on an empty one: no quota starts them."""
-    for each in workload.pod_sets:
-        if not around.shapes or any(_fits(each, shape) for shape in around.shapes):
-            continue
-        lacking = list(_more_than_any(each, around.shapes))
-        reason = "; ".join(lacking) if lacking else "no single node has all of its amounts together"
-        yield _warning(
-            workload, f"no node can hold a pod of pod set {each.name}: {reason}", "Ask for less"
-        )
+    for each in workload.pod_sets if around.nodes else ():
+        if why := largest_by_node(around.nodes, [each]):
+            yield _warning(workload, f"pod set {each.name}: {why}", "Ask for less")
 
 
 def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report more of a resource for each GPU than nodes have: some of their GPUs then lie idle."""
     for each in workload.pod_sets:
-        wanted = each.amounts.get(GPU, ZERO)
-        fitting = [
-            shape for shape in around.shapes if _fits(each, shape) and shape.amounts.get(GPU)
-        ]
+        wanted = each.each.get(GPU, ZERO)
+        fitting = [node for node in around.nodes if fits(each.each, node) and node.get(GPU)]
         if not wanted or not fitting:
             continue
-        largest = max(fitting, key=lambda shape: shape.amounts[GPU])
-        offered = largest.amounts
+        offered = max(fitting, key=lambda node: node[GPU])
         gpus = offered[GPU]
-        for name, value in each.amounts.items():
+        for name, value in each.each.items():
             share = offered.get(name, ZERO) / gpus
             # A node divides these among its GPU pods, but not `pods` and disks.
             is_shared_out = name in ("cpu", "memory") or is_extended(name)
@@ -141,9 +131,10 @@ def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFind
 
 def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:
     """Report GPUDirect RDMA in a workload of one pod: it connects several pods."""
-    names = {name for each in workload.pod_sets for name in each.amounts if each.amounts[name]}
-    for name in sorted(name for name in names if name.endswith("roce_gdr")):
-        if workload.pods == 1:
+    if sum(each.count for each in workload.pod_sets) != 1:
+        return
+    for name in sorted(name for name, amount in workload.amounts.items() if amount):
+        if name.endswith("roce_gdr"):
             yield _warning(
                 workload,
                 f"it asks for {name} and has one pod: that resource connects pods on several nodes",
@@ -153,13 +144,13 @@ def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckF
 
 def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFinding]:
     """Report GPU pods with the default scheduler if the operator is configured for another one."""
-    if around.scheduler in ("", _DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
+    if around.scheduler in ("", DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
         return  # the controller sets the configured scheduler in components that it creates
     for each in workload.pod_sets:
-        if each.amounts.get(GPU) and each.scheduler == _DEFAULT_SCHEDULER:
+        if each.each.get(GPU) and each.name in workload.by_default_scheduler:
             yield _warning(
                 workload,
-                f"pods of pod set {each.name} use GPUs and {_DEFAULT_SCHEDULER}, which does not"
+                f"pods of pod set {each.name} use GPUs and {DEFAULT_SCHEDULER}, which does not"
                 f" start them together as {around.scheduler} does",
                 f"Wrap it in an AppWrapper, or set schedulerName: {around.scheduler}",
             )
@@ -181,17 +172,3 @@ RULES: Final[tuple[WorkloadRule, ...]] = (
 
 def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> CheckFinding:
     return CheckFinding(about=workload.about, message=message, advice=advice)
-
-
-def _fits(pod_set: PodSetFacts, shape: NodeShape) -> bool:
-    offered = shape.amounts
-    return all(value <= offered.get(name, ZERO) for name, value in pod_set.amounts.items())
-
-
-def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[NodeShape]) -> Iterator[str]:
-    offers = [shape.amounts for shape in shapes]
-    for name, value in pod_set.amounts.items():
-        most = max((each.get(name, ZERO) for each in offers), default=ZERO)
-        if value > most:
-            asked = resource_text(value, name)
-            yield f"it asks for {asked}, and no node has more than {amount_text(most, name)}"

@@ -13,6 +13,8 @@ from shared.api.pod_requests import all_requested
 from shared.waits.workload import (
     ADMITTED,
     QUOTA_RESERVED,
+    PodSetAsk,
+    asks_of,
     gave_up,
     has_quota,
     is_active,
@@ -22,17 +24,7 @@ from shared.waits.workload import (
 )
 
 GPU: Final = "nvidia.com/gpu"
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
-
-
-@dataclass(frozen=True, slots=True)
-class PodSetFacts:
-    """A pod set: `count` pods, each with requests of `amounts`."""
-
-    name: str
-    count: int
-    amounts: Amounts
-    scheduler: str
+DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +37,9 @@ class WorkloadFacts:
     queue: str
     priority: int | None
     priority_class: str
-    pod_sets: tuple[PodSetFacts, ...]
+    pod_sets: tuple[PodSetAsk, ...]
+    # The pod sets that use Kubernetes' own scheduler, by name.
+    by_default_scheduler: frozenset[str]
     created: str
     admitted: bool
     finished: bool
@@ -57,7 +51,6 @@ class WorkloadFacts:
 
     @property
     def about(self) -> str:
-        """The workload's name in findings."""
         return f"workload {self.namespace}/{self.owner or self.name}"
 
     @property
@@ -68,19 +61,10 @@ class WorkloadFacts:
     @property
     def amounts(self) -> dict[str, Decimal]:
         """The requests of all pods together."""
-        return added_up(
-            {name: value * each.count for name, value in each.amounts.items()}
-            for each in self.pod_sets
-        )
-
-    @property
-    def pods(self) -> int:
-        """The number of pods in all pod sets."""
-        return sum(each.count for each in self.pod_sets)
+        return added_up(each.total for each in self.pod_sets)
 
 
 def workload_facts(item: JsonObject) -> WorkloadFacts:
-    """Read a Workload."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
     owner, eviction = controller_of(item), last_eviction(item)
@@ -93,7 +77,12 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         queue=spec.get("queueName") or "",
         priority=spec.get("priority"),
         priority_class=priority_of(item)[1],
-        pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
+        pod_sets=asks_of(item),
+        by_default_scheduler=frozenset(
+            each.get("name") or "main"
+            for each in spec.get("podSets") or ()
+            if _scheduler(each) in (None, "", DEFAULT_SCHEDULER)
+        ),
         created=metadata.get("creationTimestamp") or "",
         admitted=admitted,
         finished=is_finished(item),
@@ -105,14 +94,9 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
     )
 
 
-def _pod_set(written: JsonObject) -> PodSetFacts:
-    spec = (written.get("template") or {}).get("spec") or {}
-    return PodSetFacts(
-        written.get("name") or "main",
-        written.get("count") or 0,
-        all_requested(spec),
-        spec.get("schedulerName") or _DEFAULT_SCHEDULER,
-    )
+def _scheduler(pod_set: JsonObject) -> str | None:
+    found: str | None = ((pod_set.get("template") or {}).get("spec") or {}).get("schedulerName")
+    return found
 
 
 def _unready_since(conditions: list[JsonObject]) -> datetime | None:
@@ -138,15 +122,15 @@ class HoldingPod:
     amounts: Amounts
 
 
-def holding_pods(items: Iterable[JsonObject], resource: str) -> list[HoldingPod]:
-    """Return the pods that are bound to a node, have not ended and request the resource."""
+def holding_pods(items: Iterable[JsonObject]) -> list[HoldingPod]:
+    """Return the pods that are bound to a node, have not ended and request GPUs."""
     found = []
     for item in items:
         spec, phase = item.get("spec") or {}, (item.get("status") or {}).get("phase")
         if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
             continue
         wanted = all_requested(spec)
-        if wanted.get(resource):
+        if wanted.get(GPU):
             metadata = item["metadata"]
             found.append(
                 HoldingPod(metadata["namespace"], metadata["name"], spec["nodeName"], wanted)

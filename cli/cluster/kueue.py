@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from cli.cluster.unread import One, Unread
 from shared.api.amounts import ZERO, read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
+from shared.waits import queueing
 from shared.waits.quota import FlavorResource, cohort_of, quota_entries
 
 
@@ -43,25 +45,21 @@ class ClusterQueue:
     inactive: str = ""
     stop_policy: str = "None"
 
-    def nominal(self, resource: str) -> Decimal:
-        """Add the nominal quota of all flavors."""
-        return sum((each.nominal for each in self.of(resource)), ZERO)
-
-    def used(self, resource: str) -> Decimal:
-        """Add the usage of all flavors."""
-        return sum((each.used for each in self.of(resource)), ZERO)
-
-    def borrowed(self, resource: str) -> Decimal:
-        """Add the borrowed quota of all flavors."""
-        return sum((each.borrowed for each in self.of(resource)), ZERO)
-
-    def lendable(self, resource: str) -> Decimal:
-        """Add the lendable quota of all flavors."""
-        return sum((each.lendable for each in self.of(resource)), ZERO)
-
     def of(self, resource: str) -> tuple[Quota, ...]:
         """Return the quotas of the resource, one a flavor."""
         return tuple(each for each in self.quotas if each.resource == resource)
+
+    def total(self, resource: str) -> Quota:
+        """Add the quotas of all flavors."""
+        own = self.of(resource)
+        return Quota(
+            flavor="",
+            resource=resource,
+            nominal=sum((each.nominal for each in own), ZERO),
+            used=sum((each.used for each in own), ZERO),
+            borrowed=sum((each.borrowed for each in own), ZERO),
+            lending_limit=sum((each.lendable for each in own), ZERO),
+        )
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -82,27 +80,38 @@ class LocalQueue:
     stop_policy: str = "None"
 
 
+def queue_trouble(
+    namespace: str, name: str, local: One, cluster: One
+) -> queueing.QueueTrouble | None:
+    """Return why LocalQueue `name` admits nothing; None if it does, or if it could not be read."""
+    if isinstance(local, Unread):
+        return None
+    found = queueing.local_queue(local) if local else None
+    feeds: queueing.Queue | None
+    if isinstance(cluster, Unread):
+        feeds = queueing.Queue("ClusterQueue", found.cluster_queue if found else "")
+    else:
+        feeds = queueing.cluster_queue(cluster) if cluster else None
+    return queueing.queue_trouble(namespace, name, found, feeds)
+
+
 _Amounts = dict[FlavorResource, tuple[Decimal, Decimal]]  # total and borrowed
 
 
-def _amounts(entries: list[JsonObject] | None) -> _Amounts:
-    """Read `status.flavorsUsage` or `status.flavorsReservation`."""
+def _amounts(status: JsonObject, field: str) -> _Amounts:
     return {
         (flavor["name"], each["name"]): (
             read_amount(each.get("total")),
             read_amount(each.get("borrowed")),
         )
-        for flavor in entries or ()
+        for flavor in status.get(field) or ()
         for each in flavor.get("resources") or ()
     }
 
 
 def cluster_queue_of(item: JsonObject) -> ClusterQueue:
-    """Read a ClusterQueue."""
     spec, status = item.get("spec") or {}, item.get("status") or {}
-    usage, reservation = (
-        _amounts(status.get(each)) for each in ("flavorsUsage", "flavorsReservation")
-    )
+    usage, reservation = _amounts(status, "flavorsUsage"), _amounts(status, "flavorsReservation")
     quotas = tuple(_quota(key, each, usage, reservation) for key, each in quota_entries(item))
     return ClusterQueue(
         name=item["metadata"]["name"],

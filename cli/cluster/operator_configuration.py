@@ -29,7 +29,6 @@ class OperatorConfiguration:
 
     @property
     def behaviour(self) -> AppWrapperConfig:
-        """The part about AppWrappers."""
         return self.config.appwrapper
 
     @property

@@ -19,6 +19,7 @@ from cli.cluster.unread import Many, One, Unread
 from cli.command import CommandError
 from shared.api.objects import CONFIGMAPS, JsonObject, Resource
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
+from shared.waits.quota import CLUSTER_QUEUES
 
 T = TypeVar("T")
 
@@ -39,6 +40,10 @@ def needed(found: T | Unread, command: str) -> T:
 def as_they_are(page: list[JsonObject]) -> list[JsonObject]:
     """Keep whole objects."""
     return page
+
+
+def _described(resource: Resource, namespace: str | None) -> str:
+    return f"{resource.plural} of {f'namespace {namespace}' if namespace else 'the cluster'}"
 
 
 @dataclass(slots=True)
@@ -113,10 +118,29 @@ class Reader:
         except NotFound:
             return None
         except ApiError as error:
-            scope = f"namespace {namespace}" if namespace else "the cluster"
-            what = what or f"{resource.plural} of {scope}"
-            return self.note(what, error, "no right to list them")
+            return self.note(
+                what or _described(resource, namespace), error, "no right to list them"
+            )
         return tuple(found)
+
+    async def every(
+        self,
+        resource: Resource,
+        project: Callable[[list[JsonObject]], Iterable[T]],
+        namespace: str | None = None,
+        *,
+        what: str = "",
+        field_selector: str = "",
+    ) -> tuple[T, ...] | None:
+        """Like `projected`, but note a resource that is not served too. None: it is unread."""
+        found = await self.projected(
+            resource, project, namespace, what=what, field_selector=field_selector
+        )
+        if found is None:
+            hint = ": is Kueue installed?" if resource.group == CLUSTER_QUEUES.group else ""
+            why = f"the API server does not serve them{hint}"
+            self.unread.append(Unread(what or _described(resource, namespace), why))
+        return found if isinstance(found, tuple) else None
 
     async def operator_configuration(self) -> OperatorConfiguration:
         """Read the first ConfigMap of the operator that exists, else return the defaults."""

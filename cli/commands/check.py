@@ -39,7 +39,6 @@ class _Answer:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the scope and the output."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--mine", action="store_true", help="the queues and workloads of a namespace")
     what.add_argument("--install", action="store_true", help="the set-up of the operator and Kueue")

@@ -17,7 +17,6 @@ Shows why an AppWrapper is not running, what happens next, and when.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the AppWrappers and the output."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="AppWrappers of the namespace")
     parser.add_argument(
         "-f", "--filename", metavar="FILE", help="those that are in this file; - reads from stdin"

@@ -19,7 +19,6 @@ Several files are merged as Helm does: later ones win, and mappings are merged k
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the values and the output."""
     add_several(
         parser,
         "-f",

@@ -1,12 +1,12 @@
 """`appwrapper pack`: wraps manifests into one AppWrapper."""
 
 import argparse
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cli.command import ExitCode
 from cli.options import add_manifest_output, add_several, add_webhook_configuration
-from cli.shipped.data import OVERLAYS, fault_tolerance_options
 from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
@@ -22,11 +22,36 @@ them as one:
 It needs no cluster. It refuses what the webhook would refuse, with file and line. It keeps comments
 and the way values are written.
 """
-_DEFAULT_NAMESPACE = "default"
+
+# By annotation: the placeholder and the help of its option. docs/users/annotations.md has the
+# defaults and limits, which the cluster's configuration sets.
+_FAULT_TOLERANCE: Final = {
+    "admissionGracePeriodDuration": ("TIME", "for the expected pods to exist"),
+    "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
+    "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
+    "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
+    "deletionOnFailureGracePeriodDuration": (
+        "TIME",
+        "between Failed and the removal of what failed",
+    ),
+    "forcefulDeletionGracePeriodDuration": ("TIME", "before pods are deleted by force"),
+    "successTTLDuration": ("TIME", "that a success is kept"),
+    "retryLimit": ("N", "resets before it fails"),
+    "terminalExitCodes": ("CODES", "exit codes that fail it at once, such as 3,42"),
+    "retryableExitCodes": ("CODES", "the only exit codes that may be retried"),
+    "errorAggregation": ("STRATEGY", "how the root cause is found: earliest, default or off"),
+    "errorStore": ("STORE", "a store of the operator's configuration for the errors of its pods"),
+}
+_WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def fault_tolerance_options() -> dict[str, str]:
+    """Return the name of each annotation with its option: `--retry-limit` for `retryLimit`."""
+    words = {name: _WORD.findall(name.removesuffix("Duration")) for name in _FAULT_TOLERANCE}
+    return {name: f"--{'-'.join(found)}".lower() for name, found in words.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the input, the AppWrapper and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -59,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
         " KIND/NAME:none if it makes no pods",
     )
-    add_webhook_configuration(parser, OVERLAYS)
+    add_webhook_configuration(parser)
     parser.add_argument(
         "-O",
         "--out",
@@ -67,23 +92,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write, atomically; default: -, standard output",
     )
     add_manifest_output(parser)
-    group = parser.add_argument_group("fault tolerance")
-    for each in fault_tolerance_options():
-        group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
+    group = parser.add_argument_group(
+        "fault tolerance", "The cluster's configuration sets the defaults and limits."
+    )
+    for name, option in fault_tolerance_options().items():
+        metavar, about = _FAULT_TOLERANCE[name]
+        group.add_argument(option, dest=name, metavar=metavar, help=about)
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Read the manifests, wrap them, apply the webhook's rules, write the AppWrapper."""
     from cli.manifests.reading import read_all
     from cli.packing.wrapping import wrapping
     from cli.packing.writing import refuse_inputs, write_whole
+    from shared.api.names import ANNOTATION_PREFIX
 
     given = vars(arguments)
     options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
     fault_tolerance = {
-        each.key: (each.option, given[each.key])
-        for each in fault_tolerance_options()
-        if given[each.key] is not None
+        ANNOTATION_PREFIX + name: (option, given[name])
+        for name, option in fault_tolerance_options().items()
+        if given[name] is not None
     }
     asked = wrapping(**{each: given[each] for each in options}, fault_tolerance=fault_tolerance)
     found = read_all(arguments.files, terminal.stdin)
@@ -107,16 +135,15 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
 
 def _is_refused(packed: "Packed", config: str, terminal: CommandTerminal) -> bool:
-    from cli.validation.offline import OfflineJudge
+    from cli.validation.offline import judgement
     from cli.validation.report import findings
 
-    namespace = packed.metadata.get("namespace", _DEFAULT_NAMESPACE)
     whole = packed.as_json()
-    judgement = OfflineJudge(config).judgement(whole, namespace)
-    errors = judgement.denied.reasons if judgement.denied else ()
-    for each in findings(errors, judgement.warnings, whole, packed.locate):
+    found = judgement(whole, packed.metadata.get("namespace", ""), config)
+    errors = found.denied.reasons if found.denied else ()
+    for each in findings(errors, found.warnings, whole, packed.locate):
         terminal.stderr.write(f"{each}\n")
-    return judgement.denied is not None
+    return found.denied is not None
 
 
 def _text(packed: "Packed", output: str, terminal: CommandTerminal) -> str:

@@ -39,7 +39,6 @@ interrupted.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands create, list, show and delete."""
     what = parser.add_subparsers(dest="what", metavar="create|list|show|delete", required=True)
     create = _subcommand(what, "create", "make a team, or what it lacks", CREATE)
     _add_create(create)
@@ -63,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Connect, run the subcommand and print its report."""
     import asyncio  # takes a third of the time that all of --help takes
 
     return asyncio.run(_run(arguments, terminal))
@@ -81,7 +79,6 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
 async def run_on(
     cluster: "Cluster", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> ExitCode:
-    """Run the subcommand on a connected cluster."""
     run_it = {"create": _create, "list": _list, "show": _show, "delete": _delete}
     return await run_it[arguments.what](cluster, arguments, terminal)
 

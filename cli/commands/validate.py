@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 from cli.command import CommandError, ExitCode
 from cli.options import add_connection, add_output, add_webhook_configuration
-from cli.shipped.data import OVERLAYS
 from cli.terminal import CommandTerminal, harmless
 
 if TYPE_CHECKING:
     from cli.manifests.reading import ReadManifests
-    from cli.validation.report import ManifestFinding, ValidatedObject, ValidationReport
+    from cli.validation.report import ValidationReport
 
 DESCRIPTION = """\
 Reports what the webhook would refuse or warn about, in AppWrappers and in objects that are created
@@ -27,14 +26,13 @@ With --server the cluster validates by a dry run, under your identity, and chang
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the input, the rules and the output."""
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="*",
         help="a file, a folder, or - for standard input (the default)",
     )
-    add_webhook_configuration(parser, OVERLAYS, "; with --server it is the cluster's own")
+    add_webhook_configuration(parser, "; with --server it is the cluster's own")
     parser.add_argument(
         "--no-team-namespace",
         dest="team_namespace",
@@ -49,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    """Read the manifests, validate them and print the report."""
     from cli.manifests.reading import read
 
     found = read(arguments.files, terminal.stdin)
@@ -71,43 +68,30 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
 
 def _offline(found: "ReadManifests", arguments: argparse.Namespace) -> "ValidationReport":
-    from cli.validation.offline import OfflineJudge
-    from cli.validation.unchecked import not_checked
+    from cli.validation.offline import not_checked, rules, validated
+    from cli.validation.report import validation_report
 
-    judge = OfflineJudge(arguments.config, arguments.namespace or "", arguments.team_namespace)
-    results = [judge.judged(each) for each in found.manifests]
-    return _report(found, judge.rules, results, not_checked(found.manifests, judge))
+    config, is_team = arguments.config, arguments.team_namespace
+    results = [
+        validated(each, arguments.namespace or "", config, team_namespace=is_team)
+        for each in found.manifests
+    ]
+    unchecked = not_checked(team_namespace=is_team) if found.manifests else ()
+    return validation_report(rules(config), results, found.unreadable, unchecked)
 
 
 async def _by_server(
     found: "ReadManifests", arguments: argparse.Namespace, terminal: CommandTerminal
 ) -> "ValidationReport":
     from cli.cluster.connection import connected
-    from cli.validation.server import NOT_CHECKED, ServerJudge
+    from cli.validation.report import validation_report
+    from cli.validation.server import NOT_CHECKED, validated_by_server
 
     warnings: list[str] = []
     async with connected(arguments, warnings.append) as cluster:
-        judge = ServerJudge(cluster, warnings)
         with terminal.progress("Asking the cluster"):
-            results = [await judge.judged(each) for each in found.manifests]
-    return _report(found, "the cluster, by a dry run", results, NOT_CHECKED)
-
-
-def _report(
-    found: "ReadManifests",
-    judged_by: str,
-    results: "list[tuple[ValidatedObject, list[ManifestFinding]]]",
-    not_checked: tuple[str, ...],
-) -> "ValidationReport":
-    from cli.validation.report import ValidationReport, finding_at
-
-    broken = [
-        finding_at(each.source, each.error.place, str(each.error)) for each in found.unreadable
-    ]
-    return ValidationReport(
-        judged_by,
-        tuple(judged for judged, _ in results),
-        (*broken, *(each for _, findings in results for each in findings)),
-        not_checked,
-        tuple(each.source for each in found.unreadable),
-    )
+            results = [
+                await validated_by_server(cluster, each, warnings) for each in found.manifests
+            ]
+    judged_by = "the cluster, by a dry run"
+    return validation_report(judged_by, results, found.unreadable, NOT_CHECKED)

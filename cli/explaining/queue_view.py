@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from cli.cluster.kueue import queue_trouble
 from cli.cluster.unread import Many, One, Unread, named, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
-from shared.waits import queueing
 from shared.waits.component_requests import component_requests
 from shared.waits.queueing import QueueTrouble
 from shared.waits.quota import (
@@ -120,21 +120,12 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
         position=_position(seen.pending, workload),
         pending=pending,
         too_large_for_nodes=largest_by_node(nodes, asks) if nodes else "",
-        trouble=_trouble(appwrapper, local_queue, cluster_queue),
+        trouble=queue_trouble(
+            appwrapper.namespace, appwrapper.queue_name, local_queue, cluster_queue
+        )
+        if appwrapper.queue_name
+        else None,
     )
-
-
-def _trouble(appwrapper: AppWrapper, local: One, cluster: One) -> QueueTrouble | None:
-    """Return why the queue admits nothing; None if it does, or if it could not be read."""
-    if not appwrapper.queue_name or isinstance(local, Unread):
-        return None
-    found = queueing.local_queue(local) if local else None
-    feeds: queueing.Queue | None
-    if isinstance(cluster, Unread):
-        feeds = queueing.Queue("ClusterQueue", found.cluster_queue if found else "")
-    else:
-        feeds = queueing.cluster_queue(cluster) if cluster else None
-    return queueing.queue_trouble(appwrapper.namespace, appwrapper.queue_name, found, feeds)
 
 
 def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:

@@ -1,6 +1,6 @@
-"""Read the shipped configurations of the overlays, pod schema and fault-tolerance options.
+"""Read the shipped configurations of the overlays, and the pod schema.
 
-`make generate` writes the configurations and options, `python -m scripts.pod_schema` the schema.
+`make generate` writes the configurations, `python -m scripts.pod_schema` the schema.
 """
 
 import json
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).resolve().parent
 # The names of the overlays in deploy/manifests. Each one's configuration is in NAME.yaml here.
 OVERLAYS: Final = ("default", "mlbatch")
-OPTIONS: Final = "fault_tolerance_options.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +30,3 @@ def pod_schema() -> ShippedPodSchema:
     """Return the schema of the Kubernetes version that this project is tested with."""
     found = json.loads((FOLDER / "pod_schema.json").read_text(encoding="utf-8"))
     return ShippedPodSchema(found["kubernetes"], found["definitions"])
-
-
-@dataclass(frozen=True, slots=True)
-class FaultToleranceOption:
-    """An option (`--retry-limit`) that sets the AppWrapper's annotation `key`."""
-
-    option: str
-    key: str
-    metavar: str
-    help: str
-
-
-def fault_tolerance_options() -> tuple[FaultToleranceOption, ...]:
-    """Return the options in the order of `shared.annotations.TABLE`.
-
-    The import of that module would make --help slow.
-    """
-    found = json.loads((FOLDER / OPTIONS).read_text(encoding="utf-8"))
-    return tuple(FaultToleranceOption(**each) for each in found)

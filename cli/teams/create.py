@@ -43,13 +43,7 @@ from cli.teams.plan import (
 )
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
-from shared.api.objects import (
-    NODES,
-    POLICIES,
-    POLICY_BINDINGS,
-    JsonObject,
-    is_dns_label,
-)
+from shared.api.objects import NODES, POLICIES, POLICY_BINDINGS, JsonObject, is_dns_label
 from shared.config.configuration import Configuration
 from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
 from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
@@ -85,19 +79,14 @@ async def create_team(
     _check(settings, live, flavors, config)
     await _check_policy(reader, settings, live)
     objects = object_plans(settings, live)
+    planned = planned_queues(queues, objects)
     latches = await read_latches(reader, config, cluster.now())
-    capacity = await _capacity(reader, objects, queues, flavors, config, latches)
+    capacity = await _capacity(reader, queues, planned, flavors, config, latches)
     # Quotas that were too high before are only a warning.
     raised = [each for each in capacity if each.is_raised]
-    plan = TeamPlan(
-        team=team,
-        dry_run=dry_run,
-        objects=objects,
-        capacity=capacity,
-        warnings=(),
-        refused=() if allows_excess else tuple(over_capacity(raised)),
-    )
-    warnings = [*await _warnings(reader, settings, plan, queues, live)]
+    refused = () if allows_excess else tuple(over_capacity(raised))
+    warnings = [each for each in over_capacity(capacity) if each not in refused]
+    warnings += await _warnings(reader, settings, planned, live)
     lacking = await missing_rights(cluster, _rights(objects))
     if lacking and not dry_run:
         raise CommandError(
@@ -105,7 +94,14 @@ async def create_team(
             " cluster admins: ask one"
         )
     warnings += [f"you lack the right to {each}" for each in lacking]
-    plan = replace(plan, warnings=tuple(warnings))
+    plan = TeamPlan(
+        team=team,
+        dry_run=dry_run,
+        objects=objects,
+        capacity=capacity,
+        warnings=tuple(warnings),
+        refused=refused,
+    )
     if not plan.refused and not plan.dry_run:
         await _apply(cluster, plan)
     return plan
@@ -116,7 +112,7 @@ def _labels(config: Configuration) -> dict[str, str]:
     if not labels:
         raise CommandError(
             "appwrapper.teamNamespaceSelector of the operator's configuration requires no label"
-            " that this command could set: let it select team namespaces by a label"
+            " that this command could set: let it select team namespaces by matchLabels"
         )
     return labels
 
@@ -128,9 +124,7 @@ def _check(
     config: Configuration,
 ) -> None:
     """Raise CommandError if this team cannot be created."""
-    reserved = config.appwrapper.exemptions.service_account_namespaces
-    slack = config.appwrapper.slack_queue.name
-    for reason in refusals(settings, live, reserved, slack):
+    for reason in refusals(settings, live, config.appwrapper):
         raise CommandError(reason, ExitCode.WANTING)
     if settings.flavor not in flavors:
         raise CommandError(
@@ -165,55 +159,48 @@ async def _check_policy(reader: Reader, settings: TeamSettings, live: Live) -> N
 
 async def _capacity(
     reader: Reader,
-    objects: Sequence[ObjectPlan],
     queues: Sequence[JsonObject],
+    planned: Sequence[JsonObject],
     flavors: dict[str, JsonObject],
     config: Configuration,
     latches: Latches | None,
 ) -> tuple[CapacityRow, ...]:
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
-    behaviour = config.appwrapper
-    queue, planned = planned_queues(queues, objects)
-    keys = [key for key, _ in quota_entries(queue)]
+    keys = [key for key, _ in quota_entries(planned[-1])]
+    slack, taints = config.appwrapper.slack_queue.name, config.appwrapper.autopilot.resource_taints
     nodes = await reader.many(NODES)
-    taints = behaviour.autopilot.resource_taints
-    return capacity_rows(
-        keys,
-        summed(queues, behaviour.slack_queue.name),
-        summed(planned, behaviour.slack_queue.name),
-        capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None,
-    )
+    known = capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None
+    return capacity_rows(keys, summed(queues, slack), summed(planned, slack), known)
 
 
 async def _warnings(
     reader: Reader,
     settings: TeamSettings,
-    plan: TeamPlan,
-    queues: Sequence[JsonObject],
+    planned: Sequence[JsonObject],
     live: Live,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
-    found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
-    queue, planned = planned_queues(queues, plan.objects)
-    found += not_covered(queue, planned)
-    found += pod_security_warnings(settings, live, queue)
-    for name in (settings.role, VIEWER_ROLE):
-        if await reader.one(CLUSTER_ROLES, None, name) is None:
-            found.append(
-                f"there is no ClusterRole {name}: its binding grants nothing until the role exists."
-                " Create it: kubectl apply -f deploy/team/cluster.yaml"
-            )
-    return [*found, *(f"not checked: {each}" for each in reader.unread)]
+    roles = (settings.role, VIEWER_ROLE)
+    missing = [each for each in roles if await reader.one(CLUSTER_ROLES, None, each) is None]
+    return [
+        *not_covered(planned[-1], planned),
+        *pod_security_warnings(settings, live, planned[-1]),
+        *(
+            f"there is no ClusterRole {each}: its binding grants nothing until the role exists."
+            " Create it: kubectl apply -f deploy/team/cluster.yaml"
+            for each in missing
+        ),
+        *(f"not checked: {each}" for each in reader.unread),
+    ]
 
 
 def _rights(objects: Sequence[ObjectPlan]) -> Iterator[Right]:
     """Yield the needed rights. A server-side apply needs `patch`, and `create` for a new object."""
     for each in objects:
-        resource = RESOURCES[each.kind]
         if each.action is Action.CREATE:
-            yield Right("create", resource, each.namespace)
+            yield "create", each.kind, each.namespace, ""
         if each.action is not Action.KEEP:
-            yield Right("patch", resource, each.namespace, each.name)
+            yield "patch", each.kind, each.namespace, each.name
 
 
 async def _apply(cluster: Cluster, plan: TeamPlan) -> None:

@@ -8,14 +8,14 @@ from typing import Final
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
 from cli.command import CommandError, ExitCode
-from cli.teams.gather import Right, all_of_kueue, configuration, lacks_right, missing_rights
+from cli.teams.gather import all_of_kueue, configuration, lacks_right, missing_rights
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
     RESOURCES,
     queue_name,
     viewer_binding_name,
 )
-from cli.teams.plan import is_of_the_cluster
+from cli.teams.plan import never_a_team_because
 from cli.teams.removal import ExistingObjects, Removal, remaining, removal
 from shared.api.objects import (
     APPWRAPPERS,
@@ -55,15 +55,14 @@ async def delete_team(
     reader = Reader(cluster.client, only_forbidden=True)
     config = await configuration(reader, config_file, needs_right=True)
     found = removal(await _held(reader, team, config), dry_run=dry_run)
-    lacking = await missing_rights(
-        cluster,
-        [Right("delete", RESOURCES[each.kind], None, each.name) for each in found.targets],
-    )
-    if lacking and not dry_run:
-        raise CommandError(
-            f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are deleted by"
-            " cluster admins: ask one"
-        )
+    if not dry_run:
+        # The namespace and its data are deleted first, the ClusterQueue last.
+        needed = [("delete", each.kind, None, each.name) for each in found.targets]
+        if lacking := await missing_rights(cluster, needed):
+            raise CommandError(
+                f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are"
+                " deleted by cluster admins: ask one"
+            )
     if found.blockers or dry_run:
         return found
     confirm(found)
@@ -104,19 +103,8 @@ async def _held(reader: Reader, team: str, config: Configuration) -> ExistingObj
 
 def _check(held: ExistingObjects, config: Configuration) -> None:
     """Raise CommandError if this is not a team."""
-    behaviour = config.appwrapper
-    reserved = behaviour.exemptions.service_account_namespaces
-    if is_of_the_cluster(held.team, reserved):
-        raise CommandError(
-            f"namespace {held.team} belongs to the cluster, not to a team. Nothing was deleted",
-            ExitCode.WANTING,
-        )
-    if queue_name(held.team) == behaviour.slack_queue.name:
-        raise CommandError(
-            f"ClusterQueue {queue_name(held.team)} is the slack queue, not a team's. Nothing was"
-            " deleted",
-            ExitCode.WANTING,
-        )
+    if why := never_a_team_because(held.team, config.appwrapper):
+        raise CommandError(f"{why}: nothing was deleted", ExitCode.WANTING)
     if held.namespace is None:
         if held.queue is None and held.viewer_binding is None:
             raise CommandError(
@@ -124,7 +112,7 @@ def _check(held: ExistingObjects, config: Configuration) -> None:
                 f" {queue_name(held.team)} exists. `appwrapper team list` shows all teams"
             )
         return
-    selector = behaviour.team_namespace_selector
+    selector = config.appwrapper.team_namespace_selector
     if not selector.matches(labels(held.namespace)) and not is_being_deleted(held.namespace):
         raise CommandError(
             f"namespace {held.team} is not a team's: it lacks the label of teams. Nothing was"

@@ -1,7 +1,6 @@
 """Read the objects for `team`, and the rights that it needs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
@@ -10,6 +9,7 @@ from cli.command import CommandError
 from cli.teams.manifests import (
     CLUSTER_ROLE_BINDINGS,
     LOCAL_QUEUE,
+    RESOURCES,
     ROLE_BINDINGS,
     binding_name,
     queue_name,
@@ -80,30 +80,20 @@ async def live_objects(reader: Reader, team: str) -> Live:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
-    """A right that a command needs, for a SelfSubjectAccessReview."""
-
-    verb: str
-    resource: Resource
-    namespace: str | None = None
-    name: str = ""
-
-    def __str__(self) -> str:
-        where = f" in namespace {self.namespace}" if self.namespace else " of the cluster"
-        return f"{self.verb} {self.resource.plural}{where}"
+Right = tuple[str, str, str | None, str]  # verb, Kind, namespace, name
 
 
-async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str, ...]:
-    """Describe the rights that the user lacks."""
+async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> list[str]:
+    """Describe the rights that the user lacks: a command without them stops half-way."""
     missing = []
-    for each in dict.fromkeys(needed):
+    for verb, kind, namespace, name in needed:
+        resource = RESOURCES[kind]
         attributes = {
-            "verb": each.verb,
-            "group": each.resource.group,
-            "resource": each.resource.plural,
-            "name": each.name,
-            **({"namespace": each.namespace} if each.namespace else {}),
+            "verb": verb,
+            "group": resource.group,
+            "resource": resource.plural,
+            "namespace": namespace or "",
+            "name": name,
         }
         answer = await cluster.client.post(
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
@@ -114,8 +104,9 @@ async def missing_rights(cluster: Cluster, needed: Iterable[Right]) -> tuple[str
             },
         )
         if not answer["status"]["allowed"]:
-            missing.append(str(replace(each, name="")))
-    return tuple(dict.fromkeys(missing))
+            where = f" in namespace {namespace}" if namespace else " of the cluster"
+            missing.append(f"{verb} {resource.plural}{where}")
+    return missing
 
 
 def lacks_right(command: str, error: Forbidden) -> CommandError:

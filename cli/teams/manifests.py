@@ -32,7 +32,6 @@ CLUSTER_ROLES: Final = Resource(RBAC, "v1", "clusterroles", "ClusterRole", names
 
 
 def queue_name(team: str) -> str:
-    """Return the name of the team's ClusterQueue."""
     return f"{team}-cluster-queue"
 
 
@@ -47,7 +46,6 @@ def viewer_binding_name(team: str) -> str:
 
 
 def group(name: str) -> JsonObject:
-    """Return a group as the subject of a binding."""
     return {"apiGroup": RBAC, "kind": "Group", "name": name}
 
 
@@ -57,13 +55,8 @@ def user(name: str) -> JsonObject:
 
 
 def selected_labels(selector: LabelSelector) -> dict[str, str] | None:
-    """Return the labels of a team's namespace; None if the selector needs more than labels."""
+    """Return the labels of a team's namespace; None if the selector needs more than matchLabels."""
     labels = dict(selector.match_labels)
-    for each in selector.match_expressions:
-        if each.operator == "In" and each.values:
-            labels.setdefault(each.key, each.values[0])
-        elif each.operator == "Exists":
-            labels.setdefault(each.key, "true")
     return labels if selector.matches(labels) else None
 
 

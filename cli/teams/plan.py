@@ -22,6 +22,7 @@ from cli.teams.manifests import (
 from cli.teams.quotas import CapacityRow
 from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
+from shared.config.configuration import AppWrapperConfig
 from shared.waits.quota import cohort_of, quota_entries
 
 KindAndName = tuple[str, str]  # Kind and name, unique within a team
@@ -29,8 +30,6 @@ Live = Mapping[KindAndName, JsonObject]
 
 
 class Action(StrEnum):
-    """The planned action for an object."""
-
     CREATE = "create"
     CHANGE = "change"
     KEEP = "keep"
@@ -101,16 +100,12 @@ def object_plans(settings: TeamSettings, live: Live) -> tuple[ObjectPlan, ...]:
     return tuple(plans)
 
 
-def refusals(
-    settings: TeamSettings, live: Live, reserved: Sequence[str], slack_queue: str = ""
-) -> Iterator[str]:
+def refusals(settings: TeamSettings, live: Live, config: AppWrapperConfig) -> Iterator[str]:
     """Yield the reasons to refuse this team; then nothing is written."""
     team = settings.name
     namespace = live.get(("Namespace", team))
-    if is_of_the_cluster(team, reserved):
-        yield f"namespace {team} belongs to the cluster: choose another name for the team"
-    elif queue_name(team) == slack_queue:
-        yield f"ClusterQueue {slack_queue} is the slack queue: choose another name for the team"
+    if why := never_a_team_because(team, config):
+        yield f"{why}: choose another name for the team"
     elif namespace is not None and is_being_deleted(namespace):
         yield f"namespace {team} is being deleted: wait until it is gone, then run this again"
     elif namespace is not None and not _is_team(namespace, settings) and not settings.adopt:
@@ -125,7 +120,16 @@ def refusals(
             yield f"{kind} {name} is being deleted: wait until it is gone, then run this again"
 
 
-def is_of_the_cluster(namespace: str, reserved: Sequence[str]) -> bool:
+def never_a_team_because(team: str, config: AppWrapperConfig) -> str:
+    """Return why no team can have this name, "" if one can."""
+    if _is_of_the_cluster(team, config.exemptions.service_account_namespaces):
+        return f"namespace {team} belongs to the cluster"
+    if queue_name(team) == config.slack_queue.name:
+        return f"ClusterQueue {queue_name(team)} is the slack queue"
+    return ""
+
+
+def _is_of_the_cluster(namespace: str, reserved: Sequence[str]) -> bool:
     """True if the namespace belongs to the cluster. Its labels cannot make it a team's."""
     return namespace in reserved or namespace.startswith("kube-") or namespace == "default"
 
@@ -171,22 +175,14 @@ def _is_team(namespace: JsonObject, settings: TeamSettings) -> bool:
 def _object_plan(
     wanted: JsonObject, found: JsonObject | None, settings: TeamSettings
 ) -> ObjectPlan:
-    kind, meta = wanted["kind"], wanted["metadata"]
+    kind, name = wanted["kind"], wanted["metadata"]["name"]
+    namespace = wanted["metadata"].get("namespace")
     if found is None:
-        return ObjectPlan(
-            kind, meta["name"], meta.get("namespace"), Action.CREATE, (), (), deepcopy(wanted)
-        )
+        return ObjectPlan(kind, name, namespace, Action.CREATE, (), (), wanted)
     changes, left, manifest = _OF_KIND[kind](wanted, found, settings)
-    return ObjectPlan(
-        kind,
-        meta["name"],
-        meta.get("namespace"),
-        Action.CHANGE if changes else Action.KEEP,
-        tuple(changes),
-        tuple(left),
-        manifest,
-        found["metadata"]["resourceVersion"],
-    )
+    action = Action.CHANGE if changes else Action.KEEP
+    version = found["metadata"]["resourceVersion"]
+    return ObjectPlan(kind, name, namespace, action, tuple(changes), tuple(left), manifest, version)
 
 
 _Outcome = tuple[list[Difference], list[Difference], JsonObject]
@@ -195,39 +191,33 @@ _Outcome = tuple[list[Difference], list[Difference], JsonObject]
 def _namespace(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     own = labels(found)
     missing = [
-        Difference(f"metadata.labels[{key}]", own.get(key, "none"), value)
+        each
         for key, value in settings.labels.items()
-        if own.get(key) != value
+        for each in _differences(f"metadata.labels[{key}]", own.get(key), value)
     ]
     # Another level could break the team's workloads, so the admin sets it by hand.
     level = labels_for(settings.pod_security) if settings.pod_security else {}
+    by_hand = f"set it by kubectl label --overwrite namespace {settings.name}"
     left = [
-        Difference(
-            f"metadata.labels[{key}]",
-            own.get(key, "none"),
-            value,
-            f"set it by kubectl label --overwrite namespace {settings.name} {key}={value}",
-        )
+        each
         for key, value in level.items()
-        if own.get(key) != value
+        for each in _differences(
+            f"metadata.labels[{key}]", own.get(key), value, f"{by_hand} {key}={value}"
+        )
     ]
-    manifest = deepcopy(wanted)
     kept = {key: own[key] for key in (ENFORCE, OWN_LEVEL) if key in own}
-    manifest["metadata"]["labels"] = {**settings.labels, **kept}
-    return missing, left, manifest
+    metadata = {"name": settings.name, "labels": {**settings.labels, **kept}}
+    return missing, left, {**wanted, "metadata": metadata}
 
 
 def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
-    left = [
-        each
-        for field in ("namespaceSelector", "cohortName", "preemption")
-        for each in _leaf_differences(
-            found["spec"].get(field), wanted["spec"][field], f"spec.{field}"
-        )
-    ]
+    # Admins tune `preemption` and select namespaces, but without a selector Kueue admits nothing.
+    left = _differences("spec.cohortName", cohort_of(found), settings.cohort)
+    if found["spec"].get("namespaceSelector") is None:
+        left.append(Difference("spec.namespaceSelector", "none", "{} (all)"))
     quotas = _quota_differences(found, settings)
     spec = {field: found["spec"][field] for field in wanted["spec"] if field in found["spec"]}
-    manifest = {**deepcopy(wanted), "spec": deepcopy(spec)}
+    manifest = {**wanted, "spec": deepcopy(spec)}
     if not settings.change_quota:
         hint = "--change-quota sets it"
         left += [Difference(each.field, each.found, each.wanted, hint) for each in quotas]
@@ -277,20 +267,25 @@ def _with_quotas(groups: list[JsonObject], settings: TeamSettings) -> list[JsonO
 
 def _local_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this LocalQueue and run this again: Kueue changes no LocalQueue's ClusterQueue"
-    left = _leaf_differences(found.get("spec"), wanted["spec"], "spec", remedy)
-    return [], list(left), {**deepcopy(wanted), "spec": {**wanted["spec"], **found["spec"]}}
+    feeds, own = found["spec"].get("clusterQueue"), wanted["spec"]["clusterQueue"]
+    left = _differences("spec.clusterQueue", feeds, own, remedy)
+    return [], left, {**wanted, "spec": {**wanted["spec"], **found["spec"]}}
 
 
 def _binding(wanted: JsonObject, found: JsonObject, settings: TeamSettings) -> _Outcome:
     remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
-    left = list(_leaf_differences(found["roleRef"], wanted["roleRef"], "roleRef", remedy))
+    left = [
+        each
+        for key, value in wanted["roleRef"].items()
+        for each in _differences(f"roleRef.{key}", found["roleRef"].get(key), value, remedy)
+    ]
     present = list(found.get("subjects") or ())
     added = [
         each
         for each in settings.subjects
         if subject_key(each) not in {subject_key(one) for one in present}
     ]
-    manifest = {**deepcopy(wanted), "roleRef": found["roleRef"], "subjects": [*present, *added]}
+    manifest = {**wanted, "roleRef": found["roleRef"], "subjects": [*present, *added]}
     changes = [Difference("subjects", "none", described_subject(each)) for each in added]
     if left and wanted["kind"] == "ClusterRoleBinding":
         # The binding has this name by chance. No admin asked for its role in the whole cluster.
@@ -310,23 +305,10 @@ def described_subject(subject: JsonObject) -> str:
     return f"{subject['kind'].lower()} {subject['name']}"
 
 
-def _leaf_differences(
-    found: JsonValue, wanted: JsonValue, path: str, remedy: str | None = None
-) -> Iterator[Difference]:
-    """Yield the fields of `wanted` that differ. Additional fields of the object are ignored."""
-    if isinstance(wanted, dict) and isinstance(found, dict) and wanted:
-        for key, value in wanted.items():
-            yield from _leaf_differences(found.get(key), value, f"{path}.{key}", remedy)
-    elif found != wanted:
-        yield Difference(path, _text(found), _text(wanted), remedy)
-
-
-def _text(value: JsonValue) -> str:
-    if value is None:
-        return "none"
-    if value == {}:
-        return "{} (all)"
-    return value if isinstance(value, str) else str(value)
+def _differences(
+    field: str, found: str | None, wanted: str, remedy: str | None = None
+) -> list[Difference]:
+    return [] if found == wanted else [Difference(field, found or "none", wanted, remedy)]
 
 
 _OF_KIND: Final = {
@@ -338,11 +320,8 @@ _OF_KIND: Final = {
 }
 
 
-def planned_queues(
-    queues: Sequence[JsonObject], objects: Sequence[ObjectPlan]
-) -> tuple[JsonObject, list[JsonObject]]:
-    """Return the team's ClusterQueue and all ClusterQueues as they will be after the writes."""
+def planned_queues(queues: Sequence[JsonObject], objects: Sequence[ObjectPlan]) -> list[JsonObject]:
+    """Return all ClusterQueues as they will be after the writes, the team's own last."""
     (queue,) = (each.manifest for each in objects if each.kind == "ClusterQueue")
     name = queue["metadata"]["name"]
-    others = [each for each in queues if each["metadata"]["name"] != name]
-    return queue, [*others, queue]
+    return [*(each for each in queues if each["metadata"]["name"] != name), queue]

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from cli.checks.nodes import Latches, node_of
+from cli.cluster.kueue import cluster_queue_of
 from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
-from shared.api.amounts import ZERO, read_amount
+from shared.api.amounts import ZERO
 from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.waits.quota import FlavorResource, quota_entries
+from shared.waits.quota import FlavorResource
 
 QuotaAmounts = Mapping[FlavorResource, Decimal]
 
@@ -46,11 +47,10 @@ def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
 def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
     """Add the nominal quotas of all queues; for the slack queue its lending limits, if set."""
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
-    for queue in queues:
-        is_slack = bool(slack_queue) and queue["metadata"]["name"] == slack_queue
-        for key, each in quota_entries(queue):
-            lent = each.get("lendingLimit") if is_slack else None
-            total[key] += read_amount(each["nominalQuota"] if lent is None else lent)
+    for queue in map(cluster_queue_of, queues):
+        for each in queue.quotas:
+            is_slack = queue.name == slack_queue
+            total[each.flavor, each.resource] += each.lendable if is_slack else each.nominal
     return dict(total)
 
 
@@ -84,11 +84,10 @@ def capacity_rows(
 ) -> tuple[CapacityRow, ...]:
     """Return a row for each key. `capacity`: schedulable and unschedulable; None: unknown."""
     rows = []
-    known: tuple[Decimal | None, Decimal | None]
     for key in dict.fromkeys(keys):
-        known = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
+        free, closed = (None, None) if capacity is None else capacity.get(key, (ZERO, ZERO))
         sums = (before.get(key, ZERO), after.get(key, ZERO))
-        rows.append(CapacityRow(key[0], key[1], known[0], known[1], sums[0], sums[1]))
+        rows.append(CapacityRow(*key, free, closed, *sums))
     return tuple(rows)
 
 

@@ -115,7 +115,6 @@ def blockers(held: ExistingObjects) -> Iterator[str]:
 
 
 def _targets(held: ExistingObjects) -> Iterator[DeletionTarget]:
-    """Yield the objects in the order of their deletion."""
     binding, queue = held.viewer_binding, held.queue
     if binding is not None and binding["roleRef"]["name"] == VIEWER_ROLE:
         yield _target("ClusterRoleBinding", binding)

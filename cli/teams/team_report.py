@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 
-from cli.cluster.kueue import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
+from cli.cluster.kueue import LocalQueue, Quota, cluster_queue_of, local_queue_of, queue_trouble
 from cli.cluster.unread import Many, One, Unread, named, objects, readable
 from cli.teams.manifests import (
     LOCAL_QUEUE,
@@ -18,6 +17,7 @@ from cli.teams.manifests import (
 from cli.teams.plan import described_subject, subject_key
 from shared.api.objects import JsonObject, is_being_deleted, labels
 from shared.config.configuration import Configuration
+from shared.waits import queueing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,33 +40,15 @@ class TeamObjects:
     @cached_property
     def own_queues(self) -> tuple[LocalQueue, ...]:
         """The LocalQueues in the team's namespace."""
-        return tuple(each for each in self.all_local_queues if each.namespace == self.team)
+        own = map(local_queue_of, objects(self.local_queues))
+        return tuple(each for each in own if each.namespace == self.team)
 
     @cached_property
-    def all_local_queues(self) -> list[LocalQueue]:
-        """The LocalQueues of all namespaces that could be read."""
-        return [local_queue_of(each) for each in objects(self.local_queues)]
-
-    @cached_property
-    def queue(self) -> ClusterQueue | None:
+    def queue(self) -> JsonObject | None:
         """The ClusterQueue of `default-queue`, else of another LocalQueue, else by the name."""
         fed = {each.name: each.cluster_queue for each in self.own_queues}
         name = fed.get(LOCAL_QUEUE) or next(iter(fed.values()), None) or queue_name(self.team)
-        found = readable(named(self.queues, name))
-        return cluster_queue_of(found) if found else None
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaUse:
-    """One quota of the ClusterQueue. `used`: by admitted workloads. `borrowed`: part of `used`."""
-
-    flavor: str
-    resource: str
-    quota: Decimal
-    used: Decimal
-    borrowed: Decimal
-    borrowing_limit: Decimal | None
-    lending_limit: Decimal | None
+        return readable(named(self.queues, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +69,7 @@ class TeamReport:
     cluster_queue: str | None
     cohort: str | None
     stop_policy: str | None
-    quotas: tuple[QuotaUse, ...] | None
+    quotas: tuple[Quota, ...] | None
     local_queues: tuple[LocalQueue, ...] | None
     users: tuple[Member, ...] | None
     app_wrappers: Mapping[str, int] | None
@@ -96,8 +78,7 @@ class TeamReport:
 
 
 def team_report(seen: TeamObjects) -> TeamReport:
-    """Build the report about one team."""
-    queue = seen.queue
+    queue = cluster_queue_of(seen.queue) if seen.queue else None
     bindings = seen.bindings if isinstance(seen.bindings, tuple) else None
     phases = None
     if isinstance(seen.appwrappers, tuple):
@@ -108,11 +89,11 @@ def team_report(seen: TeamObjects) -> TeamReport:
         cluster_queue=queue.name if queue else None,
         cohort=(queue.cohort or None) if queue else None,
         stop_policy=queue.stop_policy if queue else None,
-        quotas=None if isinstance(seen.queues, Unread) else tuple(_quota_uses(queue)),
+        quotas=None if isinstance(seen.queues, Unread) else queue.quotas if queue else (),
         local_queues=None if isinstance(seen.local_queues, Unread) else seen.own_queues,
         users=None if bindings is None else tuple(_members(bindings)),
         app_wrappers=None if phases is None else dict(sorted(Counter(phases).items())),
-        warnings=tuple(_warnings(seen)),
+        warnings=tuple(dict.fromkeys(_warnings(seen))),
     )
 
 
@@ -140,19 +121,6 @@ def _members(bindings: Iterable[JsonObject]) -> Iterator[Member]:
             )
 
 
-def _quota_uses(queue: ClusterQueue | None) -> Iterator[QuotaUse]:
-    for each in queue.quotas if queue else ():
-        yield QuotaUse(
-            each.flavor,
-            each.resource,
-            each.nominal,
-            each.used,
-            each.borrowed,
-            each.borrowing_limit,
-            each.lending_limit,
-        )
-
-
 def _is_labelled(seen: TeamObjects) -> bool:
     return seen.config.appwrapper.team_namespace_selector.matches(labels(readable(seen.namespace)))
 
@@ -160,8 +128,7 @@ def _is_labelled(seen: TeamObjects) -> bool:
 def _warnings(seen: TeamObjects) -> Iterator[str]:
     """Yield problems that prevent the team's workloads from being queued, counted or admitted."""
     yield from _of_namespace(seen)
-    if isinstance(seen.local_queues, tuple) and isinstance(seen.namespace, dict):
-        yield from _of_local_queues(seen)
+    yield from _of_local_queues(seen)
     if seen.queue is not None:
         yield from _of_queue(seen, seen.queue)
     if isinstance(seen.bindings, tuple) and isinstance(seen.namespace, dict):
@@ -194,34 +161,27 @@ def _of_namespace(seen: TeamObjects) -> Iterator[str]:
 
 def _of_local_queues(seen: TeamObjects) -> Iterator[str]:
     names = {each.name for each in seen.own_queues}
-    if LOCAL_QUEUE not in names:
+    is_known = isinstance(seen.local_queues, tuple) and isinstance(seen.namespace, dict)
+    if is_known and LOCAL_QUEUE not in names:
         what = "no LocalQueue" if not names else f"no LocalQueue {LOCAL_QUEUE}"
         yield (
             f"the namespace has {what}: workloads that name no queue are never admitted."
             f" `appwrapper team create {seen.team}` makes it"
         )
-    for each in seen.own_queues:
-        if named(seen.queues, each.cluster_queue) is None:
-            yield (
-                f"LocalQueue {each.name} feeds ClusterQueue {each.cluster_queue}, which does not"
-                " exist"
-            )
-        if each.stop_policy != "None":
-            yield (
-                f"LocalQueue {each.name} is stopped ({each.stop_policy}): Kueue admits nothing from"
-                " it. Set spec.stopPolicy to None to resume"
-            )
+    for item in objects(seen.local_queues):
+        each = local_queue_of(item)
+        if each.namespace == seen.team:
+            feeds = named(seen.queues, each.cluster_queue)
+            if trouble := queue_trouble(seen.team, each.name, item, feeds):
+                yield trouble.text
 
 
-def _of_queue(seen: TeamObjects, queue: ClusterQueue) -> Iterator[str]:
-    if queue.stop_policy != "None":
-        yield (
-            f"ClusterQueue {queue.name} is stopped ({queue.stop_policy}): Kueue admits nothing."
-            " Set spec.stopPolicy to None to resume"
-        )
-    elif queue.inactive:
-        yield f"ClusterQueue {queue.name} is not active: {queue.inactive}"
-    for other in seen.all_local_queues:
+def _of_queue(seen: TeamObjects, item: JsonObject) -> Iterator[str]:
+    queue = queueing.cluster_queue(item)
+    why = queueing.stopped_text(queue) or queueing.inactive_text(queue)
+    if why and not seen.own_queues:  # else it is part of their trouble
+        yield why
+    for other in map(local_queue_of, objects(seen.local_queues)):
         if other.cluster_queue == queue.name and other.namespace != seen.team:
             yield (
                 f"LocalQueue {other.namespace}/{other.name} feeds ClusterQueue"

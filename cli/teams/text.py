@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.cluster.kueue import Quota
 from cli.tables import new_table
 from cli.teams.inspect import TeamList
 from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
 from cli.teams.removal import Removal
-from cli.teams.team_report import QuotaUse, TeamReport
+from cli.teams.team_report import TeamReport
 from shared.api.amounts import added_up, amount_text
 from shared.waits.quota import quota_entries
 
@@ -51,7 +52,6 @@ def print_teams(found: TeamList, console: Console, *, wide: bool) -> None:
 
 
 def print_team(found: TeamReport, console: Console) -> None:
-    """Print one team with its quotas, queues, users and warnings."""
     console.print(_facts(found))
     if found.quotas:
         console.print()
@@ -120,11 +120,8 @@ def _changes(plan: TeamPlan) -> Table:
     words = _PLANNED if plan.dry_run or plan.refused else _DONE
     table = _table("OBJECT", "WHAT HAPPENS", "DETAIL")
     for each in plan.objects:
-        lines = list(_details(each)) or [""]
         status = Text(words[each.action], style=_COLOURS[each.action])
-        table.add_row(f"{each.kind} {each.name}", status, lines[0])
-        for line in lines[1:]:
-            table.add_row("", "", line)
+        table.add_row(f"{each.kind} {each.name}", status, "\n".join(_details(each)))
     return table
 
 
@@ -176,7 +173,7 @@ def _teams_table(found: TeamList, *, wide: bool) -> Table:
     columns = [f">{each} USED/QUOTA" for each in resources]
     table = _table("TEAM", "CLUSTERQUEUE", *columns, ">ADMITTED", ">PENDING", "USERS")
     for each in found.teams:
-        quota = added_up({one.resource: one.quota} for one in each.quotas or ())
+        quota = added_up({one.resource: one.nominal} for one in each.quotas or ())
         used = added_up({one.resource: one.used} for one in each.quotas or ())
         cells = [
             f"{amount_text(used[name], name)}/{amount_text(quota[name], name)}"
@@ -219,14 +216,14 @@ def _counts(found: TeamReport) -> str:
     return ", ".join(f"{count} {phase}" for phase, count in found.app_wrappers.items()) or "none"
 
 
-def _quota_table(quotas: Sequence[QuotaUse]) -> Table:
+def _quota_table(quotas: Sequence[Quota]) -> Table:
     limits = any(
         each.borrowing_limit is not None or each.lending_limit is not None for each in quotas
     )
     more = (">MAY BORROW", ">MAY LEND") if limits else ()
     table = _table("FLAVOR", "RESOURCE", ">QUOTA", ">USED", ">BORROWED", *more)
     for each in quotas:
-        cells = [each.quota, each.used, each.borrowed]
+        cells = [each.nominal, each.used, each.borrowed]
         texts = [amount_text(value, each.resource) for value in cells]
         if limits:
             texts += [_limit(each.resource, each.borrowing_limit)]

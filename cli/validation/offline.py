@@ -1,19 +1,14 @@
 """Validate objects by the webhook's own rules, with assumed facts about the cluster."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
 from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
-from cli.validation.report import (
-    ManifestFinding,
-    ValidatedObject,
-    Validity,
-    findings_in,
-)
+from cli.validation.report import Validated, ValidatedObject, Validity, validated_as
 from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
 from shared.api.objects import JsonObject, annotation, label, metadata
 from shared.config.configuration import AppWrapperConfig
@@ -28,7 +23,7 @@ _DEFAULT_NAMESPACE: Final = "default"
 # The assumed creator of an object that names no user.
 _SOMEBODY: Final = "somebody"
 # Known Kinds without a namespace: the API server never calls the webhook for them.
-CLUSTER_SCOPED: Final = {
+_CLUSTER_SCOPED: Final = {
     "Namespace",
     "Node",
     "PersistentVolume",
@@ -57,61 +52,62 @@ def configuration(config: str) -> AppWrapperConfig:
         raise CommandError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineJudge:
+def rules(config: str) -> str:
+    """Describe the applied rules, for the report."""
+    named = f"configuration {config}" if config in OVERLAYS else config
+    return (
+        f"the webhook's rules under {named}, with the pod schema of Kubernetes"
+        f" {pod_schema().version}"
+    )
+
+
+def not_checked(*, team_namespace: bool) -> tuple[str, ...]:
+    """Return the checks that need a cluster."""
+    if team_namespace:
+        assumed = "assumed, which is stricter (--no-team-namespace assumes that it is not)"
+    else:
+        assumed = "assumed that it is not (--no-team-namespace)"
+    return (
+        f"whether the namespace is a team's: {assumed}",
+        "whether AppWrappers without a namespace are created in the one that their components name",
+        "whether you may create what AppWrappers wrap, and are the user that they name",
+        "whether LocalQueues and priority classes exist",
+        "what the API server requires of each Kind: its fields, their values, names",
+    )
+
+
+def judgement(
+    target: JsonObject, namespace: str, config: str, *, team_namespace: bool = True
+) -> Judgement:
     """Apply the webhook's rules as in a namespace whose user may create everything.
 
-    `config`: an overlay or a file. `namespace`: "" to use the namespaces of the objects.
+    The creator is the user that the object names, so that no warning names another user.
+    `namespace`: "" for "default". `config`: an overlay or a file. Raises CommandError.
     """
+    facts = replace(_facts(config), is_team_namespace=team_namespace)
+    named = annotation(target, ANNOTATION_SUBMITTED_BY) or label(target, LABEL_USER)
+    user = User(named or _SOMEBODY, label(target, LABEL_USERID) or "")
+    return judge_creation(target, namespace or _DEFAULT_NAMESPACE, user, facts)
 
-    config: str
-    namespace: str = ""
-    team_namespace: bool = True
 
-    @property
-    def rules(self) -> str:
-        """The applied rules, for the report."""
-        overlay = self.config in OVERLAYS
-        named = f"configuration {self.config}" if overlay else self.config
-        return (
-            f"the webhook's rules under {named}, with the pod schema of Kubernetes"
-            f" {pod_schema().version}"
-        )
+def validated(
+    manifest: Manifest, namespace: str, config: str, *, team_namespace: bool
+) -> Validated:
+    """Validate one object. Raises CommandError for a wrong configuration.
 
-    def judgement(self, target: JsonObject, namespace: str) -> Judgement:
-        """Apply the webhook's rules for a creation. Raises CommandError for a wrong configuration.
-
-        The creator is the user that the object names, so that no warning names another user.
-        """
-        facts = replace(_facts(self.config), is_team_namespace=self.team_namespace)
-        named = annotation(target, ANNOTATION_SUBMITTED_BY) or label(target, LABEL_USER)
-        user = User(named or _SOMEBODY, label(target, LABEL_USERID) or "")
-        return judge_creation(target, namespace, user, facts)
-
-    def judged(self, manifest: Manifest) -> tuple[ValidatedObject, list[ManifestFinding]]:
-        """Validate one object. Raises CommandError for a wrong configuration."""
-        if wrong := list(_malformed(manifest)) or list(self._in_another_namespace(manifest)):
-            found = findings_in(manifest, wrong)
-            return ValidatedObject.of(manifest, Validity.REFUSED), found
-        if why := _why_not_asked(manifest):
-            return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
-        judgement = self.judgement(manifest.value, self._namespace_of(manifest))
-        errors = judgement.denied.reasons if judgement.denied else ()
-        outcome = Validity.REFUSED if judgement.denied else Validity.VALID
-        found = findings_in(manifest, errors, judgement.warnings)
-        return ValidatedObject.of(manifest, outcome), found
-
-    def _namespace_of(self, manifest: Manifest) -> str:
-        """Return the object's namespace, else the option's, else a component's."""
-        own = metadata(manifest.value).get("namespace")
-        if isinstance(own, str) and own:
-            return own
-        return self.namespace or next(namespaces_inside(manifest), _DEFAULT_NAMESPACE)
-
-    def _in_another_namespace(self, manifest: Manifest) -> Iterator[str]:
-        own = metadata(manifest.value).get("namespace")
-        if own and self.namespace and own != self.namespace:
-            yield f'metadata.namespace: Invalid value: "{own}": --namespace is {self.namespace}'
+    `namespace`: "" to use the object's own, else a component's.
+    """
+    if wrong := list(_malformed(manifest, namespace)):
+        return validated_as(manifest, wrong)
+    kind = manifest.group_kind
+    if kind in _CLUSTER_SCOPED or not is_asked_about(kind):
+        why = "the API server does not call the webhook for this Kind"
+        return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
+    own = metadata(manifest.value).get("namespace")
+    if not isinstance(own, str) or not own:
+        own = namespace or next(_namespaces_inside(manifest), "")
+    found = judgement(manifest.value, own, config, team_namespace=team_namespace)
+    return validated_as(manifest, found.denied.reasons if found.denied else (), found.warnings)
 
 
 @cache
@@ -120,7 +116,7 @@ def _facts(config: str) -> Facts:
     return Facts(configuration(config), pod_schema=schema, is_team_namespace=True)
 
 
-def _malformed(manifest: Manifest) -> Iterator[str]:
+def _malformed(manifest: Manifest, namespace: str) -> Iterator[str]:
     for key in ("apiVersion", "kind"):
         found = manifest.value.get(key)
         if not isinstance(found, str) or not found:
@@ -130,17 +126,12 @@ def _malformed(manifest: Manifest) -> Iterator[str]:
         yield "metadata: Required value: every object has a name in it"
     elif not manifest.name:
         yield "metadata.name: Required value: name or generateName"
+    elif namespace and own.get("namespace") not in (None, "", namespace):
+        found = own["namespace"]
+        yield f'metadata.namespace: Invalid value: "{found}": --namespace is {namespace}'
 
 
-def _why_not_asked(manifest: Manifest) -> str | None:
-    if manifest.group_kind in CLUSTER_SCOPED:
-        return "it is cluster-scoped: the API server does not call the webhook for it"
-    if not is_asked_about(manifest.group_kind):
-        return "the API server does not call the webhook for this Kind"
-    return None
-
-
-def namespaces_inside(manifest: Manifest) -> Iterator[str]:
+def _namespaces_inside(manifest: Manifest) -> Iterator[str]:
     """Yield the namespaces that the components of an AppWrapper name."""
     spec = manifest.value.get("spec")
     components = spec.get("components") if isinstance(spec, dict) else None

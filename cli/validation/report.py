@@ -1,6 +1,6 @@
 """The report of `appwrapper validate`: findings with places, and the result by object. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -8,6 +8,7 @@ from typing import Self
 from cli.command import ExitCode
 from cli.manifests.manifest import Manifest
 from cli.manifests.places import Place, way_in
+from cli.manifests.reading import Unreadable
 from shared.api.objects import JsonObject, annotations
 
 
@@ -49,35 +50,22 @@ def findings(
     """Return all findings, errors first. A message may begin with a field path."""
     levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
     return [
-        finding_at(*locate(path or ""), message, path, level)
+        _finding(*locate(path or ""), message, path, level)
         for level, messages in levels
         for message in messages
         for path in [_path_of(message, target)]
     ]
 
 
-def finding_at(
+def _finding(
     file: str,
     place: Place | None,
     message: str,
     path: str | None = None,
     level: FindingLevel = FindingLevel.ERROR,
 ) -> ManifestFinding:
-    """Return the finding about a place in a file."""
     line, column = (place.line, place.column) if place else (None, None)
     return ManifestFinding(file, line, column, path, level, message)
-
-
-def findings_in(
-    manifest: Manifest, errors: Iterable[str], warnings: Iterable[str] = ()
-) -> list[ManifestFinding]:
-    """Return findings about one manifest, with their places in its file."""
-    return findings(
-        errors,
-        warnings,
-        manifest.value,
-        lambda path: (manifest.source, manifest.place(way_in(manifest.value, path))),
-    )
 
 
 def _path_of(message: str, target: JsonObject) -> str | None:
@@ -91,8 +79,6 @@ def _path_of(message: str, target: JsonObject) -> str | None:
 
 
 class Validity(StrEnum):
-    """The result for one object."""
-
     VALID = "valid"
     REFUSED = "refused"
     NOT_JUDGED = "skipped"
@@ -118,6 +104,25 @@ class ValidatedObject:
         named = f"{self.kind}/{self.name}" if self.name else self.kind
         note = f": {self.note}" if self.note else ""
         return f"{self.file}:{self.line}: {named}: {self.outcome}{note}"
+
+
+Validated = tuple[ValidatedObject, list[ManifestFinding]]
+
+
+def validated_as(
+    manifest: Manifest,
+    errors: Sequence[str],
+    warnings: Iterable[str] = (),
+    note: str | None = None,
+) -> Validated:
+    """Return the result for an object: it is refused if there are errors."""
+
+    def locate(path: str) -> tuple[str, Place]:
+        return manifest.source, manifest.place(way_in(manifest.value, path))
+
+    outcome = Validity.REFUSED if errors else Validity.VALID
+    found = findings(errors, warnings, manifest.value, locate)
+    return ValidatedObject.of(manifest, outcome, note), found
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +155,20 @@ class ValidationReport:
         if self.not_checked:
             yield "not checked:"
             yield from (f"- {line}" for line in self.not_checked)
+
+
+def validation_report(
+    judged_by: str,
+    results: Sequence[Validated],
+    unreadable: Sequence[Unreadable],
+    not_checked: tuple[str, ...],
+) -> ValidationReport:
+    """Build the report from the results, and from the files that hold no manifests."""
+    broken = [_finding(each.source, each.error.place, str(each.error)) for each in unreadable]
+    return ValidationReport(
+        judged_by,
+        tuple(each for each, _ in results),
+        (*broken, *(each for _, findings in results for each in findings)),
+        not_checked,
+        tuple(each.source for each in unreadable),
+    )

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from cli.cluster.connection import Cluster
 from cli.manifests.manifest import Manifest
-from cli.validation.report import ManifestFinding, ValidatedObject, Validity, findings_in
+from cli.validation.report import Validated, validated_as
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
 from shared.kube.client import AlreadyExists, ApiError, Conflict
@@ -25,62 +24,68 @@ _TRIES: Final = 5
 _UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
 
 
-@dataclass(slots=True)
-class ServerJudge:
-    """Sends one object after the other. `warnings`: the list to which `cluster` adds warnings."""
+async def validated_by_server(
+    cluster: Cluster, manifest: Manifest, warnings: list[str]
+) -> Validated:
+    """Validate one object. `warnings`: the list to which `cluster` adds the server's warnings.
 
-    cluster: Cluster
-    warnings: list[str]
+    Raises KubeError if the server gave no result.
+    """
+    warnings.clear()
+    note, errors = None, list[str]()
+    try:
+        note = await _dry_run(cluster, manifest, warnings)
+    except UnknownKind as error:
+        errors = [str(error)]
+    except ApiError as error:
+        if error.status not in _REFUSALS:
+            raise
+        errors = list(_errors(error))
+    return validated_as(manifest, errors, list(dict.fromkeys(warnings)), note)
 
-    async def judged(self, manifest: Manifest) -> tuple[ValidatedObject, list[ManifestFinding]]:
-        """Validate one object. Raises KubeError if the server gave no result."""
-        self.warnings.clear()
-        outcome, note, errors = Validity.VALID, None, list[str]()
+
+async def _dry_run(cluster: Cluster, manifest: Manifest, warnings: list[str]) -> str:
+    """Create the object, or replace the existing one. Return which. Nothing is stored."""
+    body = manifest.value
+    gvk = GroupVersionKind.of(str(body.get("apiVersion", "")), manifest.kind)
+    resource = await cluster.discovery.resource_for(gvk)
+    namespace = None
+    if resource.namespaced:
+        namespace = metadata(body).get("namespace") or cluster.namespace
+    where = f" in {namespace}" if namespace else ""
+    create = requests.create(resource, namespace, body, dry_run=True, strict=True)
+    try:
+        await cluster.client.send(create)
+    except AlreadyExists:
+        await _replace(cluster, resource, namespace, body, warnings)
+        return f"it would replace the one{where}" if namespace else "it would replace"
+    return f"it would be created{where}"
+
+
+async def _replace(
+    cluster: Cluster,
+    resource: Resource,
+    namespace: str | None,
+    body: JsonObject,
+    warnings: list[str],
+) -> None:
+    name = str(metadata(body).get("name"))
+    for left in reversed(range(_TRIES)):
+        warnings.clear()  # of the creation, or the last try
+        stored = await cluster.client.get(resource, namespace, name, metadata_only=True)
+        # The API server rejects the update of a custom resource without a resourceVersion.
+        own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
+        replacement = {**body, "metadata": own}
         try:
-            note = await self._dry_run(manifest)
-        except UnknownKind as error:
-            outcome, errors = Validity.REFUSED, [str(error)]
-        except ApiError as error:
-            if error.status not in _REFUSALS:
-                raise
-            outcome, errors = Validity.REFUSED, list(_errors(error))
-        warnings = list(dict.fromkeys(self.warnings))
-        found = findings_in(manifest, errors, warnings)
-        return ValidatedObject.of(manifest, outcome, note), found
-
-    async def _dry_run(self, manifest: Manifest) -> str:
-        """Create the object, or replace the existing one. Return which. Nothing is stored."""
-        body = manifest.value
-        gvk = GroupVersionKind.of(str(body.get("apiVersion", "")), manifest.kind)
-        resource = await self.cluster.discovery.resource_for(gvk)
-        own = metadata(body).get("namespace")
-        namespace = (own or self.cluster.namespace) if resource.namespaced else None
-        client = self.cluster.client
-        try:
-            await client.send(requests.create(resource, namespace, body, dry_run=True, strict=True))
-        except AlreadyExists:
-            await self._replace(resource, namespace, body)
-            return f"it would replace the one in {namespace}" if namespace else "it would replace"
-        return f"it would be created in {namespace}" if namespace else "it would be created"
-
-    async def _replace(self, resource: Resource, namespace: str | None, body: JsonObject) -> None:
-        name = str(metadata(body).get("name"))
-        for left in reversed(range(_TRIES)):
-            self.warnings.clear()
-            stored = await self.cluster.client.get(resource, namespace, name, metadata_only=True)
-            # The API server rejects the update of a custom resource without a resourceVersion.
-            own = {"resourceVersion": metadata(stored)["resourceVersion"], **metadata(body)}
-            request = requests.update(
-                resource, namespace, name, {**body, "metadata": own}, dry_run=True, strict=True
+            await cluster.client.send(
+                requests.update(resource, namespace, name, replacement, dry_run=True, strict=True)
             )
-            try:
-                await self.cluster.client.send(request)
-            except Conflict:
-                # Another client wrote it meanwhile. A version in the manifest itself stays old.
-                if not left or "resourceVersion" in metadata(body):
-                    raise
-            else:
-                return
+        except Conflict:
+            # Another client wrote it meanwhile. A version in the manifest itself stays old.
+            if not left or "resourceVersion" in metadata(body):
+                raise
+        else:
+            return
 
 
 def _errors(error: ApiError) -> Iterator[str]:

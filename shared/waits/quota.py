@@ -224,7 +224,7 @@ def largest_by_node(nodes: Sequence[Amounts], asks: Iterable[PodSetAsk]) -> str:
     `nodes`: what `offered` returns for each node.
     """
     for ask in asks:
-        if not ask.count or any(_fits(ask.each, node) for node in nodes):
+        if not ask.count or any(fits(ask.each, node) for node in nodes):
             continue
         for resource, amount in ask.each.items():
             most = max((node.get(resource, ZERO) for node in nodes), default=ZERO)
@@ -247,5 +247,6 @@ def offered(node: JsonObject) -> Amounts:
     return read_amounts(status.get("allocatable") or status.get("capacity"))
 
 
-def _fits(asked: Mapping[str, Decimal], node: Mapping[str, Decimal]) -> bool:
+def fits(asked: Mapping[str, Decimal], node: Mapping[str, Decimal]) -> bool:
+    """True if an empty node has all that a pod asks for."""
     return all(amount <= node.get(name, ZERO) for name, amount in asked.items())

@@ -89,9 +89,9 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
     refused = [line for line in out.splitlines() if line.startswith("UNKNOWN: ")]
     assert [line.split(": ")[1].split()[0] for line in refused] == [
         "ConfigMap",
-        "LocalQueues",
-        "Nodes",
-        "Workloads",
-        "Pods",
+        "localqueues",
+        "nodes",
+        "workloads",
+        "pods",
     ]
     assert f"{NAMESPACE}-cluster-queue" in out

@@ -28,7 +28,6 @@ class _Report:
     colour: _Colour
     parts: tuple[_Part, ...]
     by_name: dict[str, int]
-    names: frozenset[str]
     nothing: str | None = None
 
 
@@ -38,7 +37,6 @@ REPORT = _Report(
     _Colour.RED,
     (_Part(Decimal("1.5")), _Part(Decimal(2))),
     {"a": 1},
-    frozenset({"b", "a"}),
 )
 EXPECTED = {
     "beganAt": "2026-01-02T03:04:05Z",
@@ -46,7 +44,6 @@ EXPECTED = {
     "colour": "Red",
     "parts": [{"gpuHours": 1.5}, {"gpuHours": 2}],
     "byName": {"a": 1},
-    "names": ["a", "b"],
 }
 
 

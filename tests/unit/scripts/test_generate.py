@@ -9,7 +9,6 @@ def test_every_generated_file_is_fresh() -> None:
     assert sorted(made) == [
         "README.md",
         "cli/shipped/default.yaml",
-        "cli/shipped/fault_tolerance_options.json",
         "cli/shipped/mlbatch.yaml",
         "deploy/certs/self-managed/roles.yaml",
         "deploy/manifests/base/controller/roles.yaml",

@@ -173,8 +173,7 @@ def test_unreadable_parts_are_unknown() -> None:
         leases=None,
         kueue_config=None,
         namespaces=None,
-        refused=dict.fromkeys(names, no),
-        answer="unknown: you may not create appwrappers",
+        refused={**dict.fromkeys(names, no), "answer": "you may not create appwrappers"},
     )
     assert wrong(seen, ItemResult.UNKNOWN) == [
         ("CRD", no),

@@ -9,11 +9,9 @@ import pytest
 from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.checks.nodes import (
     Latches,
-    capacity,
     node_findings,
     node_of,
     shapes,
-    withheld,
 )
 from controller.facts.latched_nodes import RecordedTag
 from controller.facts.nodes import Tag, tolerates
@@ -29,7 +27,7 @@ DEDICATED = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
 
 
 def findings(item: dict[str, Any], *tolerations: dict[str, str]) -> list[CheckFinding]:
-    return node_findings([node_of(item, TAINTS)], GPU, {"flavor": tolerations})
+    return list(node_findings([node_of(item, TAINTS)], tolerations))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +47,7 @@ def findings(item: dict[str, Any], *tolerations: dict[str, str]) -> list[CheckFi
 )
 def test_a_node_that_takes_no_gpu_pods(changes: dict[str, Any], why: str) -> None:
     item = gpu_node("n", **changes)
-    assert withheld([node_of(item, TAINTS)])[GPU] == 8
+    assert node_of(item, TAINTS).unschedulable[GPU] == 8
     assert findings(item) == [
         CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
     ]
@@ -76,10 +74,10 @@ def latches(now: datetime, uid: str = "n") -> Latches:
 )
 def test_a_latched_node_takes_no_gpu_pods(known: Latches | None, is_latched: bool) -> None:
     seen = node_of(gpu_node("n"), TAINTS, known)
-    assert withheld([seen]).get(GPU, 0) == (8 if is_latched else 0)
+    assert seen.unschedulable.get(GPU, 0) == (8 if is_latched else 0)
     why = f"{HEALTH}=EVICT is gone, latched"
     told = CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
-    assert node_findings([seen], GPU, {}) == ([told] if is_latched else [])
+    assert list(node_findings([seen], ())) == ([told] if is_latched else [])
 
 
 def test_an_existing_label_is_listed_once() -> None:
@@ -89,7 +87,7 @@ def test_an_existing_label_is_listed_once() -> None:
 
 def test_a_label_that_only_warns_withholds_nothing() -> None:
     item = gpu_node("n", labels={HEALTH: "WARN"})
-    assert (withheld([node_of(item, TAINTS)]), findings(item)) == ({}, [])
+    assert (node_of(item, TAINTS).unschedulable, findings(item)) == ({}, [])
 
 
 def test_a_label_withholds_its_own_resource_and_a_cordon_all() -> None:
@@ -110,13 +108,13 @@ def test_it_is_the_number_of_the_controllers_metric() -> None:
         gpu_node(name, labels={HEALTH: label} if label else {})
         for name, label in (("a", "ERR"), ("b", ""), ("c", "EVICT"))
     ]
-    ours = withheld([node_of(each, TAINTS) for each in items])[GPU]
+    ours = sum(node_of(each, TAINTS).unschedulable.get(GPU, 0) for each in items)
     assert ours == unschedulable(index) == 16
 
 
 def test_devices_that_failed_are_no_capacity_and_are_named() -> None:
     item = gpu_node("n", allocatable={GPU: "7"})
-    assert capacity([node_of(item, TAINTS)])[GPU] == 7
+    assert node_of(item, TAINTS).allocatable[GPU] == 7
     assert findings(item) == [
         CheckFinding(
             about="node n",
@@ -128,7 +126,7 @@ def test_devices_that_failed_are_no_capacity_and_are_named() -> None:
 
 def test_another_taint_changes_no_number_and_is_a_note_where_no_flavor_tolerates_it() -> None:
     item = gpu_node("n", spec={"taints": [DEDICATED]})
-    assert withheld([node_of(item, TAINTS)]) == {}
+    assert node_of(item, TAINTS).unschedulable == {}
     assert findings(item) == [
         CheckFinding(
             severity=FindingSeverity.NOTE,

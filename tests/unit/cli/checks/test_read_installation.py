@@ -111,19 +111,23 @@ async def test_unreadable_parts_are_distinguished_from_missing_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dry_run", "answer"),
+    ("dry_run", "answer", "refused"),
     [
-        (JUDGED, ""),
+        (JUDGED, "", None),
         (
             {"metadata": {}},
             "it set no label with the user's name, so the API server did not call it",
+            None,
         ),
-        (Forbidden(403, "Forbidden", "no"), "unknown: 403 Forbidden: no"),
+        (Forbidden(403, "Forbidden", "no"), "", "403 Forbidden: no"),
     ],
 )
-async def test_results_of_a_dry_run(dry_run: JsonObject | Exception, answer: str) -> None:
+async def test_results_of_a_dry_run(
+    dry_run: JsonObject | Exception, answer: str, refused: str | None
+) -> None:
     client = cluster(dry_run=dry_run)
-    assert (await gather_installation(client, Discovery(client, FakeClock()))).answer == answer
+    seen = await gather_installation(client, Discovery(client, FakeClock()))
+    assert (seen.answer, seen.refused.get("answer")) == (answer, refused)
 
 
 async def test_an_api_server_that_is_away_is_an_error() -> None:

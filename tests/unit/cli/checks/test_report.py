@@ -8,7 +8,7 @@ import pytest
 from cli.checks.nodes import node_of
 from cli.checks.report import ClusterReport, Observed, cluster_report
 from cli.checks.workloads import holding_pods, workload_facts
-from cli.cluster.kueue import cluster_queue_of, local_queue_of
+from cli.cluster.kueue import local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.queues import (
@@ -38,12 +38,12 @@ def report(
     seen = Observed(
         config=config,
         nodes=tuple(node_of(each, taints) for each in nodes),
-        cluster_queues=tuple(map(cluster_queue_of, queues)),
+        cluster_queues=tuple(queues),
         local_queues=tuple(map(local_queue_of, local_queues or [])),
         workloads=tuple(map(workload_facts, lists.get("workloads", []))),
-        pods=tuple(holding_pods(lists.get("pods", []), GPU)),
+        pods=tuple(holding_pods(lists.get("pods", []))),
         default_priority=5,
-        tolerations={},
+        tolerations=(),
     )
     return cluster_report(seen, NOW)
 

@@ -7,10 +7,10 @@ import pytest
 
 from cli.checks.report import Observed
 from cli.checks.team_namespace import NamespaceReport, namespace_report
-from cli.cluster.kueue import cluster_queue_of, local_queue_of
+from cli.cluster.kueue import local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
-from tests.support.builders.queues import cluster_queue, local_queue
+from tests.support.builders.queues import FLAVOR, GPU, cluster_queue, local_queue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -20,12 +20,12 @@ def report(*queues: JsonObject) -> NamespaceReport:
     seen = Observed(
         config=AppWrapperConfig(),
         nodes=None,
-        cluster_queues=tuple(map(cluster_queue_of, queues)),
+        cluster_queues=tuple(queues),
         local_queues=(local_queue_of(local_queue("team1", queues[0]["metadata"]["name"])),),
         workloads=(),
         pods=None,
         default_priority=5,
-        tolerations={},
+        tolerations=(),
     )
     return namespace_report(seen, "team1", NOW)
 
@@ -38,6 +38,7 @@ def report(*queues: JsonObject) -> NamespaceReport:
         pytest.param((8, 12, 4), [(8, 0)], 0, 4, id="less what we have borrowed"),
         pytest.param((8, 8), [(8, 0), (8, 14, 6)], 0, 2, id="less what a third has borrowed"),
         pytest.param((8, 8), [(8, 9, 1)], 0, 0, id="who borrows has nothing to lend"),
+        pytest.param((8, 0), [(8, 12, 4)], 8, 0, id="what the other has borrowed is not lent"),
     ],
 )
 def test_free_and_borrowable(
@@ -58,6 +59,13 @@ def test_limits_of_lender_and_borrower() -> None:
     assert report(cluster_queue("own", 8), lender).quotas[0].borrowable == 3
     limited = cluster_queue("own", 8, 9, borrowed=1, borrowingLimit=2)
     assert report(limited, lender).quotas[0].borrowable == 1
+
+
+def test_reserved_quota_is_not_lent() -> None:
+    lender = cluster_queue("lender", 8)
+    reserved = {"name": GPU, "total": "6"}
+    lender["status"]["flavorsReservation"] = [{"name": FLAVOR, "resources": [reserved]}]
+    assert report(cluster_queue("own", 8), lender).quotas[0].borrowable == 2
 
 
 @pytest.mark.parametrize("cohort", ["", "another"])

@@ -31,9 +31,9 @@ def test_all_groups_and_flavors_count_and_quantities_are_parsed() -> None:
         }
     ]
     queue = cluster_queue_of(item)
-    assert (queue.nominal("cpu"), queue.lendable("cpu")) == (Decimal("1000.5"), Decimal("1000.25"))
-    assert queue.used(GPU) == 4
-    assert queue.borrowed(GPU) == 1
+    cpu, gpu = queue.total("cpu"), queue.total(GPU)
+    assert (cpu.nominal, cpu.lendable) == (Decimal("1000.5"), Decimal("1000.25"))
+    assert (gpu.used, gpu.borrowed) == (Decimal(4), Decimal(1))
     assert queue.of(GPU) == (
         Quota(
             flavor="default-flavor",
@@ -47,8 +47,8 @@ def test_all_groups_and_flavors_count_and_quantities_are_parsed() -> None:
 
 
 def test_a_lending_limit_of_zero_is_a_limit() -> None:
-    assert cluster_queue_of(cluster_queue("q", 8, lendingLimit=0)).lendable(GPU) == 0
-    assert cluster_queue_of(cluster_queue("q", 8)).lendable(GPU) == 8
+    assert cluster_queue_of(cluster_queue("q", 8, lendingLimit=0)).total(GPU).lendable == 0
+    assert cluster_queue_of(cluster_queue("q", 8)).total(GPU).lendable == 8
 
 
 def test_a_queue_before_kueues_first_pass_is_neither_active_nor_inactive() -> None:
@@ -56,7 +56,7 @@ def test_a_queue_before_kueues_first_pass_is_neither_active_nor_inactive() -> No
     del item["status"]
     queue = cluster_queue_of(item)
     assert (queue.admitted, queue.pending, queue.inactive) == (0, 0, "")
-    assert queue.used(GPU) == 0
+    assert queue.total(GPU).used == 0
     assert cluster_queue_of(cluster_queue("q", 8, active="held")).inactive == "held"
 
 

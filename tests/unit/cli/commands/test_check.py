@@ -122,10 +122,10 @@ Borrowed GPU count:                 8
 
 UNKNOWN: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are assumed): no \
 right to get it
-UNKNOWN: LocalQueues: no right to list them
-UNKNOWN: Nodes: no right to list them
-UNKNOWN: Workloads: no right to list them
-UNKNOWN: Pods: no right to list them
+UNKNOWN: localqueues of the cluster: no right to list them
+UNKNOWN: nodes of the cluster: no right to list them
+UNKNOWN: workloads of the cluster: no right to list them
+UNKNOWN: pods of the cluster: no right to list them
 
 This is the admins' view. A team sees its own part with: appwrapper check --mine
 """
@@ -138,7 +138,7 @@ def test_a_cluster_without_kueue(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = checked(monkeypatch, client)
     assert code == 2
     absent = "the API server does not serve them: is Kueue installed?"
-    assert f"UNKNOWN: ClusterQueues: {absent}\n" in out
+    assert f"UNKNOWN: clusterqueues of the cluster: {absent}\n" in out
     assert "Nominal GPU quota:                  ?\n" in out
 
 

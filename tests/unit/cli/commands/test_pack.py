@@ -8,12 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.pack import fault_tolerance_options
 from cli.main import main
 from cli.manifests.yaml_text import parse_yaml
 from cli.terminal import CommandTerminal
+from shared.annotations import TABLE
 from tests.support.builders.packed import GROUPS, JOB, OF_SERVICE, PACKED, SERVICE
 from tests.support.command import appwrapper
 from tests.support.packing import packed, refused, unable
+
+
+def test_each_annotation_of_fault_tolerance_has_an_option() -> None:
+    options = fault_tolerance_options()
+    assert [*options] == [each.name for each in TABLE]
+    assert options["successTTLDuration"] == "--success-ttl"
 
 
 def test_a_file_and_another(folder: Path) -> None:

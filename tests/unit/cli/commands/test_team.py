@@ -110,8 +110,8 @@ async def test_show_warns_with_an_exit_code_of_its_own() -> None:
     assert (ended.code, ended.out) == (
         ExitCode.WANTING,
         SHOWN
-        + "\nWARNING: ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing. Set"
-        " spec.stopPolicy to None to resume.\n",
+        + "\nWARNING: an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold). Kueue"
+        " admits from it again when stopPolicy is None.\n",
     )
 
 
@@ -264,7 +264,7 @@ async def test_cluster_scoped_objects_are_never_deleted(
     ended = await runs(client, "delete", name, "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.WANTING,
-        f"namespace {name} belongs to the cluster, not to a team. Nothing was deleted",
+        f"namespace {name} belongs to the cluster: nothing was deleted",
     )
     assert client.writes == []
 
@@ -276,7 +276,7 @@ async def test_the_slack_queue_is_not_deleted_as_what_a_team_left() -> None:
     ended = await runs(client, "delete", "slack", "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.WANTING,
-        "ClusterQueue slack-cluster-queue is the slack queue, not a team's. Nothing was deleted",
+        "ClusterQueue slack-cluster-queue is the slack queue: nothing was deleted",
     )
     assert client.writes == []
 

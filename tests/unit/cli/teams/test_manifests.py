@@ -62,8 +62,7 @@ def requirement(operator: str, *values: str) -> LabelSelectorRequirement:
     ("selector", "labels"),
     [
         (AppWrapperConfig().team_namespace_selector, {"mlbatch-team-namespace": "true"}),
-        (LabelSelector(match_expressions=(requirement("In", "a", "b"),)), {"kind": "a"}),
-        (LabelSelector(match_expressions=(requirement("Exists"),)), {"kind": "true"}),
+        (LabelSelector(match_expressions=(requirement("Exists"),)), None),
         (
             LabelSelector(match_labels={"a": "b"}, match_expressions=(requirement("NotIn", "c"),)),
             {"a": "b"},

@@ -15,11 +15,15 @@ from cli.teams.plan import (
     refusals,
 )
 from shared.api.objects import JsonObject
+from shared.config.configuration import AppWrapperConfig
+from shared.config.fault_tolerance import SlackQueue
 from tests.support.builders.teams import GPU, team
 
 LABELS = {"mlbatch-team-namespace": "true"}
 SETTINGS = TeamSettings(name="team1", labels=LABELS, quotas={})
-RESERVED = ("kube-system", "kueue-system")
+CONFIG = AppWrapperConfig.model_validate(
+    {"exemptions": {"serviceAccountNamespaces": ("kube-system", "kueue-system")}}
+)
 
 
 def live(*items: JsonObject) -> Live:
@@ -118,8 +122,18 @@ def test_a_queue_without_a_field_gets_none_of_it() -> None:
     plan = plans(replace(with_quotas(cpu="1"), change_quota=True), ClusterQueue=queue)[
         "ClusterQueue"
     ]
-    assert [each.field for each in plan.left] == ["spec.preemption"]
+    assert plan.left == ()
     assert "preemption" not in plan.manifest["spec"]
+
+
+def test_a_tuned_queue_is_no_difference_but_a_queue_for_no_namespace_is() -> None:
+    queue = existing()["ClusterQueue"]
+    queue["spec"] |= {"preemption": {}, "namespaceSelector": {"matchLabels": {"a": "b"}}}
+    assert plans(SETTINGS, ClusterQueue=queue)["ClusterQueue"].left == ()
+    del queue["spec"]["namespaceSelector"]
+    plan = plans(SETTINGS, ClusterQueue=queue)["ClusterQueue"]
+    assert plan.left == (Difference("spec.namespaceSelector", "none", "{} (all)"),)
+    assert "namespaceSelector" not in plan.manifest["spec"]
 
 
 def test_a_new_resource_joins_the_flavors_group_in_every_flavor_of_it() -> None:
@@ -177,6 +191,13 @@ def test_a_binding_of_another_role_is_shown_and_stays() -> None:
     assert found.manifest["roleRef"]["name"] == "mlbatch-edit"
 
 
+def test_a_binding_of_a_role_in_the_namespace_is_another_ones() -> None:
+    binding = existing()["RoleBinding"]
+    binding["roleRef"] = {**binding["roleRef"], "kind": "Role"}
+    found = plans(SETTINGS, RoleBinding=binding)["RoleBinding"]
+    assert [(each.field, each.found) for each in found.left] == [("roleRef.kind", "Role")]
+
+
 def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
     binding = existing()["ClusterRoleBinding"]
     binding["roleRef"] = {**binding["roleRef"], "name": "cluster-admin"}
@@ -189,8 +210,10 @@ def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
 
 def test_the_slack_queue_is_no_teams() -> None:
     settings = replace(SETTINGS, name="slack")
-    assert list(refusals(settings, {}, RESERVED, "other-cluster-queue")) == []
-    assert list(refusals(settings, {}, RESERVED, "slack-cluster-queue")) == [
+    slack = SlackQueue(name="slack-cluster-queue")
+    with_slack = CONFIG.model_copy(update={"slack_queue": slack})
+    assert list(refusals(settings, {}, CONFIG)) == []
+    assert list(refusals(settings, {}, with_slack)) == [
         "ClusterQueue slack-cluster-queue is the slack queue: choose another name for the team"
     ]
 
@@ -210,12 +233,12 @@ def plain_namespace(name: str = "team1", **metadata: str) -> JsonObject:
 
 def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
     objects = live(plain_namespace())
-    assert list(refusals(SETTINGS, objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, CONFIG)) == [
         "namespace team1 exists and is not a team's: it lacks the label"
         " mlbatch-team-namespace=true. With the label Kueue queues its workloads, and the webhook"
         " restricts what users create. Add --adopt to make it a team's"
     ]
-    assert list(refusals(replace(SETTINGS, adopt=True), objects, RESERVED)) == []
+    assert list(refusals(replace(SETTINGS, adopt=True), objects, CONFIG)) == []
     namespace, *_ = object_plans(replace(SETTINGS, adopt=True), objects)
     label = "metadata.labels[mlbatch-team-namespace]"
     assert namespace.changes == (Difference(label, "none", "true"),)
@@ -230,7 +253,7 @@ def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
 def test_the_clusters_own_namespaces_are_no_teams(name: str) -> None:
     settings = replace(SETTINGS, name=name)
     for objects in ({}, live(plain_namespace(name))):
-        assert list(refusals(replace(settings, adopt=True), objects, RESERVED)) == [
+        assert list(refusals(replace(settings, adopt=True), objects, CONFIG)) == [
             f"namespace {name} belongs to the cluster: choose another name for the team"
         ]
 
@@ -239,7 +262,7 @@ def test_an_object_that_is_being_deleted_is_awaited() -> None:
     queue = existing()["ClusterQueue"]
     queue["metadata"]["deletionTimestamp"] = "now"
     objects = live(plain_namespace(deletionTimestamp="now"), queue)
-    assert list(refusals(SETTINGS, objects, RESERVED)) == [
+    assert list(refusals(SETTINGS, objects, CONFIG)) == [
         "namespace team1 is being deleted: wait until it is gone, then run this again",
         "ClusterQueue team1-cluster-queue is being deleted: wait until it is gone, then run this"
         " again",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli.cluster.kueue import LocalQueue
+from cli.cluster.kueue import LocalQueue, Quota
 from cli.cluster.unread import Unread, objects
-from cli.teams.team_report import Member, QuotaUse, TeamObjects, team_report, teams_of
+from cli.teams.team_report import Member, TeamObjects, team_report, teams_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.fault_tolerance import SlackQueue
@@ -57,8 +57,14 @@ def test_a_team_in_order() -> None:
         "default-cohort",
     )
     assert found.quotas is not None
-    assert found.quotas[2] == QuotaUse(
-        "default-flavor", GPU, Decimal(64), Decimal(72), Decimal(8), Decimal(8), Decimal(0)
+    assert found.quotas[2] == Quota(
+        flavor="default-flavor",
+        resource=GPU,
+        nominal=Decimal(64),
+        used=Decimal(72),
+        borrowed=Decimal(8),
+        borrowing_limit=Decimal(8),
+        lending_limit=Decimal(0),
     )
     queues = (LocalQueue("team1", "default-queue", "team1-cluster-queue", "", 3, 2),)
     assert found.local_queues == queues
@@ -139,30 +145,45 @@ WRONG: dict[str, tuple[TeamObjects, list[str]]] = {
     ),
     "a LocalQueue that leads nowhere": (
         changed("LocalQueue", lambda it: it["spec"].update(clusterQueue="gone")),
-        ["LocalQueue default-queue feeds ClusterQueue gone, which does not exist"],
+        ["ClusterQueue gone of LocalQueue default-queue does not exist. An admin must create it"],
     ),
     "a stopped LocalQueue": (
         changed("LocalQueue", lambda it: it["spec"].update(stopPolicy="HoldAndDrain")),
         [
-            "LocalQueue default-queue is stopped (HoldAndDrain): Kueue admits nothing from it."
-            " Set spec.stopPolicy to None to resume"
+            "an admin stopped LocalQueue default-queue (stopPolicy: HoldAndDrain). Kueue admits"
+            " from it again when stopPolicy is None"
         ],
     ),
     "a stopped ClusterQueue": (
         changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
         [
-            "ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing."
-            " Set spec.stopPolicy to None to resume"
+            "an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold). Kueue admits"
+            " from it again when stopPolicy is None"
         ],
     ),
     "an inactive ClusterQueue": (
         changed(
             "ClusterQueue",
             lambda it: it.update(
-                status={"conditions": [{"type": "Active", "status": "False", "message": "Why."}]}
+                status={
+                    "conditions": [
+                        {"type": "Active", "status": "False", "reason": "R", "message": "Why."}
+                    ]
+                }
             ),
         ),
-        ["ClusterQueue team1-cluster-queue is not active: Why."],
+        ["ClusterQueue team1-cluster-queue is inactive (R): Why"],
+    ),
+    "a stopped ClusterQueue without a LocalQueue": (
+        replace(
+            changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
+            local_queues=Unread("localqueues", "no right to list them"),
+        ),
+        ["an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold)"],
+    ),
+    "a LocalQueue that feeds nothing": (
+        changed("LocalQueue", lambda it: it["spec"].clear()),
+        ["ClusterQueue  of LocalQueue default-queue does not exist. An admin must create it"],
     ),
     "another namespace": (
         _other_feeder(),

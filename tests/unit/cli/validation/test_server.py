@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cli.cluster.connection import Cluster
-from cli.manifests.manifest import manifests_of
-from cli.validation.server import ServerJudge
+from cli.manifests.manifest import Manifest, manifests_of
+from cli.validation.server import validated_by_server
 from shared.api.objects import APPWRAPPERS, GroupVersionKind, JsonObject, Resource
 from shared.kube import responses
 from shared.kube.client import AlreadyExists, ApiError, Conflict, KubeError
@@ -46,13 +46,9 @@ class _Discovery:
         return APPWRAPPERS
 
 
-def judge(client: _Client) -> ServerJudge:
+async def reported(client: _Client, manifest: Manifest = MANIFEST) -> list[str]:
     cluster: Any = Cluster(client, _Discovery(), FakeClock(), "team1")  # type: ignore[arg-type]
-    return ServerJudge(cluster, [])
-
-
-async def reported(client: _Client) -> list[str]:
-    found, findings = await judge(client).judged(MANIFEST)
+    found, findings = await validated_by_server(cluster, manifest, [])
     return [*map(str, findings), str(found)]
 
 
@@ -97,8 +93,7 @@ async def test_an_old_version_in_the_manifest_is_refused_at_once() -> None:
     old = PACKED.replace("  name: train\nspec", '  name: train\n  resourceVersion: "1"\nspec')
     (manifest,) = manifests_of(old, "aw.yaml")
     client = _Client(AlreadyExists(409, "AlreadyExists", "there"), Conflict(409, "Conflict", "no"))
-    found, _ = await judge(client).judged(manifest)
-    assert str(found) == "aw.yaml:1: AppWrapper/train: refused"
+    assert (await reported(client, manifest))[-1] == "aw.yaml:1: AppWrapper/train: refused"
     assert client.answers == []
 
 
@@ -128,8 +123,7 @@ async def test_a_field_that_the_server_does_not_know() -> None:
 
 async def test_a_kind_that_is_not_served() -> None:
     (pod,) = manifests_of("apiVersion: v2\nkind: Pod\nmetadata: {name: p}\n", "p.yaml")
-    found, findings = await judge(_Client()).judged(pod)
-    assert [*map(str, findings), str(found)] == [
+    assert await reported(_Client(), pod) == [
         'p.yaml:1:1: error: no matches for kind "Pod" in version "v2"',
         "p.yaml:1: Pod/p: refused",
     ]
