@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
 from controller.facts.suspects import suspects_of
 from controller.phases.phase import Phase
@@ -20,7 +20,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     """Return None if there are no suspect nodes or suspectNodes is Off."""
     settings = case.seen.world.settings
     mode = settings.behaviour.suspect_nodes
-    appwrapper = case.moment.appwrapper
+    appwrapper = case.appwrapper
     found = suspects_of(appwrapper.status, case.now)
     if not found or mode == "Off":
         return None

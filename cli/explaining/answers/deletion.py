@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from cli.cluster.unread import objects
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import next_steps
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Presence
@@ -32,7 +32,7 @@ def deleting(case: Case) -> SituationAnswer | None:
     """Apply during a deletion. Name the objects that block it."""
     if not (case.phase in _AFTER or _is_being_deleted(case)):
         return None
-    reported = case.moment.reported(CONDITION_DELETING_RESOURCES)
+    reported = case.reported(CONDITION_DELETING_RESOURCES)
     components, pods = _left(case)
     in_the_way = blockers(components, pods, {}, len(pods))
     is_held, whose_finalizers = _held(components, pods)
@@ -57,8 +57,8 @@ def deleting(case: Case) -> SituationAnswer | None:
                 case.kubectl(f"describe appwrapper {case.name}", "what blocks the deletion"),
             ),
         )
-    if _is_being_deleted(case) and not case.moment.appwrapper.has_our_finalizer:
-        others = [each for each in case.moment.appwrapper.finalizers if each != FINALIZER]
+    if _is_being_deleted(case) and not case.appwrapper.has_our_finalizer:
+        others = [each for each in case.appwrapper.finalizers if each != FINALIZER]
         return SituationAnswer(
             situation=Situation.DELETION_BLOCKED,
             sentence=f"{case.name} is being deleted, and finalizers of other programs keep it:"
@@ -94,13 +94,13 @@ def _when_gone(case: Case, then: str) -> str:
 
 
 def _is_being_deleted(case: Case) -> bool:
-    return case.moment.appwrapper.deletion_requested
+    return case.appwrapper.deletion_requested
 
 
 def _doing(case: Case) -> tuple[str, str]:
     if _is_being_deleted(case):
         return "is being deleted", _AFTER[Phase.TERMINATING]
-    reported = case.moment.reported(CONDITION_UNHEALTHY)
+    reported = case.reported(CONDITION_UNHEALTHY)
     if case.phase is Phase.RESETTING:
         return f"is being reset ({reported.reason})", _AFTER[Phase.RESETTING]
     return "was suspended", _AFTER[Phase.SUSPENDING]
@@ -154,7 +154,7 @@ def _without_cleanup(case: Case, blocked_by: str) -> tuple[CommandHint, ...]:
 def _left(case: Case) -> tuple[list[LeftComponent], list[LeftPod]]:
     pods = [project_left_pod(each, "", case.now) for each in objects(case.seen.pods)]
     components = []
-    for index, component in enumerate(case.moment.snapshot.components):
+    for index, component in enumerate(case.snapshot.components):
         seen = case.seen.components
         item = seen[index] if index < len(seen) else None
         if component.presence not in (Presence.PRESENT, Presence.DELETING):

@@ -3,40 +3,31 @@
 from typing import Final
 
 from cli.durations import span
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import describe, next_steps
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.readiness import runs_as_wanted
 from shared.waits.pods import PodTrouble, PodWait, pod_troubles
 from shared.waits.words import counted, few
 
+# Lasting problems come before temporary ones.
 _SITUATIONS: Final = {
+    PodWait.IMAGE: Situation.NO_IMAGE,
+    PodWait.CONFIGURATION: Situation.NOT_CONFIGURED,
+    PodWait.CRASHES: Situation.CRASHING,
     PodWait.SCHEDULER: Situation.UNSCHEDULABLE,
     PodWait.GATED: Situation.GATED,
-    PodWait.IMAGE: Situation.NO_IMAGE,
-    PodWait.CRASHES: Situation.CRASHING,
-    PodWait.CONFIGURATION: Situation.NOT_CONFIGURED,
     PodWait.INIT: Situation.PODS_STARTING,
     PodWait.START: Situation.PODS_STARTING,
 }
-# Lasting problems come before temporary ones.
-_GRAVEST: Final = (
-    PodWait.IMAGE,
-    PodWait.CONFIGURATION,
-    PodWait.CRASHES,
-    PodWait.SCHEDULER,
-    PodWait.GATED,
-    PodWait.INIT,
-    PodWait.START,
-)
 
 
 def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
-    troubles = pod_troubles(case.moment.raw_pods)
-    crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
-    if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
+    troubles = pod_troubles(case.raw_pods)
+    crashing = [pod.name for pod in case.pods if pod.crash_loop is not None]
+    if not troubles and not (crashing and not runs_as_wanted(case.snapshot)):
         return None
     if not troubles:
         names = few(crashing)
@@ -46,12 +37,12 @@ def pods_wait(case: Case) -> SituationAnswer | None:
             f" again until just now: {names}.",
             details=(
                 "A pod counts as running again once its container has run for"
-                f" {span(case.moment.config.stability_period)}.",
+                f" {span(case.config.stability_period)}.",
             ),
             next=next_steps(case),
             commands=pod_commands(case),
         )
-    worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
+    worst = min(troubles, key=lambda each: [*_SITUATIONS].index(each.waits_for))
     why = case.queue.too_large_for_nodes if worst.waits_for is PodWait.SCHEDULER else ""
     too_large = (f"No node that the cluster has now can run it: {why}.",) if why else ()
     return SituationAnswer(
@@ -86,8 +77,8 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
 
 def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     """Apply if pods are missing because the namespace's level forbids them."""
-    pods, events = case.moment.snapshot.pods, case.seen.component_events
-    if not case.moment.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
+    pods, events = case.snapshot.pods, case.seen.component_events
+    if not case.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
         return None
     refusals = (refusal_in(each.get("message") or "") for each in events)
     refusal = next(filter(None, refusals), "")
@@ -111,12 +102,12 @@ def refused_by_pod_security(case: Case) -> SituationAnswer | None:
 
 def pods_are_missing(case: Case) -> SituationAnswer | None:
     """Apply if the components have created too few pods."""
-    pods = case.moment.snapshot.pods
-    if not case.moment.sees_all or pods.existing >= pods.wanted:
+    pods = case.snapshot.pods
+    if not case.sees_all or pods.existing >= pods.wanted:
         return None
     messages = [
         f"{each.kind} {each.name} reports: {each.message}"
-        for each in case.moment.snapshot.components
+        for each in case.snapshot.components
         if each.message
     ]
     return SituationAnswer(
@@ -149,7 +140,7 @@ def _event_texts(case: Case) -> tuple[str, ...]:
 
 def all_troubles(case: Case) -> tuple[str, ...]:
     """Return a sentence for each reason why pods do not run."""
-    return tuple(_sentence(each, case) for each in pod_troubles(case.moment.raw_pods))
+    return tuple(_sentence(each, case) for each in pod_troubles(case.raw_pods))
 
 
 def _sentence(trouble: PodTrouble, case: Case) -> str:
@@ -183,8 +174,8 @@ def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:
     """Return a command about the named pod, else about a pod that failed or crashed."""
     if name:
         return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
-    failed = [pod.name for pod in case.moment.pods if pod.phase == "Failed"]
-    crashed = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
+    failed = [pod.name for pod in case.pods if pod.phase == "Failed"]
+    crashed = [pod.name for pod in case.pods if pod.crash_loop is not None]
     if failed:
         return (case.kubectl(f"logs {failed[0]}", "what the failed pod wrote"),)
     if crashed:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from cli.cluster.unread import Unread
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages, queue_commands
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import Next, Situation
 from shared.api.amounts import amount_text, resource_text
 from shared.api.names import CONDITION_QUOTA_RESERVED
@@ -128,7 +128,7 @@ def waits_for_quota(case: Case) -> SituationAnswer | None:
     elif case.queue.pending_reason is None or case.queue.demands:
         return None
     else:
-        sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
+        sentence = f"{case.name} {waits} in LocalQueue {case.appwrapper.queue_name}."
         sentence += f" {_place(case)}" if _place(case) else ""
     lends, whole = case.queue.cohort.name, case.queue.cohort.is_whole
     unseen = () if whole else (f"Cohort {lends} may have more to lend than can be seen here.",)
@@ -169,19 +169,19 @@ def cannot_be_seen(case: Case) -> SituationAnswer | None:
     unread = case.seen.world.own_workloads
     if not isinstance(unread, Unread) or case.queue.short:
         return None
-    message = case.moment.reported(CONDITION_QUOTA_RESERVED).message
+    message = case.reported(CONDITION_QUOTA_RESERVED).message
     failed = "you may not read Workloads" if unread.forbidden else f"reading failed: {unread.why}"
     why = f": {message.rstrip('.')}" if message else f". Its Workload has the reason, but {failed}"
     return SituationAnswer(
         situation=Situation.NOT_READABLE,
-        sentence=f"{case.name} waits in LocalQueue {case.moment.appwrapper.queue_name}{why}.",
+        sentence=f"{case.name} waits in LocalQueue {case.appwrapper.queue_name}{why}.",
         next=(Next("It starts when Kueue admits it."),),
     )
 
 
 def waits_for_its_turn(case: Case) -> SituationAnswer:
     """Answer if quota is free: other workloads come first, or this one has just been queued."""
-    pending, queue = case.queue.pending_reason, case.moment.appwrapper.queue_name
+    pending, queue = case.queue.pending_reason, case.appwrapper.queue_name
     reason = f" (Kueue reports {pending.reason})" if pending and pending.reason else ""
     place = f" {_place(case)}" if _place(case) else ""
     return SituationAnswer(
