@@ -62,11 +62,10 @@ class AppWrapperReader:
     async def world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
+        what = _described(WORKLOADS, self.namespace)
         settings, own = await asyncio.gather(
             self._reader.operator_configuration(),
-            self._reader.many(
-                WORKLOADS, self.namespace, what=_described(WORKLOADS, self.namespace)
-            ),
+            self._reader.many(WORKLOADS, self.namespace, what=what),
         )
         world = NamespaceObjects(
             settings=settings, own_workloads=own or (), has_kueue=own is not None
@@ -123,13 +122,14 @@ class AppWrapperReader:
         """
         only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
         of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
-        queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
+        waiting = filter(_may_wait, map(AppWrapper, raws))
+        queues = dict.fromkeys(each.queue_name for each in waiting if each.queue_name)
         pods, events, pending = await asyncio.gather(
             self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
             self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
-            asyncio.gather(*map(self._pending, queues.values())),
+            asyncio.gather(*map(self._pending, queues)),
         )
-        waiting = dict(zip(queues, pending, strict=True))
+        by_queue = dict(zip(queues, pending, strict=True))
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(raw: JsonObject) -> AppWrapperObjects:
@@ -144,7 +144,7 @@ class AppWrapperReader:
                 events=_chosen(
                     events, lambda each: each["involvedObject"].get("name") == appwrapper.name
                 ),
-                pending=waiting.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
+                pending=by_queue.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
             )
 
         found = tuple(await asyncio.gather(*map(one, raws)))
@@ -180,17 +180,15 @@ class AppWrapperReader:
                 return found
         return None
 
-    async def _pending(self, appwrapper: AppWrapper) -> Many | None:
-        """Read the pending workloads of its LocalQueue in order; None without visibility server."""
-        if not (_may_wait(appwrapper) and appwrapper.queue_name):
-            return None
+    async def _pending(self, queue: str) -> Many | None:
+        """Read a LocalQueue's pending workloads in order; None without visibility server."""
         try:
             # The API server checks the user's rights before it knows whether the group exists.
             group = await self._client.get_path(f"/apis/{_VISIBILITY}")
             version = group["preferredVersion"]["version"]
             found = await self._client.get_path(
                 f"/apis/{_VISIBILITY}/{version}/namespaces/{self.namespace}"
-                f"/localqueues/{appwrapper.queue_name}/pendingworkloads"
+                f"/localqueues/{queue}/pendingworkloads"
             )
         except Forbidden as error:
             what = f"localqueues/pendingworkloads of {_VISIBILITY}: the position in the queue"
