@@ -59,7 +59,61 @@ class AppWrapperReader:
     cluster: Cluster
     namespace: str
 
-    async def world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
+    async def appwrapper(self, name: str) -> JsonObject:
+        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
+        try:
+            return await self._client.get(APPWRAPPERS, self.namespace, name)
+        except NotFound as error:
+            if error.of_resource:
+                raise CommandError(
+                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
+                    " installed"
+                ) from error
+            raise CommandError(await self._missing(name)) from error
+
+    async def all(self) -> list[JsonObject]:
+        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
+        pages = self._client.pages(APPWRAPPERS, self.namespace)
+        found = [each async for page in pages for each in page.items]
+        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
+
+    async def seen(self, raws: Sequence[JsonObject]) -> tuple[AppWrapperObjects, ...]:
+        """Read the objects that explain the AppWrappers: one list of pods and one of events.
+
+        More is read about a single AppWrapper, if its pods are missing or find no node.
+        """
+        world = await self._world(raws)
+        only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
+        of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
+        waiting = filter(_may_wait, map(AppWrapper, raws))
+        queues = dict.fromkeys(each.queue_name for each in waiting if each.queue_name)
+        pods, events, pending = await asyncio.gather(
+            self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
+            self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
+            asyncio.gather(*map(self._pending, queues)),
+        )
+        by_queue = dict(zip(queues, pending, strict=True))
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(raw: JsonObject) -> AppWrapperObjects:
+            appwrapper = AppWrapper(raw)
+            components = [self._component(each, slots) for each in appwrapper.component_statuses]
+            return AppWrapperObjects(
+                now=self.cluster.now(),
+                appwrapper=raw,
+                world=world,
+                components=tuple(await asyncio.gather(*components)),
+                pods=_chosen(pods, lambda pod: label(pod, LABEL_APPWRAPPER) == appwrapper.name),
+                events=_chosen(
+                    events, lambda each: each["involvedObject"].get("name") == appwrapper.name
+                ),
+                pending=by_queue.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
+            )
+
+        found = tuple(await asyncio.gather(*map(one, raws)))
+        return (await self._with_reasons(found[0]),) if len(found) == 1 else found
+
+    async def _world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
         what = _described(WORKLOADS, self.namespace)
@@ -94,61 +148,6 @@ class AppWrapperReader:
             cohorts=cohorts,
             nodes=nodes,
         )
-
-    async def appwrapper(self, name: str) -> JsonObject:
-        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
-        try:
-            return await self._client.get(APPWRAPPERS, self.namespace, name)
-        except NotFound as error:
-            if error.of_resource:
-                raise CommandError(
-                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
-                    " installed"
-                ) from error
-            raise CommandError(await self._missing(name)) from error
-
-    async def all(self) -> list[JsonObject]:
-        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
-        pages = self._client.pages(APPWRAPPERS, self.namespace)
-        found = [each async for page in pages for each in page.items]
-        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
-
-    async def seen(
-        self, raws: Sequence[JsonObject], world: NamespaceObjects
-    ) -> tuple[AppWrapperObjects, ...]:
-        """Read the objects that belong to the AppWrappers: one list of pods and one of events.
-
-        More is read about a single AppWrapper, if its pods are missing or find no node.
-        """
-        only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
-        of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
-        waiting = filter(_may_wait, map(AppWrapper, raws))
-        queues = dict.fromkeys(each.queue_name for each in waiting if each.queue_name)
-        pods, events, pending = await asyncio.gather(
-            self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
-            self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
-            asyncio.gather(*map(self._pending, queues)),
-        )
-        by_queue = dict(zip(queues, pending, strict=True))
-        slots = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(raw: JsonObject) -> AppWrapperObjects:
-            appwrapper = AppWrapper(raw)
-            components = [self._component(each, slots) for each in appwrapper.component_statuses]
-            return AppWrapperObjects(
-                now=self.cluster.now(),
-                appwrapper=raw,
-                world=world,
-                components=tuple(await asyncio.gather(*components)),
-                pods=_chosen(pods, lambda pod: label(pod, LABEL_APPWRAPPER) == appwrapper.name),
-                events=_chosen(
-                    events, lambda each: each["involvedObject"].get("name") == appwrapper.name
-                ),
-                pending=by_queue.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
-            )
-
-        found = tuple(await asyncio.gather(*map(one, raws)))
-        return (await self._with_reasons(found[0]),) if len(found) == 1 else found
 
     async def _with_reasons(self, seen: AppWrapperObjects) -> AppWrapperObjects:
         """Read nodes for unscheduled pods, and components' events if pods are missing."""

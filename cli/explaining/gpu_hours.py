@@ -1,12 +1,6 @@
 """Compute the GPU-hours that an AppWrapper waited for, used and lost. Pure.
 
-For an AppWrapper whose pods request G GPUs together:
-
-- **queued**: G times the time without quota since its creation;
-- **productive**: G times the time in which all of its pods ran (PodsReady True), in the attempt
-  that runs or that succeeded;
-- **lost**: G times the time with quota that was not productive: starting pods, failed attempts,
-  retry pauses. If the AppWrapper has failed, all its time with quota is lost.
+docs/users/explain.md defines the hours queued, productive and lost.
 
 The status records only the last change of each condition. So an eviction, or pods that were not
 ready for a while, turn a figure into a bound; a note names it. If an attempt left a checkpoint,

@@ -1,7 +1,6 @@
 """Combine Kueue's objects for one AppWrapper: its queue, quota and Workload. Pure."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from cli.cluster.unread import Many, One, Unread, named, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
@@ -28,8 +27,6 @@ from shared.waits.workload import (
     why_pending,
     workload_of,
 )
-
-_DEFAULT_COHORT: Final = Cohort()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +136,7 @@ def _trouble(appwrapper: AppWrapper, local: One, cluster: One) -> QueueTrouble |
 
 def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
     if not isinstance(queue, dict) or not (name := cohort_of(queue)):
-        return _DEFAULT_COHORT
+        return Cohort()
     members = tuple(each for each in objects(queues) if cohort_of(each) == name)
     own = named(cohorts, name)
     known = own if isinstance(own, dict) else {}

@@ -66,7 +66,7 @@ def client_of(gatherer: AppWrapperReader) -> ServedObjects:
 def gathered(gatherer: AppWrapperReader) -> AppWrapperObjects:
     async def all_of_it() -> AppWrapperObjects:
         raw = await gatherer.appwrapper("train")
-        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        (seen,) = await gatherer.seen([raw])
         return seen
 
     return asyncio.run(all_of_it())
@@ -268,7 +268,7 @@ def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
 
     async def all_of_them() -> tuple[AppWrapperObjects, ...]:
         raws = await gatherer.all()
-        return await gatherer.seen(raws, await gatherer.world(raws))
+        return await gatherer.seen(raws)
 
     found = asyncio.run(all_of_them())
     assert [each.appwrapper["metadata"]["name"] for each in found] == ["eval", "train"]
