@@ -32,8 +32,7 @@ class StepKind(StrEnum):
     PHASE = "phase"
     UNHEALTHY = "unhealthy"
     DELETES = "deletes"
-    FORCES_PODS = "forces pods"
-    FORCES_COMPONENTS = "forces components"
+    FORCES = "forces"
     REMOVES_THE_REST = "removes the rest"
 
 
@@ -52,8 +51,8 @@ class Step:
 # Limits the runs of `decide`: some waits end only by a change in the cluster.
 _MOST_LOOKS: Final = 200
 _FORCED: Final = {
-    DeletionMode.FORCE_PODS: StepKind.FORCES_PODS,
-    DeletionMode.FORCE_COMPONENTS: StepKind.FORCES_COMPONENTS,
+    DeletionMode.FORCE_PODS: StepKind.FORCES,
+    DeletionMode.FORCE_COMPONENTS: StepKind.FORCES,
     DeletionMode.HELPERS: StepKind.REMOVES_THE_REST,
     DeletionMode.STRAGGLERS: StepKind.REMOVES_THE_REST,
     DeletionMode.OUTLIVED: StepKind.REMOVES_THE_REST,
@@ -91,9 +90,7 @@ def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
     return moves or steps
 
 
-_LAST: Final = frozenset(
-    {StepKind.PHASE, StepKind.DELETES, StepKind.FORCES_PODS, StepKind.FORCES_COMPONENTS}
-)
+_LAST: Final = frozenset({StepKind.PHASE, StepKind.DELETES, StepKind.FORCES})
 
 
 # Reasons of Unhealthy for a reset that must wait.

@@ -12,11 +12,12 @@ from cli.generation.job import (
 )
 from cli.generation.one_command import PartialLine, one_command
 from cli.generation.parsed_values import Path, dotted
-from cli.generation.types import Keys, listed
+from cli.generation.types import Keys
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.quantities import parse_quantity
+from shared.waits.words import joined
 
 _Wrong = tuple[Path, FieldErrorKind, str]
 _INVALID: Final = FieldErrorKind.INVALID
@@ -94,7 +95,7 @@ def _sources(values: Values) -> Iterator[_Wrong]:
 def _only_one(path: Path, item: Keys, keys: Sequence[str]) -> Iterator[_Wrong]:
     given = item.given()
     present = [key for key in keys if key in given]
-    one = f"exactly one of {listed(keys)}"
+    one = f"exactly one of {joined(keys)}"
     if len(present) > 1:
         yield path, _FORBIDDEN, f"has {' and '.join(present)}: it must have {one}"
     elif not present:

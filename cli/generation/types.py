@@ -1,7 +1,7 @@
 """The types of keys in a values file, and the base of its mappings."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, Final, get_args
 
 from pydantic import (
@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from cli.generation.parsed_values import Number
 from shared.api.objects import JsonObject
 from shared.api.quantities import QuantityError, parse_quantity
+from shared.waits.words import joined
 
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -230,7 +231,7 @@ class Keys(BaseModel):
         """Remove null, which means the default; only queueName: null has another meaning."""
         keys = keys_of(cls)
         if not isinstance(given, dict):
-            raise problem(f"must be a mapping with {listed(keys)}")
+            raise problem(f"must be a mapping with {joined([*keys])}")
         return {
             name: value
             for name, value in given.items()
@@ -254,8 +255,3 @@ def model_in(annotation: Any) -> type[Keys] | None:
     if isinstance(annotation, type) and issubclass(annotation, Keys):
         return annotation
     return next(filter(None, map(model_in, get_args(annotation))), None)
-
-
-def listed(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else str(last)

@@ -37,7 +37,7 @@ def _described(step: Step, case: Case) -> Next:
             return Next(f"Attempt {case.appwrapper.attempt + 1} begins.", at)
         case StepKind.PHASE:
             return Next(f"Its phase becomes {step.phase}.", at)
-        case StepKind.FORCES_PODS | StepKind.FORCES_COMPONENTS:
+        case StepKind.FORCES:
             return Next("The remaining pods and components are deleted without grace period.", at)
         case StepKind.DELETES:
             return Next("Its pods and other components are deleted.", at)

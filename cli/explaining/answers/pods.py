@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cli.cluster.unread import objects
 from cli.durations import span
 from cli.explaining.answers.next_steps import describe, next_steps
 from cli.explaining.case import Case, SituationAnswer
@@ -47,9 +48,9 @@ def pods_wait(case: Case) -> SituationAnswer | None:
     too_large = (f"No node that the cluster has now can run it: {why}.",) if why else ()
     return SituationAnswer(
         situation=_SITUATIONS[worst.waits_for],
-        sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
+        sentence=f"{case.name} has its quota, and {_described(worst)}.",
         details=(
-            *(_sentence(each, case) for each in troubles if each is not worst),
+            *(_sentence(each) for each in troubles if each is not worst),
             *too_large,
         ),
         next=next_steps(case) or _first_crash(worst),
@@ -72,15 +73,16 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
     name = trouble.pods[0]
     if trouble.waits_for is PodWait.CRASHES:
         return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
-    return pod_commands(case, name)
+    return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
 
 
 def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     """Apply if pods are missing because the namespace's level forbids them."""
-    pods, events = case.snapshot.pods, case.seen.component_events
-    if not case.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
+    if not _are_missing(case):
         return None
-    refusals = (refusal_in(each.get("message") or "") for each in events)
+    refusals = (
+        refusal_in(each.get("message") or "") for each in objects(case.seen.component_events)
+    )
     refusal = next(filter(None, refusals), "")
     if not refusal:
         return None
@@ -100,11 +102,16 @@ def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     )
 
 
+def _are_missing(case: Case) -> bool:
+    pods = case.snapshot.pods
+    return case.sees_all and pods.existing < pods.wanted
+
+
 def pods_are_missing(case: Case) -> SituationAnswer | None:
     """Apply if the components have created too few pods."""
-    pods = case.snapshot.pods
-    if not case.sees_all or pods.existing >= pods.wanted:
+    if not _are_missing(case):
         return None
+    pods = case.snapshot.pods
     messages = [
         f"{each.kind} {each.name} reports: {each.message}"
         for each in case.snapshot.components
@@ -122,10 +129,8 @@ def pods_are_missing(case: Case) -> SituationAnswer | None:
 
 def _event_texts(case: Case) -> tuple[str, ...]:
     """Return the last warnings about the components: a Job reports a ResourceQuota only there."""
-    found = case.seen.component_events
-    if not isinstance(found, tuple):
-        return ()
-    warnings = [each for each in found if each.get("type") == "Warning"]
+    events = objects(case.seen.component_events)
+    warnings = [each for each in events if each.get("type") == "Warning"]
     warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
     # Such messages differ only in the names of pods that were never created: use the last one.
     last = {
@@ -140,19 +145,18 @@ def _event_texts(case: Case) -> tuple[str, ...]:
 
 def all_troubles(case: Case) -> tuple[str, ...]:
     """Return a sentence for each reason why pods do not run."""
-    return tuple(_sentence(each, case) for each in pod_troubles(case.raw_pods))
+    return tuple(_sentence(each) for each in pod_troubles(case.raw_pods))
 
 
-def _sentence(trouble: PodTrouble, case: Case) -> str:
-    text = _described(trouble, case)
+def _sentence(trouble: PodTrouble) -> str:
+    text = _described(trouble)
     return text[0].upper() + text[1:] + "."
 
 
-def _described(trouble: PodTrouble, case: Case) -> str:
+def _described(trouble: PodTrouble) -> str:
     number = len(trouble.pods)
     pods = f"pod {trouble.pods[0]}" if number == 1 else f"{number} pods ({few(trouble.pods)})"
     verb = "waits" if number == 1 else "wait"
-    what = str(trouble.waits_for)
     if trouble.waits_for is PodWait.SCHEDULER:
         message = f". The scheduler reports: {trouble.message}" if trouble.message else ""
         return f"{pods} {verb} for a node{message}".rstrip(".")
@@ -167,13 +171,11 @@ def _described(trouble: PodTrouble, case: Case) -> str:
     if trouble.waits_for is PodWait.CONFIGURATION:
         return f"{pods} cannot start ({trouble.reason}): {trouble.message}"
     message = f": {trouble.message}" if trouble.message else ""
-    return f"{pods} {verb} for {what}{message}"
+    return f"{pods} {verb} for {trouble.waits_for}{message}"
 
 
-def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:
-    """Return a command about the named pod, else about a pod that failed or crashed."""
-    if name:
-        return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
+def pod_commands(case: Case) -> tuple[CommandHint, ...]:
+    """Return a command about a pod that failed or crashed."""
     failed = [pod.name for pod in case.pods if pod.phase == "Failed"]
     crashed = [pod.name for pod in case.pods if pod.crash_loop is not None]
     if failed:

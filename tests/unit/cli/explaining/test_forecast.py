@@ -102,7 +102,7 @@ def test_the_retry_pause_is_a_little_longer_than_asked_for() -> None:
 
 
 def test_a_deletion_is_forced_after_its_period() -> None:
-    assert steps(ending.resetting()) == [(560, StepKind.FORCES_PODS, "")]
+    assert steps(ending.resetting()) == [(560, StepKind.FORCES, "")]
 
 
 def test_once_everything_is_deleted_only_the_retry_pause_is_left() -> None:
