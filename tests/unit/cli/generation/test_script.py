@@ -160,7 +160,7 @@ def test_each_argument_of_a_program_of_several_lines_arrives_and_no_comment(
         "(" * 9999,
     ],
 )
-def test_what_ends_in_another_line_is_refused(program: str) -> None:
+def test_quotes_and_brackets_that_end_in_another_line_are_refused(program: str) -> None:
     with pytest.raises(PartialLine):
         one_command(program)
 
