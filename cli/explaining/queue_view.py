@@ -31,15 +31,16 @@ from shared.waits.workload import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """`position`: from 1. `holders_are_all`: the workloads of all namespaces could be read.
+    """`cluster_queue_name`: "" if unknown. `position`: from 1.
 
-    `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node could be read.
-    `trouble`: why the queue admits nothing.
+    `holders_are_all`: the workloads of all namespaces could be read. `trouble`: why the queue
+    admits nothing. `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node
+    could be read.
     """
 
     workload: JsonObject | None
     pending_reason: Words | None
-    local_queue: One
+    cluster_queue_name: str
     cluster_queue: One
     cohort: Cohort
     asks: tuple[PodSetAsk, ...]
@@ -50,11 +51,6 @@ class QueueView:
     pending: int | None
     too_large_for_nodes: str
     trouble: QueueTrouble | None = None
-
-    @property
-    def cluster_queue_name(self) -> str:
-        """The ClusterQueue of the LocalQueue, "" if unknown."""
-        return str(_spec(self.local_queue).get("clusterQueue") or "")
 
     @property
     def holds(self) -> bool:
@@ -107,7 +103,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     return QueueView(
         workload=workload,
         pending_reason=why_pending(workload) if workload else None,
-        local_queue=local_queue,
+        cluster_queue_name=name,
         cluster_queue=cluster_queue,
         cohort=cohort,
         asks=asks,

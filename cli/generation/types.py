@@ -213,9 +213,14 @@ def annotation_text(name: str, value: Any) -> str:
     return format_duration(parsed) if is_period and "d" in text else text
 
 
-def entry(about: str, example: str, default: Any = ..., *, alias: str | None = None) -> Any:
+def entry(about: str, example: str, default: Any = ...) -> Any:
     """Return the field of a key. `example` is YAML. A key without a default is required."""
-    return Field(default, description=about, examples=[example], alias=alias)
+    return Field(default, description=about, examples=[example])
+
+
+def optional(about: str, example: str, alias: str | None = None) -> Any:
+    """Return the field of a key that may be missing."""
+    return Field(None, description=about, examples=[example], alias=alias)
 
 
 class Keys(BaseModel):
