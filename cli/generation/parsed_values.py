@@ -20,7 +20,7 @@ _NUMBERS: Final = (f"{_PREFIX}int", f"{_PREFIX}float")
 
 
 class UnreadableValues(ValueError):
-    """A text without values. The message begins with the file and, if known, the line."""
+    """A text without values. The message begins with its file and line, or with its option."""
 
 
 class Number(str):

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from cli.generation.parsed_values import Number, Origin, ParsedValues, Path
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, UnreadableValues
 
 _LARGEST_INDEX: Final = 65_536  # Helm's own limit
 _SIGNS: Final = ("+", "-")
@@ -15,12 +15,8 @@ _SIGNS: Final = ("+", "-")
 _Scalar: TypeAlias = str | Number | bool | None
 
 
-class UnreadableAssignment(ValueError):
-    """An invalid assignment. The message names the problem and the right syntax."""
-
-
 def apply(root: ParsedValues, text: str, option: str) -> ParsedValues:
-    """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
+    """Return `root` with the assignments in `text`. Raises UnreadableValues.
 
     `option`: --set reads numbers, true, false and null; --set-string reads only texts.
     """
@@ -122,8 +118,8 @@ class _Scanner:
         is_whole = digits.isascii() and digits.isdecimal()
         return Number(text) if is_whole and (text == "0" or text[0] != "0") else text
 
-    def _wrong(self, rest: str, problem: str) -> UnreadableAssignment:
-        return UnreadableAssignment(
+    def _wrong(self, rest: str, problem: str) -> UnreadableValues:
+        return UnreadableValues(
             f"{self.option} {rest}: {problem}; write KEY=VALUE, such as numPods=4"
             " or volumes[0].claimName=data"
         )
