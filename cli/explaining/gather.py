@@ -15,6 +15,7 @@ from cli.cluster.reader import Reader
 from cli.cluster.unread import Many, One, Unread, objects
 from cli.command import CommandError
 from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
+from controller.facts.component_status import kind_of, pods_in
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -24,7 +25,6 @@ from shared.api.objects import (
     NAMESPACES,
     NODES,
     PODS,
-    GroupVersionKind,
     JsonObject,
     Resource,
     label,
@@ -158,12 +158,12 @@ class AppWrapperReader:
             seen = replace(seen, world=replace(seen.world, nodes=nodes))
         running = AppWrapper(seen.appwrapper).status.get("phase") == Phase.RUNNING
         recorded = AppWrapper(seen.appwrapper).component_statuses
-        if not running or len(pods) >= sum(_expected(each) for each in recorded):
+        if not running or len(pods) >= sum(pods_in(each) for each in recorded):
             return seen
         selectors = [
             f"involvedObject.kind={each.get('kind')},involvedObject.name={each.get('name')}"
             for each in recorded
-            if _expected(each)
+            if pods_in(each)
         ]
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
         found = await asyncio.gather(*reads)
@@ -199,11 +199,10 @@ class AppWrapperReader:
         return tuple(found.get("items") or ())
 
     async def _component(self, recorded: JsonObject, slots: asyncio.Semaphore) -> One:
-        name, kind = recorded.get("name") or "", recorded.get("kind") or ""
+        name, gvk = recorded.get("name") or "", kind_of(recorded)
         if not name:
             return None
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", kind)
-        what = f"{kind} {name}"
+        what = f"{gvk.kind} {name}"
         async with slots:
             try:
                 resource = await self.cluster.discovery.in_any_version(gvk)
@@ -252,8 +251,3 @@ def _may_wait(appwrapper: AppWrapper) -> bool:
 
 def _chosen(found: Many, belongs: Callable[[JsonObject], bool]) -> Many:
     return found if isinstance(found, Unread) else tuple(filter(belongs, found))
-
-
-def _expected(recorded: JsonObject) -> int:
-    counts = (each.get("replicas") for each in recorded.get("podSets") or ())
-    return sum(1 if count is None else int(count) for count in counts)

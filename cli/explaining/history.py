@@ -79,13 +79,13 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
     for event in reversed(_own_events(case)):
         reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
-            note(current, began=_last(event))
+            note(current, began=event_time(event))
             current -= max(1, int(event.get("count") or 1))
         elif reason == Reason.ROOT_CAUSE:
             note(current, root_cause=message)
         elif message.startswith((_RESET, _FAILED)) and not found.get(current, none).reason:
             why = message.partition(": ")[2] or None
-            note(current, ended=_last(event), reason=reason, message=why)
+            note(current, ended=event_time(event), reason=reason, message=why)
     status = case.appwrapper.status
     for each in (*(status.get("errorHistory") or ()), status.get("rootCause")):
         if isinstance(each, dict):
@@ -115,7 +115,8 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     # `attempts` reports the root causes.
     events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
-        Happened(_last(each), _described(each), each.get("type") == "Warning") for each in events
+        Happened(event_time(each), _described(each), each.get("type") == "Warning")
+        for each in events
     ]
     marks: list[tuple[str, str]] = []
     if not events:
@@ -159,10 +160,10 @@ def _own_events(case: Case) -> list[JsonObject]:
         for each in objects(case.seen.events)
         if (each.get("involvedObject") or {}).get("uid") in (uid, None, "")
     ]
-    return sorted(own, key=lambda each: (_last(each), each["metadata"]["name"]))
+    return sorted(own, key=lambda each: (event_time(each), each["metadata"]["name"]))
 
 
-def _last(event: JsonObject) -> datetime:
+def event_time(event: JsonObject) -> datetime:
     """Return the latest time of an event."""
     for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
         if event.get(key):

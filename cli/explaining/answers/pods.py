@@ -6,6 +6,7 @@ from cli.cluster.unread import objects
 from cli.durations import span
 from cli.explaining.answers.next_steps import describe, next_steps
 from cli.explaining.case import Case, SituationAnswer
+from cli.explaining.history import event_time
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.readiness import runs_as_wanted
@@ -131,7 +132,7 @@ def _event_texts(case: Case) -> tuple[str, ...]:
     """Return the last warnings about the components: a Job reports a ResourceQuota only there."""
     events = objects(case.seen.component_events)
     warnings = [each for each in events if each.get("type") == "Warning"]
-    warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
+    warnings.sort(key=event_time)
     # Such messages differ only in the names of pods that were never created: use the last one.
     last = {
         (
