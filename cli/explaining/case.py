@@ -34,8 +34,10 @@ from controller.facts.observe import (
 )
 from controller.facts.own_status import read_status
 from controller.facts.pods import Pod, project_pod
+from controller.fleet.reset_holds import PAUSED
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
+from controller.phases.reset_or_fail import HELD
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -53,12 +55,6 @@ from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
 
-_HELD: Final = {
-    Reason.RESET_THROTTLED: HoldReason.RATE,
-    Reason.RESETS_PAUSED: HoldReason.PAUSED,
-    Reason.EVACUATION_HELD: HoldReason.BREAKER,
-}
-_PAUSED: Final = "an admin has paused all resets (pauseResets)"
 _FAR: Final = timedelta(days=1)
 # A user cannot read the error store. The nodes that Kueue assigned are taken for usable ones.
 _UNREADABLE: Final = frozenset({Need.RECORDS})
@@ -174,11 +170,11 @@ def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool)
     unhealthy = snapshot.text_of(CONDITION_UNHEALTHY)
     deployed = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
-    held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
+    held = next((hold for hold, each in HELD.items() if each == unhealthy.reason), None)
     if held is not None and is_unhealthy:
         snapshot = _held(snapshot, ResetHold(held, unhealthy.message))
     elif seen.world.settings.pause_resets:
-        snapshot = _held(snapshot, ResetHold(HoldReason.PAUSED, _PAUSED))
+        snapshot = _held(snapshot, PAUSED)
     if deployed.reason == Reason.CREATE_FAILED:
         problem = CreateProblem(False, deployed.message, retry_at=seen.now + _FAR)
         snapshot = replace(snapshot, create_problem=problem)

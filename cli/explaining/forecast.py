@@ -20,6 +20,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Ask
 from controller.phases.decide import next_step
+from controller.phases.reset_or_fail import HELD
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
 from controller.reports.reason import Reason
@@ -93,10 +94,6 @@ def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
 _LAST: Final = frozenset({StepKind.PHASE, StepKind.DELETES, StepKind.FORCES})
 
 
-# Reasons of Unhealthy for a reset that must wait.
-_HOLDS: Final = frozenset({Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD})
-
-
 def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
     match action:
         case MoveTo(phase, reason, message, spend_retry):
@@ -109,7 +106,7 @@ def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
                 spends_retry=spend_retry,
             )
         case SetCondition(type=kind, status=True, reason=reason, message=message):
-            held = reason in _HOLDS
+            held = reason in HELD.values()
             if kind == CONDITION_UNHEALTHY and (held or kind not in snapshot.conditions):
                 return Step(at=at, change=StepKind.UNHEALTHY, reason=reason.value, message=message)
             begins = reason is Reason.DELETION_INITIATED

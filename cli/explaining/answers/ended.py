@@ -13,6 +13,7 @@ from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
+    LABEL_APPWRAPPER,
 )
 
 
@@ -87,7 +88,7 @@ def _removal(case: Case, period: str) -> tuple[Next, ...]:
 def _logs(case: Case) -> tuple[CommandHint, ...]:
     if not case.raw_pods:
         return ()
-    selector = f"workload.codeflare.dev/appwrapper={case.name}"
+    selector = f"{LABEL_APPWRAPPER}={case.name}"
     return (case.kubectl(f"logs --selector {selector} --prefix --tail 20", "what its pods wrote"),)
 
 
