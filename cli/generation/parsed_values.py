@@ -89,8 +89,7 @@ def read_values(text: str, source: str) -> ParsedValues:
     try:
         documents = _ValuesReader().documents(text)
     except ManifestError as error:
-        line = f":{error.place.line}" if error.place else ""
-        raise UnreadableValues(f"{source}{line}: {error}") from error
+        raise UnreadableValues(error.located(source)) from error
     if len(documents) > 1:
         line = f":{documents[1].places[()].line}"
         raise UnreadableValues(f"{source}{line}: a second document: write the values in one")

@@ -25,6 +25,10 @@ class ManifestError(ValueError):
         super().__init__(text)
         self.place = place
 
+    def located(self, source: str) -> str:
+        """Return `FILE:LINE: TEXT`, without the line if it is unknown."""
+        return f"{source}:{self.place.line}: {self}" if self.place else f"{source}: {self}"
+
 
 # The character after a step of a path in a message.
 _AFTER_STEP: Final = (".", "[", "]", ":", " ", ",", ";")
