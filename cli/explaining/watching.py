@@ -1,6 +1,8 @@
 """Follow one AppWrapper (`explain --watch`) until it has succeeded, has failed or is gone."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Final
 
@@ -16,9 +18,10 @@ from cli.explaining.text import render
 from cli.terminal import CommandTerminal, harmless
 from controller.phases.phase import Phase
 from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import NotFound
+from shared.kube.client import KubeError, NotFound
 
-_EVERY: Final = timedelta(seconds=3)
+# The period for reading pods and queues. A watch reports changes of the AppWrapper at once.
+EVERY: Final = timedelta(seconds=3)
 _ENDS: Final = {
     Phase.SUCCEEDED.value: ExitCode.FINE,
     Phase.FAILED.value: ExitCode.WANTING,
@@ -67,10 +70,31 @@ async def _follow(
         show(report)
         if (code := _ENDS.get(report.phase)) is not None:
             return code
-        await gatherer.cluster.clock.sleep(_EVERY.total_seconds())
+        await _changed(gatherer, raw)
         try:
             raw = await gatherer.cluster.client.get(APPWRAPPERS, gatherer.namespace, name)
         except NotFound:
             raw = {}
         if (raw.get("metadata") or {}).get("uid") != uid:
             raise CommandError(f"{name} was deleted before it ended", ExitCode.WANTING)
+
+
+async def _changed(gatherer: AppWrapperReader, raw: JsonObject) -> None:
+    """Wait for a change of the AppWrapper, at most EVERY. Wait that long if the watch fails."""
+    metadata, client = raw["metadata"], gatherer.cluster.client
+    watch = client.watch(
+        APPWRAPPERS,
+        gatherer.namespace,
+        resource_version=metadata["resourceVersion"],
+        field_selector=f"metadata.name={metadata['name']}",
+    )
+    seconds = EVERY.total_seconds()
+    try:
+        async with asyncio.timeout(seconds), aclosing(watch) as events:
+            async for event in events:
+                if event.object.get("spec") is not None:  # a bookmark has none
+                    return
+    except TimeoutError:
+        return
+    except KubeError:
+        await gatherer.cluster.clock.sleep(seconds)

@@ -12,9 +12,7 @@ _PART: Final = (
     rf"(?:\\.#*|{_QUOTED}|\${_BRACKETS}#*|{_BRACKETS}|\$\{{[^}}]*\}}|<<<|<(?!<)"
     r"|(?<=[^\s;&|()<>])#|[^\s\\'\"`()<#])"
 )
-_LINE: Final = re.compile(
-    rf"\s*+(?P<command>{_PART}(?:\s*+{_PART})*+)?(?P<goes_on>\\$)?\s*+(?:\\|#.*)?"
-)
+_LINE: Final = re.compile(rf"\s*+(?P<command>{_PART}(?:\s*+{_PART})*+)?\s*+(?:\\|#.*)?")
 
 
 class PartialLine(ValueError):
@@ -23,14 +21,7 @@ class PartialLine(ValueError):
 
 def one_command(program: str) -> str:
     """Return one command: a line break becomes a continuation. Raises PartialLine."""
-    commands: list[str] = []
-    word_goes_on = False
-    for line in program.replace("\r\n", "\n").split("\n"):
-        found = _LINE.fullmatch(line)
-        if found is None:
-            raise PartialLine
-        if command := found["command"]:
-            begun = commands.pop() if word_goes_on and line.startswith(command) else ""
-            commands.append(begun + command)
-        word_goes_on = bool(command and found["goes_on"])
-    return " \\\n  ".join(commands)
+    found = [_LINE.fullmatch(line) for line in program.replace("\r\n", "\n").split("\n")]
+    if None in found:
+        raise PartialLine
+    return " \\\n  ".join(each["command"] for each in found if each and each["command"])

@@ -1,21 +1,23 @@
 """The command as people call it: names, files, --all, --watch, -o."""
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli import main as program
 from cli.cluster.connection import Cluster
-from cli.explaining import running
+from cli.explaining import running, watching
+from cli.explaining.gather import AppWrapperReader
 from cli.terminal import CommandTerminal
-from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.api.objects import JsonObject
+from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.discovery import Discovery
-from tests.support.builders.explained import ending
+from tests.support.builders.explained import deployed, ending
 from tests.support.builders.explained.objects import NOW
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 from tests.support.fakes.served_objects import ServedObjects
@@ -125,16 +127,17 @@ def test_all_are_a_line_each(client: ServedObjects) -> None:
 
 
 def lives(client: ServedObjects, *stages: JsonObject | None) -> None:
-    """Each read of the AppWrapper shows the next stage; None: it is gone."""
-    rest = list(stages)
+    """Each read after the first shows the next stage; None: it is gone."""
+    client.objects["appwrappers"] = [stage for stage in stages[:1] if stage]
+    rest = list(stages[1:])
+    asked = ServedObjects.watch
 
-    async def get(resource: Resource, *arguments: Any, **options: Any) -> JsonObject:
-        if resource == APPWRAPPERS:
-            stage = rest.pop(0)
-            client.objects["appwrappers"] = [stage] if stage else []
-        return await ServedObjects.get(client, resource, *arguments, **options)
+    def watch(*arguments: object, **options: object) -> object:
+        stage = rest.pop(0)
+        client.objects["appwrappers"] = [stage] if stage else []
+        return asked(client, *arguments, **options)  # type: ignore[arg-type]
 
-    client.get = get  # type: ignore[method-assign]
+    client.watch = watch  # type: ignore[method-assign,assignment]
 
 
 def test_watching_ends_with_its_success(client: ServedObjects) -> None:
@@ -189,3 +192,26 @@ def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
     assert program.main(["explain", "train", "--watch"], terminal) == 0
     assert "train succeeded at 13:58:10 UTC" in out.getvalue()
     assert "\x1b[2K" in out.getvalue()  # the lines of the screen before are taken away
+
+
+def test_a_change_is_read_at_once(client: ServedObjects) -> None:
+    clock, item = ImpatientClock(NOW), deployed.runs().appwrapper
+    gatherer = AppWrapperReader(
+        Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1"
+    )
+    bookmark = {"metadata": {"resourceVersion": "9"}}
+    client.events = [
+        WatchEvent(WatchEventType.BOOKMARK, bookmark),
+        WatchEvent(WatchEventType.MODIFIED, item),
+    ]
+    asyncio.run(watching._changed(gatherer, item))
+    assert clock.slept == []
+
+
+def test_a_watch_that_fails_only_costs_its_wait(client: ServedObjects) -> None:
+    clock = ImpatientClock(NOW)
+    gatherer = AppWrapperReader(
+        Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1"
+    )
+    asyncio.run(watching._changed(gatherer, deployed.runs().appwrapper))
+    assert clock.slept == [watching.EVERY.total_seconds()]
