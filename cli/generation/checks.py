@@ -10,7 +10,7 @@ from cli.generation.job import (
     generated_variables,
     mounted_volumes,
 )
-from cli.generation.one_command import PartialLine, one_command
+from cli.generation.one_command import HereDocument, one_command
 from cli.generation.parsed_values import Path, dotted
 from cli.generation.types import Keys
 from cli.generation.values import Values
@@ -35,10 +35,10 @@ def errors_between(values: Values) -> Iterator[tuple[Path, FieldError]]:
 def _program(values: Values) -> Iterator[_Wrong]:
     try:
         empty = values.main_program is not None and not one_command(values.main_program)
-    except PartialLine:
+    except HereDocument:
         detail = (
-            "must have no here-document (<<), and no quotes or brackets that end in another line,"
-            " because its lines become one command: write the text to a file in setupCommands"
+            "must have no here-document (<<), because its lines become one command: write the text"
+            " to a file in setupCommands"
         )
         yield ("mainProgram",), _INVALID, detail
         return

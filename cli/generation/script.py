@@ -37,7 +37,7 @@ def _parts(values: Values) -> Iterator[str]:
 
 
 def torchrun(values: Values, program: str) -> str:
-    """Return the command line. Raises PartialLine."""
+    """Return the command line. Raises HereDocument."""
     words = ["torchrun", "--nnodes=${WORLD_SIZE}", "--node_rank=${RANK}"]
     if values.num_gpus_per_pod:
         words.append(f"--nproc_per_node={values.num_gpus_per_pod}")

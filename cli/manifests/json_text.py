@@ -1,7 +1,7 @@
 """Read JSON with the place of each key and element. Pure.
 
 YAML contains JSON, except for surrogate pairs and a few characters, which are rewritten, and for
-keys of more than 1,024 characters, which are refused.
+keys of more than 1,024 characters or with their colon in another line, which are refused.
 """
 
 import re

@@ -330,8 +330,8 @@ def test_a_job_that_does_nothing_gets_a_warning() -> None:
     [
         (
             "train.py <<END\nlr: 1\nEND",
-            "must have no here-document (<<), and no quotes or brackets that end in another line,"
-            " because its lines become one command: write the text to a file in setupCommands",
+            "must have no here-document (<<), because its lines become one command: write the text"
+            " to a file in setupCommands",
         ),
         ("# train.py\n\n", "must name a program: it has only blanks and comments"),
         (" ", "must name a program: it has only blanks and comments"),

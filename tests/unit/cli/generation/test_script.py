@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.generation.generator import generate
-from cli.generation.one_command import PartialLine, one_command
+from cli.generation.one_command import one_command
 from shared.api.objects import JsonObject
 
 ENVIRONMENT = {
@@ -112,12 +112,15 @@ def test_the_lines_of_the_main_program_are_one_command(tmp_path: Path) -> None:
         pytest.param(r"t.py \# a\ #b", ["t.py", "#", "a #b"], id="escaped blanks and #"),
         pytest.param("t.py ' # a'\n\"b # c\"", ["t.py", " # a", "b # c"], id="# in quotes"),
         pytest.param(
+            "t.py 'a\n b'\n\"c\n  # d\"", ["t.py", "a\n b", "c\n  # d"], id="lines in quotes"
+        ),
+        pytest.param(
             "t.py '\"' # it's\n'#'", ["t.py", '"', "#"], id="quotes in quotes and comments"
         ),
         pytest.param(
             "t.py '\\' # a\n\"\\\"\" 'b'", ["t.py", "\\", '"', "b"], id="escapes in quotes"
         ),
-        pytest.param("t.py\\\n--a", ["t.py", "--a"], id="backslash without a blank"),
+        pytest.param("t.py\\\n --a=\\\n1", ["t.py", "--a=1"], id="backslash within a word"),
         pytest.param(
             "t.py a\\\\\nb\\", ["t.py", "a\\", "b"], id="two backslashes, and one at the end"
         ),
@@ -127,17 +130,17 @@ def test_the_lines_of_the_main_program_are_one_command(tmp_path: Path) -> None:
         ),
         pytest.param("t.py\r\n# of\r\n--a 1 \\\r\n-b\r\n", ["t.py", "--a", "1", "-b"], id="CRLF"),
         pytest.param(
-            "t.py $(echo '# )' $(echo b))#c\n-d", ["t.py", "#", ")", "b#c", "-d"], id="substitution"
+            "t.py $(echo a # it's )\necho b\n)#c\n-d", ["t.py", "a", "b#c", "-d"], id="substitution"
         ),
         pytest.param('t.py "$(echo \'#\' "a")"\n-b', ["t.py", "# a", "-b"], id="nested quotes"),
-        pytest.param("t.py `echo a; echo b` # c\n-d", ["t.py", "a", "b", "-d"], id="backquotes"),
+        pytest.param("t.py `echo a\necho b` # c\n-d", ["t.py", "a", "b", "-d"], id="backquotes"),
         pytest.param(
             "t.py ${A:-a #1} ${#RANK} $((1<<2))\n-b",
             ["t.py", "a", "#1", "1", "4", "-b"],
             id="parameters and arithmetic",
         ),
         pytest.param("t.py;#a\n# b", ["t.py"], id="comment after an operator"),
-        pytest.param("t.py 2>&1 |\n# read\n(cat) # it\n", ["t.py"], id="a pipe over lines"),
+        pytest.param("t.py 2>&1 |\n# read\n(cat # it\n)\n", ["t.py"], id="a pipe over lines"),
     ],
 )
 def test_each_argument_of_a_program_of_several_lines_arrives_and_no_comment(
@@ -149,25 +152,9 @@ def test_each_argument_of_a_program_of_several_lines_arrives_and_no_comment(
     assert code == 0
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "t.py 'a\n b'",
-        't.py "a\nb"',
-        "t.py $(echo a\n)",
-        "t.py `a\nb`",
-        "t.py <<END\na\nEND",
-        "(" * 9999,
-    ],
-)
-def test_what_ends_in_another_line_is_refused(program: str) -> None:
-    with pytest.raises(PartialLine):
-        one_command(program)
-
-
 @pytest.mark.parametrize("scale", [1, 20_000])
 def test_a_long_program_is_joined_in_time_that_grows_with_its_length(scale: int) -> None:
-    assert one_command("a '#' \"b\" # c\n" * scale).count("\\\n") == scale - 1
+    assert one_command("a '\n' \"b\" # c\n" * scale).count("\\\n") == scale - 1
 
 
 def test_printed_text_before_torchrun_is_not_run(tmp_path: Path) -> None:
