@@ -27,9 +27,9 @@ _DOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"
 _PERIOD: Final = r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h|d))+)$"
 # Not negative. Kubernetes also reads quantities without digits, but no user means them.
 _QUANTITY: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
-
-
 _LARGEST: Final = 2**31 - 1
+# A leading zero means octal to some. `int` refuses thousands of digits with an error of its own.
+_WHOLE: Final = re.compile("0|[1-9][0-9]{0,9}")
 
 
 def problem(detail: str) -> PydanticCustomError:
@@ -94,10 +94,10 @@ def _amount(be: str, least: int = 0) -> tuple[object, ...]:
 
 def _number(least: int) -> tuple[object, ...]:
     def read(value: Any) -> int:
-        """Numbers are texts here. In quotes it is none; a leading zero means octal to some."""
-        if isinstance(value, Number) and value.isdecimal():
+        """Numbers are texts here. A text in quotes is no number."""
+        if isinstance(value, Number) and _WHOLE.fullmatch(value):
             number = int(value)
-            if str(number) == value and least <= number <= _LARGEST:
+            if least <= number <= _LARGEST:
                 return number
         raise problem(f"must be a whole number from {least} on, such as 4")
 
