@@ -48,7 +48,7 @@ def _as_written(value: Any) -> Any:
     return ("true" if value else "false") if isinstance(value, bool) else value
 
 
-# What makes a type of str or int, in Annotated. `be`: the end of "must be".
+# Metadata for Annotated. `be`: the end of "must be".
 
 
 def _fitting(
