@@ -70,6 +70,6 @@ class AppWrapperObjects:
     @property
     def unread(self) -> tuple[Unread, ...]:
         """All failed reads, each once."""
-        read = [getattr(each, part.name) for each in (self.world, self) for part in fields(each)]
-        read += self.components
+        read = [getattr(self.world, each.name) for each in fields(self.world)]
+        read += (self.pods, *self.components, self.events, self.component_events, self.pending)
         return tuple(dict.fromkeys(each for each in read if isinstance(each, Unread)))

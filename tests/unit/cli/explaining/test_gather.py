@@ -187,6 +187,17 @@ def test_unreadable_events_of_components_are_named() -> None:
     assert seen.component_events == Unread(what, "no right to list them", forbidden=True)
 
 
+def test_what_could_not_be_read_is_in_the_order_in_which_it_matters() -> None:
+    seen = gathered(served(deployed.runs(), forbidden=["workloads", "pods", "jobs", "events"]))
+    named = [each.what.partition(":")[0] for each in seen.unread]
+    assert named == [
+        "workloads of namespace team1",
+        "pods of namespace team1",
+        "Job train",
+        "events of namespace team1",
+    ]
+
+
 def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
     gatherer = served(deployed.runs())
     text = "appwrapper:\n  pauseResets: true\n"
