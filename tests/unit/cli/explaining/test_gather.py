@@ -187,7 +187,7 @@ def test_unreadable_events_of_components_are_named() -> None:
     assert seen.component_events == Unread(what, "no right to list them", forbidden=True)
 
 
-def test_what_could_not_be_read_is_in_the_order_in_which_it_matters() -> None:
+def test_unreadable_components_are_named_between_pods_and_events() -> None:
     seen = gathered(served(deployed.runs(), forbidden=["workloads", "pods", "jobs", "events"]))
     named = [each.what.partition(":")[0] for each in seen.unread]
     assert named == [
