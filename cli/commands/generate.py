@@ -50,7 +50,6 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         return ExitCode.FINE
     from cli.generation import generator
     from cli.generation.parsed_values import UnreadableValues
-    from cli.generation.set_values import UnreadableAssignment
     from cli.manifests.reading import read_text
     from cli.reports import to_text
 
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     assignments = [(each, text) for each in ("--set", "--set-string") for text in given[each]]
     try:
         made = generator.generate(files, assignments)
-    except (UnreadableValues, UnreadableAssignment) as error:
+    except UnreadableValues as error:
         raise CommandError(str(error)) from error
     except generator.RefusedValues as error:
         raise CommandError(_listed(error.problems), ExitCode.WANTING) from error

@@ -3,7 +3,7 @@
 `Unread` takes the place of objects that the user may not read.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
 
@@ -70,19 +70,6 @@ class AppWrapperObjects:
     @property
     def unread(self) -> tuple[Unread, ...]:
         """All failed reads, each once."""
-        world = self.world
-        parts = (
-            world.namespace,
-            world.own_workloads,
-            world.all_workloads,
-            world.local_queues,
-            world.cluster_queues,
-            world.cohorts,
-            world.nodes,
-            self.pods,
-            *self.components,
-            self.events,
-            self.component_events,
-            self.pending,
-        )
-        return tuple(dict.fromkeys(each for each in parts if isinstance(each, Unread)))
+        read = [getattr(self.world, each.name) for each in fields(self.world)]
+        read += (self.pods, *self.components, self.events, self.component_events, self.pending)
+        return tuple(dict.fromkeys(each for each in read if isinstance(each, Unread)))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from cli.cluster.unread import Unread
-from cli.explaining.answers.case import Case
 from cli.explaining.answers.chain import answer
 from cli.explaining.answers.queue import is_waiting
 from cli.explaining.appwrapper_objects import AppWrapperObjects
+from cli.explaining.case import Case, case_of
 from cli.explaining.gpu_hours import gpu_hours
 from cli.explaining.history import attempts, phase_since, timeline
 from cli.explaining.report import (
@@ -43,9 +43,9 @@ _FOR_QUOTA: Final = frozenset(
 
 def explain(seen: AppWrapperObjects) -> ExplainReport:
     """Compose the report about one AppWrapper."""
-    case = Case(seen)
-    moment, found = case.moment, answer(case)
-    appwrapper = moment.appwrapper
+    case = case_of(seen)
+    found = answer(case)
+    appwrapper = case.appwrapper
     is_queued = appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
     return ExplainReport(
         namespace=case.namespace,
@@ -53,11 +53,11 @@ def explain(seen: AppWrapperObjects) -> ExplainReport:
         seen_at=case.now,
         situation=found.situation,
         answer=found.sentence,
-        phase=str(moment.appwrapper.status.get("phase") or ""),
-        since=phase_since(moment),
-        attempt=moment.appwrapper.attempt,
-        retries=moment.snapshot.retries,
-        retry_limit=moment.config.retry_limit,
+        phase=str(case.appwrapper.status.get("phase") or ""),
+        since=phase_since(case),
+        attempt=case.appwrapper.attempt,
+        retries=case.snapshot.retries,
+        retry_limit=case.config.retry_limit,
         details=tuple(dict.fromkeys(found.details)),
         next=found.next,
         queue=_queue(case, found.situation) if is_queued else None,
@@ -85,7 +85,7 @@ def _queue(case: Case, situation: Situation) -> QueueReport:
     if situation not in _FOR_QUOTA:
         holding = []
     return QueueReport(
-        local_queue=case.moment.appwrapper.queue_name,
+        local_queue=case.appwrapper.queue_name,
         cluster_queue=view.cluster_queue_name or None,
         cohort=view.cohort.name or None,
         workload=view.workload["metadata"]["name"] if view.workload else None,
@@ -129,12 +129,10 @@ def _amounts(demand: Demand, short: set[str]) -> Iterable[QuotaAmount]:
 def _pods(case: Case) -> PodsReport | None:
     if isinstance(case.seen.pods, Unread):
         return None
-    counts = case.moment.snapshot.pods
-    if not counts.expected and not case.moment.pods:
+    counts = case.snapshot.pods
+    if not counts.expected and not case.pods:
         return None
-    lines = [
-        _line(pod, raw) for pod, raw in zip(case.moment.pods, case.moment.raw_pods, strict=True)
-    ]
+    lines = [_line(pod, raw) for pod, raw in zip(case.pods, case.raw_pods, strict=True)]
     if not lines and is_waiting(case):
         return None
     return PodsReport(
@@ -168,7 +166,7 @@ def _line(pod: Pod, raw: JsonObject) -> PodLine:
 
 
 def _periods(case: Case) -> Periods:
-    config = case.moment.config
+    config = case.config
     return Periods(
         admission_grace=config.admission_grace,
         warmup_grace=config.warmup_grace,

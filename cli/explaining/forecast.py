@@ -20,6 +20,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Ask
 from controller.phases.decide import next_step
+from controller.phases.reset_or_fail import HELD
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
 from controller.reports.reason import Reason
@@ -32,8 +33,7 @@ class StepKind(StrEnum):
     PHASE = "phase"
     UNHEALTHY = "unhealthy"
     DELETES = "deletes"
-    FORCES_PODS = "forces pods"
-    FORCES_COMPONENTS = "forces components"
+    FORCES = "forces"
     REMOVES_THE_REST = "removes the rest"
 
 
@@ -52,8 +52,8 @@ class Step:
 # Limits the runs of `decide`: some waits end only by a change in the cluster.
 _MOST_LOOKS: Final = 200
 _FORCED: Final = {
-    DeletionMode.FORCE_PODS: StepKind.FORCES_PODS,
-    DeletionMode.FORCE_COMPONENTS: StepKind.FORCES_COMPONENTS,
+    DeletionMode.FORCE_PODS: StepKind.FORCES,
+    DeletionMode.FORCE_COMPONENTS: StepKind.FORCES,
     DeletionMode.HELPERS: StepKind.REMOVES_THE_REST,
     DeletionMode.STRAGGLERS: StepKind.REMOVES_THE_REST,
     DeletionMode.OUTLIVED: StepKind.REMOVES_THE_REST,
@@ -91,13 +91,7 @@ def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
     return moves or steps
 
 
-_LAST: Final = frozenset(
-    {StepKind.PHASE, StepKind.DELETES, StepKind.FORCES_PODS, StepKind.FORCES_COMPONENTS}
-)
-
-
-# Reasons of Unhealthy for a reset that must wait.
-_HOLDS: Final = frozenset({Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD})
+_LAST: Final = frozenset({StepKind.PHASE, StepKind.DELETES, StepKind.FORCES})
 
 
 def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
@@ -112,7 +106,7 @@ def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
                 spends_retry=spend_retry,
             )
         case SetCondition(type=kind, status=True, reason=reason, message=message):
-            held = reason in _HOLDS
+            held = reason in HELD.values()
             if kind == CONDITION_UNHEALTHY and (held or kind not in snapshot.conditions):
                 return Step(at=at, change=StepKind.UNHEALTHY, reason=reason.value, message=message)
             begins = reason is Reason.DELETION_INITIATED

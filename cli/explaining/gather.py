@@ -15,6 +15,7 @@ from cli.cluster.reader import Reader
 from cli.cluster.unread import Many, One, Unread, objects
 from cli.command import CommandError
 from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
+from controller.facts.component_status import kind_of, pods_in
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -24,7 +25,6 @@ from shared.api.objects import (
     NAMESPACES,
     NODES,
     PODS,
-    GroupVersionKind,
     JsonObject,
     Resource,
     label,
@@ -59,14 +59,67 @@ class AppWrapperReader:
     cluster: Cluster
     namespace: str
 
-    async def world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
+    async def appwrapper(self, name: str) -> JsonObject:
+        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
+        try:
+            return await self._client.get(APPWRAPPERS, self.namespace, name)
+        except NotFound as error:
+            if error.of_resource:
+                raise CommandError(
+                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
+                    " installed"
+                ) from error
+            raise CommandError(await self._missing(name)) from error
+
+    async def all(self) -> list[JsonObject]:
+        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
+        pages = self._client.pages(APPWRAPPERS, self.namespace)
+        found = [each async for page in pages for each in page.items]
+        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
+
+    async def seen(self, raws: Sequence[JsonObject]) -> tuple[AppWrapperObjects, ...]:
+        """Read the objects that explain the AppWrappers: one list of pods and one of events.
+
+        More is read about a single AppWrapper, if its pods are missing or find no node.
+        """
+        world = await self._world(raws)
+        only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
+        of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
+        waiting = filter(_may_wait, map(AppWrapper, raws))
+        queues = dict.fromkeys(each.queue_name for each in waiting if each.queue_name)
+        pods, events, pending = await asyncio.gather(
+            self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
+            self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
+            asyncio.gather(*map(self._pending, queues)),
+        )
+        by_queue = dict(zip(queues, pending, strict=True))
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(raw: JsonObject) -> AppWrapperObjects:
+            appwrapper = AppWrapper(raw)
+            components = [self._component(each, slots) for each in appwrapper.component_statuses]
+            return AppWrapperObjects(
+                now=self.cluster.now(),
+                appwrapper=raw,
+                world=world,
+                components=tuple(await asyncio.gather(*components)),
+                pods=_chosen(pods, lambda pod: label(pod, LABEL_APPWRAPPER) == appwrapper.name),
+                events=_chosen(
+                    events, lambda each: each["involvedObject"].get("name") == appwrapper.name
+                ),
+                pending=by_queue.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
+            )
+
+        found = tuple(await asyncio.gather(*map(one, raws)))
+        return (await self._with_reasons(found[0]),) if len(found) == 1 else found
+
+    async def _world(self, appwrappers: Iterable[JsonObject]) -> NamespaceObjects:
         """Read the objects that at least one of the AppWrappers needs."""
         waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
+        what = _described(WORKLOADS, self.namespace)
         settings, own = await asyncio.gather(
             self._reader.operator_configuration(),
-            self._reader.many(
-                WORKLOADS, self.namespace, what=_described(WORKLOADS, self.namespace)
-            ),
+            self._reader.many(WORKLOADS, self.namespace, what=what),
         )
         world = NamespaceObjects(
             settings=settings, own_workloads=own or (), has_kueue=own is not None
@@ -96,60 +149,6 @@ class AppWrapperReader:
             nodes=nodes,
         )
 
-    async def appwrapper(self, name: str) -> JsonObject:
-        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
-        try:
-            return await self._client.get(APPWRAPPERS, self.namespace, name)
-        except NotFound as error:
-            if error.of_resource:
-                raise CommandError(
-                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
-                    " installed"
-                ) from error
-            raise CommandError(await self._missing(name)) from error
-
-    async def all(self) -> list[JsonObject]:
-        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
-        pages = self._client.pages(APPWRAPPERS, self.namespace)
-        found = [each async for page in pages for each in page.items]
-        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
-
-    async def seen(
-        self, raws: Sequence[JsonObject], world: NamespaceObjects
-    ) -> tuple[AppWrapperObjects, ...]:
-        """Read the objects that belong to the AppWrappers: one list of pods and one of events.
-
-        More is read about a single AppWrapper, if its pods are missing or find no node.
-        """
-        only = str(raws[0]["metadata"]["name"]) if len(raws) == 1 else ""
-        of_one, about_one = (f"={only}", f",involvedObject.name={only}") if only else ("", "")
-        queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
-        pods, events, pending = await asyncio.gather(
-            self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
-            self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
-            asyncio.gather(*map(self._pending, queues.values())),
-        )
-        waiting = dict(zip(queues, pending, strict=True))
-        slots = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(raw: JsonObject) -> AppWrapperObjects:
-            appwrapper = AppWrapper(raw)
-            components = [self._component(each, slots) for each in appwrapper.component_statuses]
-            return AppWrapperObjects(
-                now=self.cluster.now(),
-                appwrapper=raw,
-                world=world,
-                components=tuple(await asyncio.gather(*components)),
-                pods=_chosen(pods, lambda pod: label(pod, LABEL_APPWRAPPER) == appwrapper.name),
-                events=_chosen(
-                    events, lambda each: each["involvedObject"].get("name") == appwrapper.name
-                ),
-                pending=waiting.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
-            )
-
-        found = tuple(await asyncio.gather(*map(one, raws)))
-        return (await self._with_reasons(found[0]),) if len(found) == 1 else found
-
     async def _with_reasons(self, seen: AppWrapperObjects) -> AppWrapperObjects:
         """Read nodes for unscheduled pods, and components' events if pods are missing."""
         pods = objects(seen.pods)
@@ -159,12 +158,12 @@ class AppWrapperReader:
             seen = replace(seen, world=replace(seen.world, nodes=nodes))
         running = AppWrapper(seen.appwrapper).status.get("phase") == Phase.RUNNING
         recorded = AppWrapper(seen.appwrapper).component_statuses
-        if not running or len(pods) >= sum(_expected(each) for each in recorded):
+        if not running or len(pods) >= sum(pods_in(each) for each in recorded):
             return seen
         selectors = [
             f"involvedObject.kind={each.get('kind')},involvedObject.name={each.get('name')}"
             for each in recorded
-            if _expected(each)
+            if pods_in(each)
         ]
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
         found = await asyncio.gather(*reads)
@@ -180,17 +179,15 @@ class AppWrapperReader:
                 return found
         return None
 
-    async def _pending(self, appwrapper: AppWrapper) -> Many | None:
-        """Read the pending workloads of its LocalQueue in order; None without visibility server."""
-        if not (_may_wait(appwrapper) and appwrapper.queue_name):
-            return None
+    async def _pending(self, queue: str) -> Many | None:
+        """Read a LocalQueue's pending workloads in order; None without visibility server."""
         try:
             # The API server checks the user's rights before it knows whether the group exists.
             group = await self._client.get_path(f"/apis/{_VISIBILITY}")
             version = group["preferredVersion"]["version"]
             found = await self._client.get_path(
                 f"/apis/{_VISIBILITY}/{version}/namespaces/{self.namespace}"
-                f"/localqueues/{appwrapper.queue_name}/pendingworkloads"
+                f"/localqueues/{queue}/pendingworkloads"
             )
         except Forbidden as error:
             what = f"localqueues/pendingworkloads of {_VISIBILITY}: the position in the queue"
@@ -202,11 +199,10 @@ class AppWrapperReader:
         return tuple(found.get("items") or ())
 
     async def _component(self, recorded: JsonObject, slots: asyncio.Semaphore) -> One:
-        name, kind = recorded.get("name") or "", recorded.get("kind") or ""
+        name, gvk = recorded.get("name") or "", kind_of(recorded)
         if not name:
             return None
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", kind)
-        what = f"{kind} {name}"
+        what = f"{gvk.kind} {name}"
         async with slots:
             try:
                 resource = await self.cluster.discovery.in_any_version(gvk)
@@ -255,8 +251,3 @@ def _may_wait(appwrapper: AppWrapper) -> bool:
 
 def _chosen(found: Many, belongs: Callable[[JsonObject], bool]) -> Many:
     return found if isinstance(found, Unread) else tuple(filter(belongs, found))
-
-
-def _expected(recorded: JsonObject) -> int:
-    counts = (each.get("replicas") for each in recorded.get("podSets") or ())
-    return sum(1 if count is None else int(count) for count in counts)

@@ -1,12 +1,6 @@
 """Compute the GPU-hours that an AppWrapper waited for, used and lost. Pure.
 
-For an AppWrapper whose pods request G GPUs together:
-
-- **queued**: G times the time without quota since its creation;
-- **productive**: G times the time in which all of its pods ran (PodsReady True), in the attempt
-  that runs or that succeeded;
-- **lost**: G times the time with quota that was not productive: starting pods, failed attempts,
-  retry pauses. If the AppWrapper has failed, all its time with quota is lost.
+docs/users/explain.md defines the hours queued, productive and lost.
 
 The status records only the last change of each condition. So an eviction, or pods that were not
 ready for a while, turn a figure into a bound; a note names it. If an attempt left a checkpoint,
@@ -18,14 +12,12 @@ from decimal import Context, Decimal
 from typing import Final
 
 from cli.cluster.unread import objects
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.history import attempts
-from cli.explaining.moment import Moment, created_at
 from cli.explaining.report import GpuHours
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.amounts import added_up
-from shared.api.conditions import transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
 
 _HOUR: Final = Decimal(3600)
@@ -41,12 +33,11 @@ def gpu_hours(case: Case) -> GpuHours | None:
     gpus = sum((asked.get(each, Decimal(0)) for each in resources), Decimal(0))
     if not gpus:
         return None
-    moment = case.moment
-    created, held = created_at(moment.appwrapper), _quota_held(case)
+    created, held = case.created, _quota_held(case)
     if held is None:
-        if not moment.appwrapper.queue_name:
+        if not case.appwrapper.queue_name:
             return None  # its user suspended it: it does not wait for quota
-        queued = case.now - created if not moment.appwrapper.attempt else None
+        queued = case.now - created if not case.appwrapper.attempt else None
         notes: tuple[str, ...] = (
             () if queued is not None else ("its earlier time with quota is not recorded",)
         )
@@ -54,7 +45,7 @@ def gpu_hours(case: Case) -> GpuHours | None:
     began, ended = held
     if began is None:
         return GpuHours(gpus=gpus, notes=("when it got its quota is not recorded",))
-    productive, bounds = _productive(moment, ended)
+    productive, bounds = _productive(case, ended)
     used = ended - began
     return GpuHours(
         gpus=gpus,
@@ -70,12 +61,10 @@ def _quota_held(case: Case) -> tuple[datetime | None, datetime] | None:
 
     None if the AppWrapper holds no quota and has not ended.
     """
-    moment = case.moment
-    conditions = moment.appwrapper.conditions
-    changed = transition_time(conditions, CONDITION_QUOTA_RESERVED)
-    if CONDITION_QUOTA_RESERVED in moment.snapshot.conditions:
-        return changed, moment.now
-    if moment.phase in (Phase.SUCCEEDED, Phase.FAILED) and changed is not None:
+    changed = case.changed(CONDITION_QUOTA_RESERVED)
+    if case.is_true(CONDITION_QUOTA_RESERVED):
+        return changed, case.now
+    if case.phase in (Phase.SUCCEEDED, Phase.FAILED) and changed is not None:
         return _first_start(case), changed
     return None
 
@@ -89,13 +78,13 @@ def _first_start(case: Case) -> datetime | None:
     return known[0].began if known and not was_suspended else None
 
 
-def _productive(moment: Moment, ended: datetime) -> tuple[timedelta, tuple[str, ...]]:
-    if moment.phase not in (Phase.RUNNING, Phase.SUCCEEDED):
+def _productive(case: Case, ended: datetime) -> tuple[timedelta, tuple[str, ...]]:
+    if case.phase not in (Phase.RUNNING, Phase.SUCCEEDED):
         return timedelta(0), ()
-    if CONDITION_PODS_READY not in moment.snapshot.conditions:
-        ran = moment.reported(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
+    if not case.is_true(CONDITION_PODS_READY):
+        ran = case.reported(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
         return timedelta(0), ("how long all of its pods ran is not recorded",) if ran else ()
-    since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
+    since = case.changed(CONDITION_PODS_READY)
     if since is None:
         return timedelta(0), ("since when its pods run is not recorded",)
     return max(timedelta(0), ended - since), ()

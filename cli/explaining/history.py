@@ -9,12 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from cli.cluster.unread import objects
-from cli.explaining.answers.case import Case
-from cli.explaining.moment import Moment, created_at
+from cli.explaining.case import Case
 from cli.explaining.report import AttemptReport, Happened
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
-from shared.api.conditions import condition, transition_time
+from shared.api.conditions import condition
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,
@@ -39,17 +38,17 @@ _MARKS: Final = {
 }
 
 
-def phase_since(moment: Moment) -> datetime | None:
+def phase_since(case: Case) -> datetime | None:
     """Estimate the begin of the phase from the condition that changes with it."""
-    if moment.phase is Phase.EMPTY:
-        return created_at(moment.appwrapper)
-    kind, status = _MARKS[moment.phase]
-    found = condition(moment.appwrapper.conditions, kind) or {}
-    if moment.phase is Phase.RESETTING and moment.snapshot.timers.retry_pause:
-        return transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
+    if case.phase is Phase.EMPTY:
+        return case.created
+    kind, status = _MARKS[case.phase]
+    found = condition(case.appwrapper.conditions, kind) or {}
+    if case.phase is Phase.RESETTING and case.snapshot.timers.retry_pause:
+        return case.changed(CONDITION_UNHEALTHY)
     if found.get("status") != status:
         return None
-    return transition_time(moment.appwrapper.conditions, kind)
+    return case.changed(kind)
 
 
 # Texts for the AppWrapper's own events.
@@ -68,71 +67,69 @@ _EVENT_TEXTS: Final = {
 
 def attempts(case: Case) -> tuple[AttemptReport, ...]:
     """Report each attempt, the present one last, with the causes that are recorded."""
-    moment = case.moment
-    current = moment.appwrapper.attempt
+    current = case.appwrapper.attempt
     found = {each: AttemptReport(number=each) for each in range(1, current + 1)}
 
     def note(attempt: object, **known: Any) -> None:
         if isinstance(attempt, int) and attempt in found:
             found[attempt] = replace(found[attempt], **known)
 
-    note(current, **_from_status(moment))
+    note(current, **_from_status(case))
     none = AttemptReport(number=0)
     for event in reversed(_own_events(case)):
         reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
-            note(current, began=_last(event))
+            note(current, began=event_time(event))
             current -= max(1, int(event.get("count") or 1))
         elif reason == Reason.ROOT_CAUSE:
             note(current, root_cause=message)
         elif message.startswith((_RESET, _FAILED)) and not found.get(current, none).reason:
             why = message.partition(": ")[2] or None
-            note(current, ended=_last(event), reason=reason, message=why)
-    status = moment.appwrapper.status
+            note(current, ended=event_time(event), reason=reason, message=why)
+    status = case.appwrapper.status
     for each in (*(status.get("errorHistory") or ()), status.get("rootCause")):
         if isinstance(each, dict):
             note(each.get("attempt"), root_cause=each.get("summary") or each.get("message"))
     return tuple(found.values())
 
 
-def _from_status(moment: Moment) -> dict[str, Any]:
+def _from_status(case: Case) -> dict[str, Any]:
     """Return begin and end of the latest attempt, as far as the conditions have them."""
     known: dict[str, Any] = {}
-    conditions = moment.appwrapper.conditions
-    if CONDITION_RESOURCES_DEPLOYED in moment.snapshot.conditions:
-        known["began"] = transition_time(conditions, CONDITION_RESOURCES_DEPLOYED)
-    unhealthy = condition(conditions, CONDITION_UNHEALTHY) or {}
-    if moment.phase in (Phase.RESETTING, Phase.FAILED) and unhealthy.get("status") == "True":
-        known["ended"] = transition_time(conditions, CONDITION_UNHEALTHY)
-        known["reason"] = unhealthy.get("reason")
-        known["message"] = unhealthy.get("message") or None
-    if moment.phase is Phase.SUCCEEDED:
-        known["ended"] = transition_time(conditions, CONDITION_QUOTA_RESERVED)
+    if case.is_true(CONDITION_RESOURCES_DEPLOYED):
+        known["began"] = case.changed(CONDITION_RESOURCES_DEPLOYED)
+    if case.phase in (Phase.RESETTING, Phase.FAILED) and case.is_true(CONDITION_UNHEALTHY):
+        reported = case.reported(CONDITION_UNHEALTHY)
+        known["ended"] = case.changed(CONDITION_UNHEALTHY)
+        known["reason"] = reported.reason or None
+        known["message"] = reported.message or None
+    if case.phase is Phase.SUCCEEDED:
+        known["ended"] = case.changed(CONDITION_QUOTA_RESERVED)
         known["reason"] = Reason.SUCCEEDED.value
     return known
 
 
 def timeline(case: Case) -> tuple[Happened, ...]:
     """Return the creation and the latest changes in the order of time, at most _MOST."""
-    moment = case.moment
-    entries = [Happened(created_at(moment.appwrapper), "created")]
+    entries = [Happened(case.created, "created")]
     # `attempts` reports the root causes.
     events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
-        Happened(_last(each), _described(each), each.get("type") == "Warning") for each in events
+        Happened(event_time(each), _described(each), each.get("type") == "Warning")
+        for each in events
     ]
     marks: list[tuple[str, str]] = []
     if not events:
         marks += [
             (CONDITION_QUOTA_RESERVED, "Kueue granted its quota"),
-            (CONDITION_RESOURCES_DEPLOYED, f"attempt {moment.appwrapper.attempt} began"),
+            (CONDITION_RESOURCES_DEPLOYED, f"attempt {case.appwrapper.attempt} began"),
             (CONDITION_UNHEALTHY, "it turned unhealthy"),
         ]
     if all(each.get("reason") != Reason.SUFFICIENT_PODS_READY for each in events):
         marks.append((CONDITION_PODS_READY, "all of its pods run"))
     for kind, what in marks:
-        at = transition_time(moment.appwrapper.conditions, kind)
-        if kind in moment.snapshot.conditions and at is not None:
+        at = case.changed(kind)
+        if case.is_true(kind) and at is not None:
             entries.append(Happened(at, what, kind == CONDITION_UNHEALTHY))
     entries.sort(key=lambda each: each.at)
     shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
@@ -157,16 +154,16 @@ def _own_events(case: Case) -> list[JsonObject]:
 
     Events of the same second are sorted by name, which contains the recorder's time.
     """
-    uid = case.moment.appwrapper.uid
+    uid = case.appwrapper.uid
     own = [
         each
         for each in objects(case.seen.events)
         if (each.get("involvedObject") or {}).get("uid") in (uid, None, "")
     ]
-    return sorted(own, key=lambda each: (_last(each), each["metadata"]["name"]))
+    return sorted(own, key=lambda each: (event_time(each), each["metadata"]["name"]))
 
 
-def _last(event: JsonObject) -> datetime:
+def event_time(event: JsonObject) -> datetime:
     """Return the latest time of an event."""
     for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
         if event.get(key):

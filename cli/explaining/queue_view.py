@@ -1,7 +1,6 @@
 """Combine Kueue's objects for one AppWrapper: its queue, quota and Workload. Pure."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from cli.cluster.kueue import queue_trouble
 from cli.cluster.unread import Many, One, Unread, named, objects
@@ -29,20 +28,19 @@ from shared.waits.workload import (
     workload_of,
 )
 
-_DEFAULT_COHORT: Final = Cohort()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """`position`: from 1. `holders_are_all`: the workloads of all namespaces could be read.
+    """`cluster_queue_name`: "" if unknown. `position`: from 1.
 
-    `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node could be read.
-    `trouble`: why the queue admits nothing.
+    `holders_are_all`: the workloads of all namespaces could be read. `trouble`: why the queue
+    admits nothing. `too_large_for_nodes`: a sentence; "" if every pod fits a node, or if no node
+    could be read.
     """
 
     workload: JsonObject | None
     pending_reason: Words | None
-    local_queue: One
+    cluster_queue_name: str
     cluster_queue: One
     cohort: Cohort
     asks: tuple[PodSetAsk, ...]
@@ -53,11 +51,6 @@ class QueueView:
     pending: int | None
     too_large_for_nodes: str
     trouble: QueueTrouble | None = None
-
-    @property
-    def cluster_queue_name(self) -> str:
-        """The ClusterQueue of the LocalQueue, "" if unknown."""
-        return str(_spec(self.local_queue).get("clusterQueue") or "")
 
     @property
     def holds(self) -> bool:
@@ -110,7 +103,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
     return QueueView(
         workload=workload,
         pending_reason=why_pending(workload) if workload else None,
-        local_queue=local_queue,
+        cluster_queue_name=name,
         cluster_queue=cluster_queue,
         cohort=cohort,
         asks=asks,
@@ -130,7 +123,7 @@ def queue_view(appwrapper: AppWrapper, seen: AppWrapperObjects) -> QueueView:
 
 def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
     if not isinstance(queue, dict) or not (name := cohort_of(queue)):
-        return _DEFAULT_COHORT
+        return Cohort()
     members = tuple(each for each in objects(queues) if cohort_of(each) == name)
     own = named(cohorts, name)
     known = own if isinstance(own, dict) else {}

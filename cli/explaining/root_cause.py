@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.report import RootCauseReport
 from controller.facts.root_cause_status import decode
 from controller.phases.phase import Phase
@@ -15,12 +15,12 @@ _UNDER_WAY: Final = frozenset({Phase.RESUMING, Phase.RUNNING})
 
 def root_cause(case: Case) -> RootCauseReport | None:
     """Return the root cause in the pods while they exist, and in the status after the reset."""
-    snapshot = case.moment.snapshot
-    attempt = case.moment.appwrapper.attempt
+    snapshot = case.snapshot
+    attempt = case.appwrapper.attempt
     if case.phase in _UNDER_WAY and CONDITION_UNHEALTHY in snapshot.conditions:
         found = snapshot.root_cause
         return None if found is None else _reported(found, attempt, Decision.NONE)
-    recorded = decode(case.moment.appwrapper.status)
+    recorded = decode(case.appwrapper.status)
     if recorded is None or recorded.attempt != attempt or case.phase not in _ENDED:
         return None
     return _reported(recorded.cause, attempt, recorded.decision)

@@ -47,15 +47,13 @@ async def _one(
     with terminal.progress(f"Reading {name}"):
         reader = AppWrapperReader(cluster, namespace or cluster.namespace)
         raw = await reader.appwrapper(name)
-        (seen,) = await reader.seen([raw], await reader.world([raw]))
+        (seen,) = await reader.seen([raw])
         return explain(seen)
 
 
 async def _all(reader: AppWrapperReader, terminal: CommandTerminal) -> list[ExplainReport]:
     with terminal.progress(f"Reading namespace {reader.namespace}"):
-        found = await reader.all()
-        world = await reader.world(found)
-        return [explain(each) for each in await reader.seen(found, world)]
+        return [explain(each) for each in await reader.seen(await reader.all())]
 
 
 def named_in(arguments: argparse.Namespace, terminal: CommandTerminal) -> list[tuple[str, str]]:

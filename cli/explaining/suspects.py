@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
+from controller.facts.placement import has_topology
 from controller.facts.suspects import suspects_of
 from controller.phases.phase import Phase
-from shared.injection.avoided_hosts import GATE_TOPOLOGY
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
 _EFFECT: Final = "Its next pods run on other nodes where possible"
@@ -20,7 +20,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     """Return None if there are no suspect nodes or suspectNodes is Off."""
     settings = case.seen.world.settings
     mode = settings.behaviour.suspect_nodes
-    appwrapper = case.moment.appwrapper
+    appwrapper = case.appwrapper
     found = suspects_of(appwrapper.status, case.now)
     if not found or mode == "Off":
         return None
@@ -29,10 +29,9 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     if case.phase in _ENDED:
         effect = _OVER
     elif any(
-        gate.get("name") == GATE_TOPOLOGY
+        has_topology(info)
         for component in appwrapper.components
         for info in component.get("podSetInfos") or ()
-        for gate in info.get("schedulingGates") or ()
     ):
         effect = _REPORTED
     return SuspectNodes(

@@ -94,14 +94,14 @@ def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]
     if report.commands:
         yield "What helps", list(_commands(report))
     if report.not_readable:
-        yield "Not readable for you", [Text(each) for each in report.not_readable]
+        yield "Not readable for you", [*map(Text, report.not_readable)]
 
 
 def _next(report: ExplainReport) -> list[RenderableType]:
     timed = [(each.at, each.what) for each in report.next if each.at is not None]
     untimed = [each.what for each in report.next if each.at is None]
     if not timed:
-        return [Text(each) for each in untimed]
+        return [*map(Text, untimed)]
     table = _grid()
     for at, what in timed:
         coming = f"at {when(at, report.seen_at)}" if at > report.seen_at else "now"
@@ -112,10 +112,8 @@ def _next(report: ExplainReport) -> list[RenderableType]:
 
 
 def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[RenderableType]]]:
-    yield (
-        "Its queue",
-        [Text(_queue_line(queue)), *([_amounts(queue.amounts)] if queue.amounts else [])],
-    )
+    amounts = [_amounts(queue.amounts)] if queue.amounts else []
+    yield "Its queue", [Text(_queue_line(queue)), *amounts]
     if queue.holders:
         title = "Who holds it" if queue.holders_are_all else "Who holds it (not all are shown)"
         yield title, [_holders(queue.holders, now)]
@@ -195,15 +193,12 @@ def _root_cause(cause: RootCauseReport, now: datetime) -> list[RenderableType]:
     lines = [line for line in cause.message.splitlines() if line.strip()]
     more = len(lines) - _MOST_LINES
     shown = lines[-_MOST_LINES:] if cause.source == Source.LOG else lines[:_MOST_LINES]
-    reported: list[RenderableType] = [
-        Text(f"{cause.outline}{at}."),
-        *(Text(each, style="red") for each in shown),
-    ]
+    reported = [Text(f"{cause.outline}{at}."), *(Text(each, style="red") for each in shown)]
     if more > 0:
         reported.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
     if not lines and cause.code:
         reported.append(Text(cause.code, style="red"))
-    return [*reported, *(Text(each) for each in _judgement(cause))]
+    return [*reported, *map(Text, _judgement(cause))]
 
 
 def _judgement(cause: RootCauseReport) -> Iterator[str]:

@@ -65,7 +65,7 @@ async def _follow(
 ) -> ExitCode:
     name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
     while True:
-        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        (seen,) = await gatherer.seen([raw])
         report = explain(seen)
         show(report)
         if (code := _ENDS.get(report.phase)) is not None:

@@ -8,15 +8,16 @@ from cli.generation.job import (
     MAIN_CONTAINER,
     VARIABLE_SOURCES,
     generated_variables,
-    mounts,
+    mounted_volumes,
 )
 from cli.generation.one_command import HereDocument, one_command
 from cli.generation.parsed_values import Path, dotted
-from cli.generation.types import Keys, listed
+from cli.generation.types import Keys
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.quantities import parse_quantity
+from shared.waits.words import joined
 
 _Wrong = tuple[Path, FieldErrorKind, str]
 _INVALID: Final = FieldErrorKind.INVALID
@@ -46,6 +47,12 @@ def _program(values: Values) -> Iterator[_Wrong]:
         yield ("mainProgram",), _INVALID, detail
 
 
+_REQUEST_OF_LIMIT: Final = {
+    "limitCpusPerPod": "numCpusPerPod",
+    "limitMemoryPerPod": "totalMemoryPerPod",
+}
+
+
 def _limits(values: Values) -> Iterator[_Wrong]:
     gpus = values.num_gpus_per_pod
     if values.limit_gpus_per_pod and values.limit_gpus_per_pod != gpus:
@@ -55,18 +62,11 @@ def _limits(values: Values) -> Iterator[_Wrong]:
             f"{values.limit_gpus_per_pod}: must equal numGpusPerPod ({gpus}), because Kubernetes"
             " never gives a pod more GPUs than it requests: remove this key",
         )
-    for limit_key, limit, request_key, request in (
-        ("limitCpusPerPod", values.limit_cpus_per_pod, "numCpusPerPod", values.num_cpus_per_pod),
-        (
-            "limitMemoryPerPod",
-            values.limit_memory_per_pod,
-            "totalMemoryPerPod",
-            values.total_memory_per_pod,
-        ),
-    ):
+    given = values.given()
+    for key, request_key in _REQUEST_OF_LIMIT.items():
+        limit, request = given.get(key), given[request_key]
         if limit and 0 < parse_quantity(limit) < parse_quantity(request):
-            detail = f"{limit}: must be at least {request_key} ({request})"
-            yield (limit_key,), _INVALID, detail
+            yield (key,), _INVALID, f"{limit}: must be at least {request_key} ({request})"
 
 
 def _network(values: Values) -> Iterator[_Wrong]:
@@ -95,7 +95,7 @@ def _sources(values: Values) -> Iterator[_Wrong]:
 def _only_one(path: Path, item: Keys, keys: Sequence[str]) -> Iterator[_Wrong]:
     given = item.given()
     present = [key for key in keys if key in given]
-    one = f"exactly one of {listed(keys)}"
+    one = f"exactly one of {joined(keys)}"
     if len(present) > 1:
         yield path, _FORBIDDEN, f"has {' and '.join(present)}: it must have {one}"
     elif not present:
@@ -112,18 +112,17 @@ def _labels(values: Values) -> Iterator[_Wrong]:
 
 
 def _volumes(values: Values) -> Iterator[_Wrong]:
-    for index, each in enumerate(values.volumes):
-        if each.name in GENERATED_VOLUMES:
-            detail = f"the name {each.name} is used by this command: choose another"
+    for index, volume in enumerate(values.volumes):
+        if volume.name in GENERATED_VOLUMES:
+            detail = f"the name {volume.name} is used by this command: choose another"
             yield ("volumes", index, "name"), _FORBIDDEN, detail
     yield from _doubles("volumes", "name", (each.name for each in values.volumes))
     seen: dict[str, str] = {}
     # Mounts without a key for their path come first, so that the error names a key for a path.
-    for mount in sorted(mounts(values), key=lambda mount: len(mount.key) > 1):
-        if mount.path in seen:
-            detail = f"{mount.path}: {seen[mount.path]} is mounted there too"
-            yield mount.key, _DUPLICATE, detail
-        seen.setdefault(mount.path, dotted(mount.key))
+    for each in sorted(mounted_volumes(values), key=lambda each: len(each.key) > 1):
+        if each.path in seen:
+            yield each.key, _DUPLICATE, f"{each.path}: {seen[each.path]} is mounted there too"
+        seen.setdefault(each.path, dotted(each.key))
 
 
 def _init_containers(values: Values) -> Iterator[_Wrong]:

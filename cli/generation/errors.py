@@ -7,10 +7,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, dotted
-from cli.generation.types import Keys, keys_of, listed, model_in
+from cli.generation.types import Keys, keys_of, model_in
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.objects import JsonObject
+from shared.waits.words import joined
 
 _ALIKE: Final = 0.6  # of 1
 
@@ -63,7 +64,7 @@ def _unknown(path: Path) -> str:
     if near:
         return f"unknown key; the nearest one is {by_folded[near[0]]}"
     if len(path) > 1:
-        return f"unknown key; write {listed(known)}"
+        return f"unknown key; write {joined([*known])}"
     return "unknown key; `appwrapper generate --example` shows all keys"
 
 

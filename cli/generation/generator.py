@@ -37,7 +37,7 @@ class Generated:
 def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, str]]) -> Generated:
     """Generate from files (name, text) and assignments (option, text). Later ones override.
 
-    Raises UnreadableValues, UnreadableAssignment, RefusedValues.
+    Raises UnreadableValues, RefusedValues.
     """
     root = ParsedValues({}, {})
     for source, text in files:

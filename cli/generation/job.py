@@ -7,13 +7,7 @@ from typing import Final
 
 from cli.generation.parsed_values import Path
 from cli.generation.script import script
-from cli.generation.values import (
-    FAULT_TOLERANCE,
-    SAKKARA,
-    GitClone,
-    Values,
-    Variable,
-)
+from cli.generation.values import FAULT_TOLERANCE, SAKKARA, GitClone, Values, Variable
 from shared.api.names import ANNOTATION_PREFIX, API_VERSION, KIND, LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
@@ -100,7 +94,7 @@ def _pod_spec(values: Values) -> JsonObject:
             "schedulerName": SAKKARA[0] if scheduler in SAKKARA else scheduler,
             "priorityClassName": values.priority,
             "affinity": _affinity(values),
-            "volumes": list(_volumes(values)),
+            "volumes": [each.volume() for each in mounted_volumes(values)],
             "containers": [_container(values)],
         }
     )
@@ -133,7 +127,7 @@ def _container(values: Values) -> JsonObject:
             "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}} if locks_memory else None,
             "envFrom": list(_environment_sources(values)),
             "env": list(_environment(values)),
-            "volumeMounts": [each.mount() for each in mounts(values)],
+            "volumeMounts": [each.mount() for each in mounted_volumes(values)],
             "resources": _resources(values),
             "command": ["sh", "-c", script(values)],
         }
@@ -205,43 +199,29 @@ def _environment_sources(values: Values) -> Iterator[JsonObject]:
         yield {"configMapRef": {"name": values.nccl_gdr_env_config_map}}
 
 
-# Volumes and their mounts.
-
-
 @dataclass(frozen=True, slots=True)
-class Mount:
-    """A volume mount of the container, and the key that sets it."""
+class MountedVolume:
+    """A volume of the pod with its source, its mount, and the key that sets the mount's path."""
 
-    volume: str
+    name: str
+    source: JsonObject
     path: str
     key: Path
     read_only: bool = False
 
+    def volume(self) -> JsonObject:
+        return {"name": self.name, **self.source}
+
     def mount(self) -> JsonObject:
         read_only = {"readOnly": True} if self.read_only else {}
-        return {"name": self.volume, "mountPath": self.path, **read_only}
+        return {"name": self.name, "mountPath": self.path, **read_only}
 
 
-def mounts(values: Values) -> Iterator[Mount]:
-    """Yield every mount of the container."""
+def mounted_volumes(values: Values) -> Iterator[MountedVolume]:
+    """Yield every volume. Each is mounted in the container."""
     if values.topology_file_config_map:
-        yield Mount(_TOPOLOGY, _TOPOLOGY_PATH, ("topologyFileConfigMap",))
-    if values.mount_nvme:
-        yield Mount(_NVME, values.mount_nvme.mount_path, ("mountNVMe", "mountPath"))
-    for index, each in enumerate(values.volumes):
-        yield Mount(each.name, each.mount_path, ("volumes", index, "mountPath"))
-    if git := values.ssh_git_clone_config:
-        key = ("sshGitCloneConfig", "secretMountPath")
-        yield Mount(_GIT_KEY, git.secret_mount_path, key, read_only=True)
-        key = ("sshGitCloneConfig", "configMapMountPath")
-        yield Mount(_KNOWN_HOSTS, git.config_map_mount_path, key)
-    if not values.disable_shared_memory:
-        yield Mount(_SHARED_MEMORY, "/dev/shm", ("disableSharedMemory",))
-
-
-def _volumes(values: Values) -> Iterator[JsonObject]:
-    if values.topology_file_config_map:
-        yield {"name": _TOPOLOGY, "configMap": {"name": values.topology_file_config_map}}
+        source: JsonObject = {"configMap": {"name": values.topology_file_config_map}}
+        yield MountedVolume(_TOPOLOGY, source, _TOPOLOGY_PATH, ("topologyFileConfigMap",))
     if nvme := values.mount_nvme:
         claim = {
             "storageClassName": nvme.storage_class_name,
@@ -249,14 +229,21 @@ def _volumes(values: Values) -> Iterator[JsonObject]:
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": nvme.storage}},
         }
-        yield {"name": _NVME, "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}
-    for each in values.volumes:
-        yield {"name": each.name, "persistentVolumeClaim": {"claimName": each.claim_name}}
+        source = {"ephemeral": {"volumeClaimTemplate": {"spec": claim}}}
+        yield MountedVolume(_NVME, source, nvme.mount_path, ("mountNVMe", "mountPath"))
+    for index, each in enumerate(values.volumes):
+        source = {"persistentVolumeClaim": {"claimName": each.claim_name}}
+        yield MountedVolume(each.name, source, each.mount_path, ("volumes", index, "mountPath"))
     if git := values.ssh_git_clone_config:
-        yield {"name": _GIT_KEY, "secret": {"secretName": git.secret_name, "optional": False}}
-        yield {"name": _KNOWN_HOSTS, "configMap": {"name": git.config_map_name}}
+        key: Path = ("sshGitCloneConfig", "secretMountPath")
+        source = {"secret": {"secretName": git.secret_name, "optional": False}}
+        yield MountedVolume(_GIT_KEY, source, git.secret_mount_path, key, read_only=True)
+        key = ("sshGitCloneConfig", "configMapMountPath")
+        source = {"configMap": {"name": git.config_map_name}}
+        yield MountedVolume(_KNOWN_HOSTS, source, git.config_map_mount_path, key)
     if not values.disable_shared_memory:
-        yield {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory"}}
+        source = {"emptyDir": {"medium": "Memory"}}
+        yield MountedVolume(_SHARED_MEMORY, source, "/dev/shm", ("disableSharedMemory",))
 
 
 def _present(given: Mapping[str, object]) -> JsonObject:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from cli.manifests.places import ManifestError, Place, Way
-from cli.manifests.yaml_text import YamlReader
+from ruamel.yaml.nodes import ScalarNode
+
+from cli.manifests.places import ManifestError, Way
+from cli.manifests.yaml_text import YamlReader, place_at
 from shared.api.objects import JsonValue
 
 Path = Way
@@ -18,7 +20,7 @@ _NUMBERS: Final = (f"{_PREFIX}int", f"{_PREFIX}float")
 
 
 class UnreadableValues(ValueError):
-    """A text without values. The message begins with the file and, if known, the line."""
+    """A text without values. The message begins with its file and line, or with its option."""
 
 
 class Number(str):
@@ -59,7 +61,7 @@ class _ValuesReader(YamlReader):
     own_keys_win: ClassVar[bool] = True
 
     def scalar(self, event: Any) -> JsonValue:
-        tag = self.tag_of(event)
+        tag = self._tag(event)
         if tag == f"{_PREFIX}null":
             return None
         if tag == f"{_PREFIX}bool":
@@ -70,11 +72,16 @@ class _ValuesReader(YamlReader):
 
     def key(self, event: Any) -> str:
         value = getattr(event, "value", None)
-        if not isinstance(value, str) or self.tag_of(event) != f"{_PREFIX}str":
+        if not isinstance(value, str) or self._tag(event) != f"{_PREFIX}str":
             shown = f"the key {value} is no text" if value else "a key must be text"
-            place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
-            raise ManifestError(f"{shown}: put it in quotes", place)
+            raise ManifestError(f"{shown}: put it in quotes", place_at(event.start_mark))
         return str(self.located_scalar(event))
+
+    def _tag(self, event: Any) -> str:
+        """Return the tag of a scalar: its own, else by the rules of YAML 1.2."""
+        if event.tag is not None and event.tag != "!":
+            return str(event.tag)
+        return str(self.resolver.resolve(ScalarNode, event.value, event.implicit))
 
 
 def read_values(text: str, source: str) -> ParsedValues:
@@ -82,8 +89,7 @@ def read_values(text: str, source: str) -> ParsedValues:
     try:
         documents = _ValuesReader().documents(text)
     except ManifestError as error:
-        line = f":{error.place.line}" if error.place else ""
-        raise UnreadableValues(f"{source}{line}: {error}") from error
+        raise UnreadableValues(error.located(source)) from error
     if len(documents) > 1:
         line = f":{documents[1].places[()].line}"
         raise UnreadableValues(f"{source}{line}: a second document: write the values in one")

@@ -7,20 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from cli.generation.parsed_values import Number, Origin, ParsedValues, Path
+from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, UnreadableValues
 
 _LARGEST_INDEX: Final = 65_536  # Helm's own limit
-_SIGNS: Final = ("+", "-")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_WHOLE: Final = re.compile("0|(?!0)[+-]?[0-9]+")
 
 _Scalar: TypeAlias = str | Number | bool | None
 
 
-class UnreadableAssignment(ValueError):
-    """An invalid assignment. The message names the problem and the right syntax."""
-
-
 def apply(root: ParsedValues, text: str, option: str) -> ParsedValues:
-    """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
+    """Return `root` with the assignments in `text`. Raises UnreadableValues.
 
     `option`: --set reads numbers, true, false and null; --set-string reads only texts.
     """
@@ -113,17 +110,12 @@ class _Scanner:
         """Read numbers as Helm does: texts with a leading zero and fractions are no numbers."""
         if self.option != "--set":
             return text
-        folded = text.lower()
-        if folded in ("true", "false"):
-            return folded == "true"
-        if folded == "null":
-            return None
-        digits = text[1:] if text.startswith(_SIGNS) else text
-        is_whole = digits.isascii() and digits.isdecimal()
-        return Number(text) if is_whole and (text == "0" or text[0] != "0") else text
+        if text.lower() in _WORDS:
+            return _WORDS[text.lower()]
+        return Number(text) if _WHOLE.fullmatch(text) else text
 
-    def _wrong(self, rest: str, problem: str) -> UnreadableAssignment:
-        return UnreadableAssignment(
+    def _wrong(self, rest: str, problem: str) -> UnreadableValues:
+        return UnreadableValues(
             f"{self.option} {rest}: {problem}; write KEY=VALUE, such as numPods=4"
             " or volumes[0].claimName=data"
         )

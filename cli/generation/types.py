@@ -1,19 +1,15 @@
 """The types of keys in a values file, and the base of its mappings."""
 
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+import re
+from collections.abc import Callable
 from typing import Annotated, Any, Final, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    GetPydanticSchema,
-    ValidationError,
     WithJsonSchema,
-    WrapValidator,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -23,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from cli.generation.parsed_values import Number
 from shared.api.objects import JsonObject
 from shared.api.quantities import QuantityError, parse_quantity
+from shared.waits.words import joined
 
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -30,27 +27,14 @@ _DOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"
 _PERIOD: Final = r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h|d))+)$"
 # Not negative. Kubernetes also reads quantities without digits, but no user means them.
 _QUANTITY: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+_LARGEST: Final = 2**31 - 1
+# A leading zero means octal to some. `int` refuses thousands of digits with an error of its own.
+_WHOLE: Final = re.compile("0|[1-9][0-9]{0,9}")
 
 
 def problem(detail: str) -> PydanticCustomError:
     """Return the error for a validator to raise."""
     return PydanticCustomError("problem", "{detail}", {"detail": detail})
-
-
-def _must(be: str) -> WrapValidator:
-    """Replace any error about the value by this one."""
-
-    def read(value: Any, inner: Callable[[Any], Any]) -> Any:
-        try:
-            return inner(value)
-        except ValidationError as error:
-            raise problem(f"must be {be}") from error
-
-    return WrapValidator(read)
-
-
-def _matching(pattern: str) -> Any:
-    return Field(pattern=rf"^(?:{pattern})$(?!\n)")  # in Python, $ also matches before a last \n
 
 
 def quoted_text(value: Any) -> Any:
@@ -64,57 +48,69 @@ def _as_written(value: Any) -> Any:
     return ("true" if value else "false") if isinstance(value, bool) else value
 
 
-def _whole(value: Any) -> int:
-    """Numbers are texts here. A text in quotes is no number; a leading zero means octal to some."""
-    if isinstance(value, Number) and value.isdecimal() and str(int(value)) == value:
-        return int(value)
-    raise ValueError
+# Metadata for Annotated. `be`: the end of "must be".
 
 
-def _at_least(least: int) -> AfterValidator:
-    def check(value: str) -> str:
-        try:
-            if parse_quantity(value) >= Decimal(least):
-                return value
-        except QuantityError:
-            pass  # out of range: the same message applies
-        raise ValueError
+def _fitting(
+    be: str, fits: Callable[[str], object], schema: JsonObject
+) -> tuple[BeforeValidator, WithJsonSchema]:
+    def read(value: Any) -> str:
+        if isinstance(value, str) and fits(value):
+            return value
+        raise problem(f"must be {be}")
 
-    return AfterValidator(check)
-
-
-def _text(be: str, pattern: str = r"[\s\S]+", longest: int | None = None) -> GetPydanticSchema:
-    must = (_matching(pattern), Field(max_length=longest), _must(be), BeforeValidator(quoted_text))
-    return GetPydanticSchema(lambda _, schema: schema(Annotated[(str, *must)]))
+    return BeforeValidator(read), WithJsonSchema(schema)
 
 
-def _written(be: str, pattern: str = r"[\s\S]*") -> GetPydanticSchema:
+def _text(be: str, pattern: str = r"[\s\S]+", longest: int | None = None) -> tuple[object, ...]:
+    def fits(text: str) -> bool:
+        return bool(re.fullmatch(pattern, text)) and len(text) <= (longest or len(text))
+
+    limit = {"maxLength": longest} if longest else {}
+    schema = {"type": "string", "pattern": f"^(?:{pattern})$", **limit}
+    return (*_fitting(be, fits, schema), BeforeValidator(quoted_text))
+
+
+def _written(be: str, pattern: str = r"[\s\S]*") -> tuple[object, ...]:
     """Accept numbers and booleans too, as the text that was written."""
-    text = Annotated[str, _matching(pattern)]
-    either = BeforeValidator(_as_written, json_schema_input_type=text | float | bool)
-    return GetPydanticSchema(lambda _, schema: schema(Annotated[text, _must(be), either]))
+    text = {"type": "string", "pattern": f"^(?:{pattern})$"}
+    schema = {"anyOf": [text, {"type": "number"}, {"type": "boolean"}]}
+    fits = re.compile(pattern).fullmatch
+    return (*_fitting(be, fits, schema), BeforeValidator(_as_written))
 
 
-def _amount(be: str, least: int = 0) -> GetPydanticSchema:
+def _amount(be: str, least: int = 0) -> tuple[object, ...]:
     """Accept a Kubernetes quantity, as the text that was written."""
+
+    def fits(text: str) -> bool:
+        try:
+            return bool(re.fullmatch(_QUANTITY, text)) and parse_quantity(text) >= least
+        except QuantityError:  # out of range
+            return False
+
     text = {"type": "string", "pattern": f"^{_QUANTITY}$"}
-    described = WithJsonSchema({"anyOf": [text, {"type": "number", "minimum": 0}]})
-    must = (_matching(_QUANTITY), _at_least(least), _must(be), described)
-    return GetPydanticSchema(lambda _, schema: schema(Annotated[(str, *must)]))
+    return _fitting(be, fits, {"anyOf": [text, {"type": "number", "minimum": 0}]})
 
 
-def _number(least: int) -> GetPydanticSchema:
-    must = (Field(ge=least, le=2**31 - 1), BeforeValidator(_whole))
-    be = _must(f"a whole number from {least} on, such as 4")
-    return GetPydanticSchema(lambda _, schema: schema(Annotated[(int, *must, be)]))
+def _number(least: int) -> tuple[object, ...]:
+    def read(value: Any) -> int:
+        """Numbers are texts here. A text in quotes is no number."""
+        if isinstance(value, Number) and _WHOLE.fullmatch(value):
+            number = int(value)
+            if least <= number <= _LARGEST:
+                return number
+        raise problem(f"must be a whole number from {least} on, such as 4")
+
+    schema = {"type": "integer", "minimum": least, "maximum": _LARGEST}
+    return BeforeValidator(read), WithJsonSchema(schema)
 
 
-Text = Annotated[str, _text("a text that is not empty")]
-AnyText = Annotated[str, _written("a text")]
-WrittenText = Annotated[str, _written("a text, a number, true or false")]
+Text = Annotated[str, *_text("a text that is not empty")]
+AnyText = Annotated[str, *_written("a text")]
+WrittenText = Annotated[str, *_written("a text, a number, true or false")]
 JobName = Annotated[
     str,
-    _text(
+    *_text(
         "at most 50 lower-case letters, digits and hyphens, the first a letter, the last no"
         " hyphen, such as my-job",
         r"[a-z](?:[-a-z0-9]*[a-z0-9])?",
@@ -123,7 +119,7 @@ JobName = Annotated[
 ]
 DnsLabel = Annotated[
     str,
-    _text(
+    *_text(
         "at most 63 lower-case letters, digits and hyphens, no hyphen at either end, such as"
         " my-team",
         _LABEL,
@@ -132,7 +128,7 @@ DnsLabel = Annotated[
 ]
 ObjectName = Annotated[
     str,
-    _text(
+    *_text(
         "the name of an object: lower-case letters, digits, hyphens and dots, such as my-config",
         _DOMAIN,
         253,
@@ -140,7 +136,7 @@ ObjectName = Annotated[
 ]
 LabelKey = Annotated[
     str,
-    _text(
+    *_text(
         "a label's key: at most 63 letters, digits and -_. after an optional domain and /,"
         " such as project-name or example.com/project",
         rf"(?:(?=[^/]{{1,253}}/){_DOMAIN}/)?{_QUALIFIED}",
@@ -148,37 +144,37 @@ LabelKey = Annotated[
 ]
 LabelValue = Annotated[
     str,
-    _written(
+    *_written(
         "a label's value: at most 63 letters, digits and -_. with a letter or digit at both ends",
         rf"(?:{_QUALIFIED})?",
     ),
 ]
 ImageName = Annotated[
-    str, _text("an image without blanks, such as ghcr.io/my-org/my-image:v1", r"\S+")
+    str, *_text("an image without blanks, such as ghcr.io/my-org/my-image:v1", r"\S+")
 ]
 ExtendedResource = Annotated[
     str,
-    _text(
+    *_text(
         "the name of an extended resource with its domain, such as nvidia.com/roce_gdr",
         rf"(?=[^/]{{1,253}}/){_DOMAIN}/{_QUALIFIED}",
     ),
 ]
 VariableName = Annotated[
-    str, _text("a variable's name without = and blanks, such as LOG_LEVEL", r"[!-<>-~]+")
+    str, *_text("a variable's name without = and blanks, such as LOG_LEVEL", r"[!-<>-~]+")
 ]
 MountPath = Annotated[
-    str, _text("a path in the container, without a colon, such as /data", "[^:]+")
+    str, *_text("a path in the container, without a colon, such as /data", "[^:]+")
 ]
-Cpus = Annotated[str, _amount("a quantity of CPUs that is not negative, such as 4, 0.5 or 500m")]
+Cpus = Annotated[str, *_amount("a quantity of CPUs that is not negative, such as 4, 0.5 or 500m")]
 MemoryAmount = Annotated[
-    str, _amount("a quantity of memory of at least 1Mi, such as 1.5Gi, 200M or 1Ti", 2**20)
+    str, *_amount("a quantity of memory of at least 1Mi, such as 1.5Gi, 200M or 1Ti", 2**20)
 ]
-MemoryLimit = Annotated[str, _amount("a quantity of memory, such as 1.5Gi, 200M or 1Ti")]
-Storage = Annotated[str, _amount("a quantity of storage, such as 800Gi", 1)]
-Natural = Annotated[int, _number(0)]
-Positive = Annotated[int, _number(1)]
+MemoryLimit = Annotated[str, *_amount("a quantity of memory, such as 1.5Gi, 200M or 1Ti")]
+Storage = Annotated[str, *_amount("a quantity of storage, such as 800Gi", 1)]
+Natural = Annotated[int, *_number(0)]
+Positive = Annotated[int, *_number(1)]
 PeriodText = Annotated[str, WithJsonSchema({"type": "string", "pattern": _PERIOD})]
-RetryLimit = Annotated[str, WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31 - 1})]
+RetryLimit = Annotated[str, WithJsonSchema({"type": "integer", "minimum": 0, "maximum": _LARGEST})]
 _CODES: Final = {"type": "integer", "minimum": 1, "maximum": 255}
 ExitCodes = Annotated[
     str,
@@ -217,9 +213,14 @@ def annotation_text(name: str, value: Any) -> str:
     return format_duration(parsed) if is_period and "d" in text else text
 
 
-def entry(about: str, example: str, default: Any = ..., *, alias: str | None = None) -> Any:
+def entry(about: str, example: str, default: Any = ...) -> Any:
     """Return the field of a key. `example` is YAML. A key without a default is required."""
-    return Field(default, description=about, examples=[example], alias=alias)
+    return Field(default, description=about, examples=[example])
+
+
+def optional(about: str, example: str, alias: str | None = None) -> Any:
+    """Return the field of a key that may be missing."""
+    return Field(None, description=about, examples=[example], alias=alias)
 
 
 class Keys(BaseModel):
@@ -235,7 +236,7 @@ class Keys(BaseModel):
         """Remove null, which means the default; only queueName: null has another meaning."""
         keys = keys_of(cls)
         if not isinstance(given, dict):
-            raise problem(f"must be a mapping with {listed(keys)}")
+            raise problem(f"must be a mapping with {joined([*keys])}")
         return {
             name: value
             for name, value in given.items()
@@ -259,8 +260,3 @@ def model_in(annotation: Any) -> type[Keys] | None:
     if isinstance(annotation, type) and issubclass(annotation, Keys):
         return annotation
     return next(filter(None, map(model_in, get_args(annotation))), None)
-
-
-def listed(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else str(last)

@@ -34,6 +34,7 @@ from cli.generation.types import (
     WrittenText,
     annotation_text,
     entry,
+    optional,
     problem,
     quoted_text,
 )
@@ -64,25 +65,21 @@ class PodField(Keys):
 
 class ContainerResource(Keys):
     resource: Text = entry("The request or limit.", "limits.memory")
-    divisor: Storage | None = entry("The unit, such as 1Mi.", "1Mi", None)
+    divisor: Storage | None = optional("The unit, such as 1Mi.", "1Mi")
 
 
 class Variable(Keys):
     """A variable with its `value`, or with the source of the value."""
 
     name: VariableName = entry("The variable's name.", "LOG_LEVEL")
-    value: WrittenText | None = entry(
-        'The value, as text. Write an empty value as "".', "debug", None
+    value: WrittenText | None = optional('The value, as text. Write an empty value as "".', "debug")
+    secret: KeyOfObject | None = optional("One key of a Secret.", "{name: my-secret, key: token}")
+    configmap: KeyOfObject | None = optional(
+        "One key of a ConfigMap.", "{name: my-config, key: mode}"
     )
-    secret: KeyOfObject | None = entry(
-        "One key of a Secret.", "{name: my-secret, key: token}", None
-    )
-    configmap: KeyOfObject | None = entry(
-        "One key of a ConfigMap.", "{name: my-config, key: mode}", None
-    )
-    field_ref: PodField | None = entry("A field of the pod.", "{fieldPath: spec.nodeName}", None)
-    resource_field_ref: ContainerResource | None = entry(
-        "A request or limit of the container.", "{resource: limits.memory, divisor: 1Mi}", None
+    field_ref: PodField | None = optional("A field of the pod.", "{fieldPath: spec.nodeName}")
+    resource_field_ref: ContainerResource | None = optional(
+        "A request or limit of the container.", "{resource: limits.memory, divisor: 1Mi}"
     )
 
 
@@ -90,13 +87,13 @@ class WholeObject(Keys):
     """All keys of a Secret or ConfigMap."""
 
     name: ObjectName = entry("The object's name.", "my-object")
-    optional: StrictBool | None = entry("true: the object may be missing.", "true", None)
+    optional: StrictBool | None = optional("true: the object may be missing.", "true")
 
 
 class EnvironmentSource(Keys):
-    secret_ref: WholeObject | None = entry("A Secret.", "{name: my-secrets}", None)
-    config_map_ref: WholeObject | None = entry("A ConfigMap.", "{name: my-config}", None)
-    prefix: VariableName | None = entry("Prefix of each variable's name.", "APP_", None)
+    secret_ref: WholeObject | None = optional("A Secret.", "{name: my-secrets}")
+    config_map_ref: WholeObject | None = optional("A ConfigMap.", "{name: my-config}")
+    prefix: VariableName | None = optional("Prefix of each variable's name.", "APP_")
 
 
 class GitClone(Keys):
@@ -112,10 +109,9 @@ class GitClone(Keys):
     config_map_mount_path: MountPath = entry(
         "The folder in which the ConfigMap is mounted.", "/tmp/.ssh/hosts", "/tmp/.ssh/hosts"
     )
-    ssh_cmd: Text | None = entry(
+    ssh_cmd: Text | None = optional(
         "The value of GIT_SSH_COMMAND, instead of ssh with these two files.",
         "ssh -i /tmp/.ssh/keys/id_rsa",
-        None,
     )
 
 
@@ -197,8 +193,8 @@ class Values(Keys):
     """The keys of a values file."""
 
     job_name: JobName = entry("Name of the AppWrapper and of the PyTorchJob.", "my-job")
-    namespace: DnsLabel | None = entry(
-        "Namespace of the AppWrapper. Without it, kubectl decides.", "my-team", None
+    namespace: DnsLabel | None = optional(
+        "Namespace of the AppWrapper. Without it, kubectl decides.", "my-team"
     )
     queue_name: DnsLabel | None = entry(
         "LocalQueue whose quota the job uses. null leaves the label out.",
@@ -226,16 +222,14 @@ class Values(Keys):
         "GPUs (nvidia.com/gpu) of each pod. torchrun starts one process for each GPU.", "8", 0
     )
     total_memory_per_pod: MemoryAmount = entry("Memory that each pod requests.", "64Gi", "1Gi")
-    limit_cpus_per_pod: Cpus | None = entry(
-        "CPU limit of each pod; 0 or nothing means numCpusPerPod.", "16", None
+    limit_cpus_per_pod: Cpus | None = optional(
+        "CPU limit of each pod; 0 or nothing means numCpusPerPod.", "16"
     )
-    limit_gpus_per_pod: Natural | None = entry(
-        "Must equal numGpusPerPod, because Kubernetes never gives more GPUs than requested.",
-        "8",
-        None,
+    limit_gpus_per_pod: Natural | None = optional(
+        "Must equal numGpusPerPod, because Kubernetes never gives more GPUs than requested.", "8"
     )
-    limit_memory_per_pod: MemoryLimit | None = entry(
-        "Memory limit of each pod; 0 or nothing means totalMemoryPerPod.", "128Gi", None
+    limit_memory_per_pod: MemoryLimit | None = optional(
+        "Memory limit of each pod; 0 or nothing means totalMemoryPerPod.", "128Gi"
     )
     environment_variables: tuple[Variable, ...] = entry(
         "Variables of the container. Each has a name and one of value, secret,"
@@ -250,21 +244,19 @@ class Values(Keys):
         "[{secretRef: {name: my-secrets}}, {configMapRef: {name: my-config}}]",
         (),
     )
-    ssh_git_clone_config: GitClone | None = entry(
+    ssh_git_clone_config: GitClone | None = optional(
         "A deploy key with which git clones private repositories over ssh.",
         "{secretName: git-deploy-key, configMapName: git-known-hosts}",
-        None,
     )
     setup_commands: tuple[Text, ...] = entry(
         "Shell commands that run first, in each pod. The pod fails with the first that fails.",
         '["git clone https://github.com/my-org/my-code", "cd my-code"]',
         (),
     )
-    main_program: Text | None = entry(
+    main_program: Text | None = optional(
         "Program with its arguments, which torchrun starts. Its lines become one"
         " command without its comments.",
         "train.py --epochs 3",
-        None,
     )
     volumes: tuple[ClaimedVolume, ...] = entry(
         "PersistentVolumeClaims, and where they are mounted.",
@@ -277,26 +269,22 @@ class Values(Keys):
     num_roce_gdr: Natural = entry(
         "Number of these resources in each pod; more than 0 needs numPods above 1.", "2", 0
     )
-    topology_file_config_map: ObjectName | None = entry(
-        "ConfigMap with virtualTopology.xml, which NCCL_TOPO_FILE names.", "nvidia-topo-gdr", None
+    topology_file_config_map: ObjectName | None = optional(
+        "ConfigMap with virtualTopology.xml, which NCCL_TOPO_FILE names.", "nvidia-topo-gdr"
     )
-    nccl_gdr_env_config_map: ObjectName | None = entry(
-        "ConfigMap whose keys become variables, those of NCCL's network.",
-        "nccl-netwk-env-vars",
-        None,
+    nccl_gdr_env_config_map: ObjectName | None = optional(
+        "ConfigMap whose keys become variables, those of NCCL's network.", "nccl-netwk-env-vars"
     )
-    multi_nic_network_name: Text | None = entry(
+    multi_nic_network_name: Text | None = optional(
         "Network attachment of the pods (annotation k8s.v1.cni.cncf.io/networks).",
         "multi-nic-network",
-        None,
     )
     disable_shared_memory: StrictBool = entry(
         "true leaves out the volume in memory at /dev/shm.", "false", False
     )
-    mount_nvme: Nvme | None = entry(
+    mount_nvme: Nvme | None = optional(
         "A volume that lives as long as the pod. NVME_MOUNT_PATH holds its path.",
         "{storage: 800Gi}",
-        None,
         alias="mountNVMe",
     )
     init_containers: tuple[InitContainer, ...] = entry(
@@ -316,48 +304,47 @@ class Values(Keys):
     scheduler_name: (
         Literal["sakkara-scheduler", "sakkara", "scheduler-plugins-scheduler", "default-scheduler"]
         | None
-    ) = entry(
+    ) = optional(
         "Scheduler of the pods. sakkara means sakkara-scheduler; with it RANK is the"
         " rank that Sakkara assigns.",
         "scheduler-plugins-scheduler",
-        None,
     )
-    service_account_name: ObjectName | None = entry(
-        "ServiceAccount of the pods. The name gdr adds the capability IPC_LOCK.", "my-account", None
+    service_account_name: ObjectName | None = optional(
+        "ServiceAccount of the pods. The name gdr adds the capability IPC_LOCK.", "my-account"
     )
-    admission_grace_period_duration: PeriodText | None = entry(
-        "How long all pods may take to exist.", "2m", None
+    admission_grace_period_duration: PeriodText | None = optional(
+        "How long all pods may take to exist.", "2m"
     )
-    warmup_grace_period_duration: PeriodText | None = entry(
-        "How long all pods may take to run.", "10m", None
+    warmup_grace_period_duration: PeriodText | None = optional(
+        "How long all pods may take to run.", "10m"
     )
-    failure_grace_period_duration: PeriodText | None = entry(
-        "How long the Training Operator has to replace a failed pod.", "1m", None
+    failure_grace_period_duration: PeriodText | None = optional(
+        "How long the Training Operator has to replace a failed pod.", "1m"
     )
-    retry_pause_period_duration: PeriodText | None = entry(
-        "Pause between an attempt and the next one.", "90s", None
+    retry_pause_period_duration: PeriodText | None = optional(
+        "Pause between an attempt and the next one.", "90s"
     )
-    retry_limit: RetryLimit | None = entry("How often a failed job is tried again.", "5", None)
-    forceful_deletion_grace_period_duration: PeriodText | None = entry(
-        "How long a deletion may take before pods are deleted by force.", "10m", None
+    retry_limit: RetryLimit | None = optional("How often a failed job is tried again.", "5")
+    forceful_deletion_grace_period_duration: PeriodText | None = optional(
+        "How long a deletion may take before pods are deleted by force.", "10m"
     )
-    deletion_on_failure_grace_period_duration: PeriodText | None = entry(
-        "How long a failed job keeps its pods.", "6h", None
+    deletion_on_failure_grace_period_duration: PeriodText | None = optional(
+        "How long a failed job keeps its pods.", "6h"
     )
-    success_ttl_duration: PeriodText | None = entry(
-        "How long the AppWrapper stays after success.", "7d", None, alias="successTTLDuration"
+    success_ttl_duration: PeriodText | None = optional(
+        "How long the AppWrapper stays after success.", "7d", alias="successTTLDuration"
     )
-    terminal_exit_codes: ExitCodes | None = entry(
-        "Exit codes after which the job is not tried again.", "[3, 10]", None
+    terminal_exit_codes: ExitCodes | None = optional(
+        "Exit codes after which the job is not tried again.", "[3, 10]"
     )
-    retryable_exit_codes: ExitCodes | None = entry(
-        "The only exit codes after which the job is tried again.", "[42]", None
+    retryable_exit_codes: ExitCodes | None = optional(
+        "The only exit codes after which the job is tried again.", "[42]"
     )
     restart_policy: Literal["Never", "Always", "OnFailure"] = entry(
         "Whether a failed container is started again in its pod.", "OnFailure", "Never"
     )
-    termination_grace_period_seconds: Natural | None = entry(
-        "Seconds that a deleted pod may take to end.", "60", None
+    termination_grace_period_seconds: Natural | None = optional(
+        "Seconds that a deleted pod may take to end.", "60"
     )
 
     @field_validator(*FAULT_TOLERANCE, mode="before")

@@ -8,7 +8,7 @@ from cli.manifests.excerpts import excerpts
 from cli.manifests.json_text import parse_json
 from cli.manifests.places import ManifestError, Place, Way, place_of
 from cli.manifests.yaml_text import ManifestDocument, NotYaml, parse_yaml
-from shared.api.objects import JsonObject, JsonValue, metadata, type_of
+from shared.api.objects import GroupVersionKind, JsonObject, JsonValue, metadata, type_of
 
 _LIST: Final = "List"
 _ITEMS: Final = "items"
@@ -53,8 +53,9 @@ class Manifest:
     def group_kind(self) -> str:
         """`group/Kind`, or `Kind` in the core group."""
         version = self.value.get("apiVersion")
-        group = version.rpartition("/")[0] if isinstance(version, str) else ""
-        return f"{group}/{self.kind}" if group else self.kind
+        return GroupVersionKind.of(
+            version if isinstance(version, str) else "", self.kind
+        ).group_kind
 
     def __str__(self) -> str:
         return f"{self.kind or 'object'}/{self.name}" if self.name else self.kind or "object"

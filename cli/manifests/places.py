@@ -1,7 +1,6 @@
 """Places of values in a text: lines and columns, by the way from the root. Pure."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,10 +25,13 @@ class ManifestError(ValueError):
         super().__init__(text)
         self.place = place
 
+    def located(self, source: str) -> str:
+        """Return `FILE:LINE: TEXT`, without the line if it is unknown."""
+        return f"{source}:{self.place.line}: {self}" if self.place else f"{source}: {self}"
 
-_INDEX: Final = re.compile(r"\[([0-9]{1,9})\]")
-# The texts that may follow a path in a message.
-_AFTER: Final = (":", " ", "]", ",", "; ")
+
+# The character after a step of a path in a message.
+_AFTER_STEP: Final = (".", "[", "]", ":", " ", ",", ";")
 
 
 def way_in(value: JsonValue, path: str) -> Way:
@@ -38,35 +40,25 @@ def way_in(value: JsonValue, path: str) -> Way:
     `path` has the form in messages (`spec.components[0].metadata.labels[a.b/c]`), and text may
     follow it. Keys may contain dots: the path is compared with the keys of the value.
     """
-    way: list[str | int] = []
-    rest = path
-    while rest and not rest.startswith(_AFTER):
-        step, rest = _step(value, rest, first=not way)
-        if step is None:
-            break
-        way.append(step)
-        value = value[step]
-    return tuple(way)
+    return max(_ways(value, path, "", ()), key=lambda each: (each[0], -len(each[1])))[1]
 
 
-def _step(value: JsonValue, rest: str, *, first: bool) -> tuple[str | int | None, str]:
-    if isinstance(value, list):
-        found = _INDEX.match(rest)
-        if found and int(found[1]) < len(value):
-            return int(found[1]), rest[found.end() :]
-        return None, rest
-    if not isinstance(value, dict):
-        return None, rest
-    best: str | None = None
-    length = 0
-    for key in value:
-        for shown in (f"[{key}]", key if first else f".{key}"):
-            after = rest[len(shown) :]
-            if not rest.startswith(shown) or (after and after[0] not in ".[: ,;]"):
-                continue
-            if len(shown) > length:
-                best, length = key, len(shown)
-    return best, rest[length:]
+def _ways(value: JsonValue, path: str, shown: str, way: Way) -> Iterator[tuple[int, Way]]:
+    """Yield the ways of which the text begins the path, with the text's length.
+
+    `shown`: the text of `way`, the way to `value`.
+    """
+    yield len(shown), way
+    steps: list[tuple[str | int, str]] = []
+    if isinstance(value, dict):
+        steps = [(key, f"[{key}]") for key in value]
+        steps += [(key, f".{key}" if way else key) for key in value]
+    elif isinstance(value, list):
+        steps = [(index, f"[{index}]") for index in range(len(value))]
+    for step, text in steps:
+        rest = path.removeprefix(shown + text)
+        if rest != path and (not rest or rest.startswith(_AFTER_STEP)):
+            yield from _ways(value[step], path, shown + text, (*way, step))
 
 
 def place_of(places: Mapping[Way, Place], way: Way) -> Place | None:

@@ -26,9 +26,7 @@ class Unreadable:
     error: ManifestError
 
     def __str__(self) -> str:
-        place = self.error.place
-        where = f"{self.source}:{place.line}" if place else self.source
-        return f"{where}: {self.error}"
+        return self.error.located(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def read_text(argument: str, stdin: TextIO) -> tuple[str, str]:
     try:
         return source, _text(None if is_input else Path(argument), stdin)
     except ManifestError as error:
-        raise CommandError(str(Unreadable(source, error))) from error
+        raise CommandError(error.located(source)) from error
 
 
 def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:

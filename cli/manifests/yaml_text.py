@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 
 from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import Scanner
 
@@ -60,8 +59,13 @@ def parse_yaml(text: str) -> list[ManifestDocument]:
     return YamlReader().documents(text)
 
 
-def _marked(mark: Any) -> Place | None:
-    return None if mark is None else Place(mark.line + 1, mark.column + 1)
+def place_at(mark: Any) -> Place:
+    """Return the place of a mark of ruamel.yaml, which counts from 0."""
+    return Place(mark.line + 1, mark.column + 1)
+
+
+def _wrong(text: str, event: Any) -> ManifestError:
+    return ManifestError(text, place_at(event.start_mark))
 
 
 @dataclass(slots=True)
@@ -86,22 +90,10 @@ class _Scanner(Scanner):
             super().scan_to_next_token()
 
 
-class JsonScanner(_Scanner):
-    """Accepts in brackets keys of any length, and their colon in a later line."""
-
-    def stale_possible_simple_keys(self) -> None:
-        # Enclosing brackets may become stale: they are no keys, and would keep all tokens waiting.
-        kept = self.possible_simple_keys.pop(self.flow_level, None) if self.flow_level else None
-        super().stale_possible_simple_keys()
-        if kept is not None:
-            self.possible_simple_keys[self.flow_level] = kept
-
-
 @dataclass(slots=True)
 class YamlReader:
     """Reads values as kubectl does. A subclass may read scalars and keys in another way."""
 
-    scanner: ClassVar[type[Scanner]] = _Scanner
     version: ClassVar[tuple[int, int]] = (1, 1)
     # kubectl goes by the order of the text: keys after << replace merged ones, those before do not.
     own_keys_win: ClassVar[bool] = False
@@ -118,14 +110,15 @@ class YamlReader:
         """Return every document of a stream. Raises ManifestError."""
         yaml = YAML(typ="safe", pure=True)
         yaml.version = self.version
-        yaml.Scanner = self.scanner
+        yaml.Scanner = _Scanner
         try:
             self.events = yaml.parse(text)
             self.resolver = yaml.resolver
             return list(self._documents())
         except MarkedYAMLError as error:
             details = ", ".join(filter(None, (error.context, error.problem)))
-            raise NotYaml(f"this is not YAML: {details}", _marked(error.problem_mark)) from error
+            place = place_at(error.problem_mark) if error.problem_mark else None
+            raise NotYaml(f"this is not YAML: {details}", place) from error
         except ReaderError as error:
             before = text[: error.position]
             place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -145,7 +138,7 @@ class YamlReader:
 
     def _value(self, way: Way, event: Any) -> JsonValue:
         """Read the value that begins with this event."""
-        self.places.setdefault(way, Place(event.start_mark.line + 1, event.start_mark.column + 1))
+        self.places.setdefault(way, place_at(event.start_mark))
         self._counted(event, 1)
         if isinstance(event, events.AliasEvent):
             self.last = event
@@ -158,7 +151,7 @@ class YamlReader:
             value = self.located_scalar(event)
         else:
             if len(way) > _DEEPEST:
-                raise ManifestError("this is nested too deep", _marked(event.start_mark))
+                raise _wrong("this is nested too deep", event)
             is_mapping = isinstance(event, events.MappingStartEvent)
             value = self._mapping(way, event) if is_mapping else self._sequence(way)
         anchored.value, anchored.count, anchored.complete = value, self.count - before + 1, True
@@ -167,19 +160,16 @@ class YamlReader:
     def _alias(self, event: Any) -> JsonValue:
         known = self.anchors.get(event.anchor)
         if known is None:
-            text = f"*{event.anchor} names no anchor of this document"
-            raise ManifestError(text, _marked(event.start_mark))
+            raise _wrong(f"*{event.anchor} names no anchor of this document", event)
         if not known.complete:
-            text = f"*{event.anchor} refers to a value that contains it"
-            raise ManifestError(text, _marked(event.start_mark))
+            raise _wrong(f"*{event.anchor} refers to a value that contains it", event)
         self._counted(event, known.count)
         return known.value
 
     def _counted(self, event: Any, count: int) -> None:
         self.count += count
         if self.count > _MOST_VALUES:
-            text = f"its aliases expand to more than {_MOST_VALUES} values"
-            raise ManifestError(text, _marked(event.start_mark))
+            raise _wrong(f"its aliases expand to more than {_MOST_VALUES} values", event)
 
     def _sequence(self, way: Way) -> JsonValue:
         found: list[JsonValue] = []
@@ -204,12 +194,10 @@ class YamlReader:
                 continue
             key = self.key(event)
             if key in written:
-                text = (
-                    f"the key {key!r} is given twice, first in line {self.places[*way, key].line}"
-                )
-                raise ManifestError(text, _marked(event.start_mark))
+                first = self.places[*way, key].line
+                raise _wrong(f"the key {key!r} is given twice, first in line {first}", event)
             written.add(key)
-            self.places[*way, key] = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            self.places[*way, key] = place_at(event.start_mark)
             found[key] = self._value((*way, key), next(self.events))
         return found
 
@@ -218,11 +206,11 @@ class YamlReader:
 
         Merged keys have the place of the merge.
         """
-        place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+        place = place_at(event.start_mark)
         merged = self._value((*way, "<<"), next(self.events))
         for each in reversed(merged) if isinstance(merged, list) else [merged]:
             if not isinstance(each, dict):
-                raise ManifestError("<< merges mappings only", place)
+                raise _wrong("<< merges mappings only", event)
             new = {k: v for k, v in each.items() if not (self.own_keys_win and k in written)}
             into.update(new)
             self.places.update(dict.fromkeys([(*way, key) for key in new], place))
@@ -247,24 +235,14 @@ class YamlReader:
             return tagged_value(event.tag, event.value)
         return plain_value(event.value) if event.implicit[0] else event.value
 
-    def tag_of(self, event: Any) -> str:
-        """Return the tag of a scalar: its own, else by the rules of this version of YAML."""
-        own = event.tag
-        if own is not None and own != "!":
-            return str(own)
-        return str(self.resolver.resolve(ScalarNode, event.value, event.implicit))
-
     def key(self, event: Any) -> str:
         """Return the key as text: kubectl converts numbers and booleans."""
         value = self.located_scalar(event) if isinstance(event, events.ScalarEvent) else None
-        match value:
-            case str():
-                return value
-            case bool():
-                return "true" if value else "false"
-            case int():
-                return str(value)
-        raise ManifestError("a key must be text", _marked(event.start_mark))
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            return str(value).lower()  # true, false
+        raise _wrong("a key must be text", event)
 
     def located_scalar(self, event: Any) -> JsonValue:
         """Return the value of a scalar. Raises ManifestError with its place."""
@@ -273,7 +251,6 @@ class YamlReader:
         except (UnicodeEncodeError, UnicodeDecodeError) as error:
             is_half = isinstance(error, UnicodeDecodeError)
             reason = "half a surrogate pair" if is_half else error.reason
-            text = f"this is not YAML: {reason}"
-            raise NotYaml(text, _marked(event.start_mark)) from error
+            raise NotYaml(f"this is not YAML: {reason}", place_at(event.start_mark)) from error
         except ScalarError as error:
-            raise ManifestError(str(error), _marked(event.start_mark)) from error
+            raise _wrong(str(error), event) from error

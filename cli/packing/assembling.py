@@ -152,7 +152,7 @@ def _components(
         if each.target and not any(each.names(manifest) for manifest in manifests):
             raise CommandError(f"--podset {each.target}:…: no object is a {each.target}")
     nameless = [each for each in declared if not each.target]
-    chosen = unknown if unknown else list(manifests)
+    chosen = unknown or list(manifests)
     if nameless and len(chosen) != 1:
         first = chosen[0]
         raise CommandError(

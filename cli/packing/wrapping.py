@@ -79,14 +79,14 @@ def wrapping(
             raise CommandError(f"--namespace {namespace}: this cannot be the name of a namespace")
     own_labels = _pairs("--label", labels, origins)
     if queue:
-        own_labels = _with(own_labels, LABEL_QUEUE_NAME, queue, "--queue", "label", origins)
+        _add(own_labels, LABEL_QUEUE_NAME, queue, "--queue", "label", origins)
     for key, value in own_labels.items():
         if not is_label_value(value):
             option = origins[f"metadata.labels[{key}]"]
             raise CommandError(f"{option}: {value!r} cannot be the value of a label")
     own_annotations = _pairs("--annotation", annotations, origins)
     for key, (option, value) in (fault_tolerance or {}).items():
-        own_annotations = _with(own_annotations, key, value, option, "annotation", origins)
+        _add(own_annotations, key, value, option, "annotation", origins)
     declared = tuple(_pod_set(each) for each in pod_sets)
     return Wrapping(name, namespace, own_labels, own_annotations, declared, origins)
 
@@ -99,17 +99,17 @@ def _pairs(option: str, texts: Iterable[str], origins: dict[str, str]) -> dict[s
             raise CommandError(f"{option} {text}: write {option} KEY=VALUE")
         if not is_label_key(key):
             raise CommandError(f"{option} {text}: {key!r} cannot be a key of labels or annotations")
-        found = _with(found, key, value, option, option.removeprefix("--"), origins)
+        _add(found, key, value, option, option.removeprefix("--"), origins)
     return found
 
 
-def _with(
+def _add(
     found: dict[str, str], key: str, value: str, option: str, what: str, origins: dict[str, str]
-) -> dict[str, str]:
+) -> None:
     if key in found:
         raise CommandError(f"{option}: the {what} {key} is given twice")
     origins[f"metadata.{what}s[{key}]"] = option
-    return {**found, key: value}
+    found[key] = value
 
 
 def _pod_set(text: str) -> DeclaredPodSet:

@@ -14,7 +14,7 @@ from controller.fleet.reset_rate_limit import ResetRate
 from controller.phases.snapshot import HoldReason, ResetHold
 from shared.config.fault_tolerance import ResetRateLimit
 
-_PAUSED: Final = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")
+PAUSED: Final = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")
 
 
 class EvacuationGate(Protocol):
@@ -78,7 +78,7 @@ class ResetGate:
     def evacuation(self, resources: Collection[str]) -> ResetHold | None:
         """Return why an evacuation must wait; None if it may begin. It takes no token."""
         if self.paused:
-            return _PAUSED
+            return PAUSED
         why = self._gate.closed_to(resources)
         return None if why is None else ResetHold(HoldReason.BREAKER, why)
 
@@ -88,7 +88,7 @@ class ResetGate:
         An AppWrapper keeps its token while it asks.
         """
         if self.paused:
-            return _PAUSED
+            return PAUSED
         if uid in self._granted:
             return None
         wait = self._rate.ask(uid, now)

@@ -27,7 +27,8 @@ from controller.reports.pods_ready import NextAttempt
 from controller.reports.unhealthy import Problem
 from shared.api.names import CONDITION_UNHEALTHY
 
-_HELD: Final = {
+# The reason of Unhealthy while a reset must wait.
+HELD: Final = {
     HoldReason.RATE: Reason.RESET_THROTTLED,
     HoldReason.PAUSED: Reason.RESETS_PAUSED,
     HoldReason.BREAKER: Reason.EVACUATION_HELD,
@@ -120,7 +121,7 @@ def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Res
 
 def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
     """Set Unhealthy and report what the reset waits for: once, not in every pass."""
-    reason = _HELD[hold.reason]
+    reason = HELD[hold.reason]
     held = snapshot.text_of(CONDITION_UNHEALTHY).reason == reason
     if held and CONDITION_UNHEALTHY in snapshot.conditions:
         return ()
@@ -130,7 +131,7 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
 
 def was_held(snapshot: Snapshot) -> bool:
     """True if Unhealthy reports a reset that waits."""
-    return snapshot.text_of(CONDITION_UNHEALTHY).reason in _HELD.values()
+    return snapshot.text_of(CONDITION_UNHEALTHY).reason in HELD.values()
 
 
 def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:

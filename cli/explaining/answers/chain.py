@@ -13,7 +13,7 @@ from cli.explaining.answers import (
     quota,
     retry_pause,
 )
-from cli.explaining.answers.case import Case, SituationAnswer
+from cli.explaining.case import Case, SituationAnswer
 
 AnswerRule = Callable[[Case], SituationAnswer | None]
 
@@ -59,9 +59,9 @@ OTHERS: Final[tuple[AnswerRule, ...]] = (
 def answer(case: Case) -> SituationAnswer:
     """Return the first answer that applies."""
     rules = OTHERS
-    if case.moment.appwrapper.is_ours and queue.is_waiting(case):
+    if case.appwrapper.is_ours and queue.is_waiting(case):
         rules = WAITING
-    elif case.moment.appwrapper.is_ours and deployed.is_deployed(case):
+    elif case.appwrapper.is_ours and deployed.is_deployed(case):
         rules = DEPLOYED
     found = (rule(case) for rule in rules)
     return next(each for each in found if each is not None)

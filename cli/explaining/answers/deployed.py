@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import describe, next_steps, retries_spent
 from cli.explaining.answers.pods import all_troubles, pod_commands
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.forecast import StepKind
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
 from controller.phases.success import has_ended_well
 from controller.reports.reason import Reason
-from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_RESOURCES_DEPLOYED,
@@ -22,12 +21,12 @@ from shared.waits.words import counted
 def is_deployed(case: Case) -> bool:
     """True if the components exist or are being created."""
     deploying = case.phase in (Phase.RESUMING, Phase.RUNNING)
-    return deploying and not case.moment.appwrapper.deletion_requested
+    return deploying and not case.appwrapper.deletion_requested
 
 
 def namespace_ends(case: Case) -> SituationAnswer | None:
     """Apply if the namespace is being deleted: the API server creates nothing there."""
-    if not case.moment.snapshot.namespace_ending:
+    if not case.snapshot.namespace_ending:
         return None
     return SituationAnswer(
         situation=Situation.NAMESPACE_ENDS,
@@ -37,7 +36,7 @@ def namespace_ends(case: Case) -> SituationAnswer | None:
 
 def cannot_create(case: Case) -> SituationAnswer | None:
     """Apply if the API server rejects a component."""
-    reported = case.moment.reported(CONDITION_RESOURCES_DEPLOYED)
+    reported = case.reported(CONDITION_RESOURCES_DEPLOYED)
     if case.phase is not Phase.RESUMING or reported.reason != Reason.CREATE_FAILED:
         return None
     return SituationAnswer(
@@ -76,8 +75,8 @@ _HELD: Final = {
 
 def reset_is_held(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper's reset must wait for an admin or for the rate limit."""
-    reported = case.moment.reported(CONDITION_UNHEALTHY)
-    if reported.reason not in _HELD or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
+    reported = case.reported(CONDITION_UNHEALTHY)
+    if reported.reason not in _HELD or not case.is_true(CONDITION_UNHEALTHY):
         return None
     situation, end = _HELD[reported.reason]
     return SituationAnswer(
@@ -91,10 +90,9 @@ def reset_is_held(case: Case) -> SituationAnswer | None:
 
 def pods_outlive(case: Case) -> SituationAnswer | None:
     """Apply if the work is done. Pods that still run hold the quota."""
-    moment = case.moment
-    if not (moment.sees_all and has_ended_well(moment.snapshot)):
+    if not (case.sees_all and has_ended_well(case.snapshot)):
         return None
-    left = moment.snapshot.pods.under_way
+    left = case.snapshot.pods.under_way
     still = f", and {counted(left, 'pod')} still {'runs' if left == 1 else 'run'}" if left else ""
     return SituationAnswer(
         situation=Situation.OUTLIVED,
@@ -105,13 +103,12 @@ def pods_outlive(case: Case) -> SituationAnswer | None:
 
 def unhealthy(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper is unhealthy: a grace period may run."""
-    moment = case.moment
-    reported = moment.reported(CONDITION_UNHEALTHY)
-    if CONDITION_UNHEALTHY not in moment.snapshot.conditions:
+    reported = case.reported(CONDITION_UNHEALTHY)
+    if not case.is_true(CONDITION_UNHEALTHY):
         return None
-    since = transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
+    since = case.changed(CONDITION_UNHEALTHY)
     be, at = ("has been", f" since {case.when(since)}") if since else ("is", "")
-    step = next((each for each in moment.steps if each.change is StepKind.PHASE), None)
+    step = next((each for each in case.steps if each.change is StepKind.PHASE), None)
     then = ""
     if step is not None and step.at > case.now:
         verb = "is reset" if step.phase == Phase.RESETTING else "fails"
@@ -128,16 +125,16 @@ def unhealthy(case: Case) -> SituationAnswer | None:
 
 def runs(case: Case) -> SituationAnswer:
     """Answer if no problem is known."""
-    pods, moment = case.moment.snapshot.pods, case.moment
-    if not moment.sees_all:
+    pods = case.snapshot.pods
+    if not case.sees_all:
         return SituationAnswer(
             situation=Situation.RUNNING,
             sentence=f"{case.name} runs according to its status. Not all of its pods and components"
             " can be read, so their state is not known here.",
             commands=(describe(case),),
         )
-    since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
-    ready = CONDITION_PODS_READY in moment.snapshot.conditions
+    since = case.changed(CONDITION_PODS_READY)
+    ready = case.is_true(CONDITION_PODS_READY)
     runs_since = f"has run since {case.when(since)}" if ready and since else "runs"
     deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
     ended = f", {pods.succeeded} ended well" if pods.succeeded else ""

@@ -2,18 +2,18 @@
 
 from datetime import datetime
 
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import retries_spent
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.forecast import StepKind
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
-from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
+    LABEL_APPWRAPPER,
 )
 
 
@@ -21,7 +21,7 @@ def succeeded(case: Case) -> SituationAnswer | None:
     """Apply in phase Succeeded."""
     if case.phase is not Phase.SUCCEEDED:
         return None
-    at = transition_time(case.moment.appwrapper.conditions, CONDITION_QUOTA_RESERVED)
+    at = case.changed(CONDITION_QUOTA_RESERVED)
     return SituationAnswer(
         situation=Situation.SUCCEEDED,
         sentence=f"{case.name} succeeded{_at(case, at)}.",
@@ -34,9 +34,9 @@ def failed(case: Case) -> SituationAnswer | None:
     """Apply in phase Failed."""
     if case.phase is not Phase.FAILED:
         return None
-    reported = case.moment.reported(CONDITION_UNHEALTHY)
-    at = transition_time(case.moment.appwrapper.conditions, CONDITION_UNHEALTHY)
-    kept = case.moment.snapshot.timers.deletion_on_failure is not None
+    reported = case.reported(CONDITION_UNHEALTHY)
+    at = case.changed(CONDITION_UNHEALTHY)
+    kept = case.snapshot.timers.deletion_on_failure is not None
     why = (
         f": {reported.message}"
         if reported.message
@@ -44,7 +44,7 @@ def failed(case: Case) -> SituationAnswer | None:
         if reported.reason
         else ""
     )
-    holds = CONDITION_QUOTA_RESERVED in case.moment.snapshot.conditions
+    holds = case.is_true(CONDITION_QUOTA_RESERVED)
     details = [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
@@ -59,13 +59,13 @@ def failed(case: Case) -> SituationAnswer | None:
 
 def _why_no_retry(case: Case) -> tuple[str, ...]:
     """Return what the message of Unhealthy lacks."""
-    moment, reason = case.moment, case.moment.reported(CONDITION_UNHEALTHY).reason
+    reason = case.reported(CONDITION_UNHEALTHY).reason
     if reason == Reason.MISSING_COMPONENT:
         return (
             "The controller never recreates a component that another client deleted: delete the"
             " AppWrapper and create it again.",
         )
-    if moment.snapshot.retries >= moment.config.retry_limit:
+    if case.snapshot.retries >= case.config.retry_limit:
         return retries_spent(case)
     if reason == Reason.CREATE_FAILED:
         return ("The API server refuses it for good, so no retry can help.",)
@@ -73,12 +73,12 @@ def _why_no_retry(case: Case) -> tuple[str, ...]:
 
 
 def _removal(case: Case, period: str) -> tuple[Next, ...]:
-    deletes = next((each for each in case.moment.steps if each.change is StepKind.DELETES), None)
+    deletes = next((each for each in case.steps if each.change is StepKind.DELETES), None)
     if deletes is not None and deletes.at > case.now:
         return (
             Next(f"The {period} ends, and its pods and other components are deleted.", deletes.at),
         )
-    if CONDITION_RESOURCES_DEPLOYED in case.moment.snapshot.conditions:
+    if case.is_true(CONDITION_RESOURCES_DEPLOYED):
         return (Next("Its pods and other components are being deleted."),)
     return (
         Next("Nothing: its components are gone. The AppWrapper itself stays until you delete it."),
@@ -86,9 +86,9 @@ def _removal(case: Case, period: str) -> tuple[Next, ...]:
 
 
 def _logs(case: Case) -> tuple[CommandHint, ...]:
-    if not case.moment.raw_pods:
+    if not case.raw_pods:
         return ()
-    selector = f"workload.codeflare.dev/appwrapper={case.name}"
+    selector = f"{LABEL_APPWRAPPER}={case.name}"
     return (case.kubectl(f"logs --selector {selector} --prefix --tail 20", "what its pods wrote"),)
 
 

@@ -1,6 +1,6 @@
 """Kueue's own messages as details of an answer. Pure."""
 
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.report import CommandHint
 from controller.reports.reason import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
@@ -10,7 +10,7 @@ from shared.waits.workload import last_eviction
 
 def evictions(case: Case) -> tuple[str, ...]:
     """Return Kueue's reason for the last eviction, and the controller's message about it."""
-    reported = case.moment.reported(CONDITION_QUOTA_RESERVED)
+    reported = case.reported(CONDITION_QUOTA_RESERVED)
     timed_out = reported.reason == Reason.PODS_READY_TIMEOUT
     own = (without_kueues_reason(reported.message),) if timed_out else ()
     eviction = last_eviction(case.queue.workload) if case.queue.workload else None

@@ -1,7 +1,7 @@
 """Describe the controller's next steps in sentences. Pure."""
 
 from cli.durations import span
-from cli.explaining.answers.case import Case
+from cli.explaining.case import Case
 from cli.explaining.forecast import Step, StepKind
 from cli.explaining.report import CommandHint, Next
 from controller.phases.phase import Phase
@@ -10,23 +10,22 @@ from shared.waits.words import counted
 
 def next_steps(case: Case) -> tuple[Next, ...]:
     """Return the forecast steps as sentences."""
-    return tuple(_described(each, case) for each in case.moment.steps)
+    return tuple(_described(each, case) for each in case.steps)
 
 
 def _described(step: Step, case: Case) -> Next:
-    moment = case.moment
     at = step.at
     match step.change:
         case StepKind.UNHEALTHY:
             return Next(f"It turns Unhealthy ({step.reason}): {step.message}.", at)
         case StepKind.PHASE if step.phase == Phase.RESETTING:
-            number = moment.snapshot.retries + 1
+            number = case.snapshot.retries + 1
             spent = (
-                f"retry {number} of {moment.config.retry_limit}"
+                f"retry {number} of {case.config.retry_limit}"
                 if step.spends_retry
                 else "this spends no retry"
             )
-            pause = span(moment.config.retry_pause)
+            pause = span(case.config.retry_pause)
             return Next(
                 f"It is reset ({spent}): all of it is deleted, and {pause} after that the next"
                 " attempt begins, with the same quota.",
@@ -35,10 +34,10 @@ def _described(step: Step, case: Case) -> Next:
         case StepKind.PHASE if step.phase == Phase.FAILED:
             return Next(f"It fails for good: {retries_spent(case)[0]}", at)
         case StepKind.PHASE if step.phase == Phase.RESUMING:
-            return Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at)
+            return Next(f"Attempt {case.appwrapper.attempt + 1} begins.", at)
         case StepKind.PHASE:
             return Next(f"Its phase becomes {step.phase}.", at)
-        case StepKind.FORCES_PODS | StepKind.FORCES_COMPONENTS:
+        case StepKind.FORCES:
             return Next("The remaining pods and components are deleted without grace period.", at)
         case StepKind.DELETES:
             return Next("Its pods and other components are deleted.", at)
@@ -48,7 +47,7 @@ def _described(step: Step, case: Case) -> Next:
 
 def retries_spent(case: Case) -> tuple[str, ...]:
     """Return a sentence about the spent retries."""
-    spent, limit = case.moment.snapshot.retries, case.moment.config.retry_limit
+    spent, limit = case.snapshot.retries, case.config.retry_limit
     if not limit:
         return ("It may not be retried (retryLimit 0).",)
     return (f"{spent} of {counted(limit, 'retry')} {'is' if spent == 1 else 'are'} spent.",)

@@ -4,8 +4,7 @@ from datetime import timedelta
 from typing import Final
 
 from cli.durations import span
-from cli.explaining.answers.case import Case, SituationAnswer
-from cli.explaining.moment import created_at
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
 
@@ -15,9 +14,9 @@ _CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
 
 def managed_by_another(case: Case) -> SituationAnswer | None:
     """Apply if spec.managedBy names another controller: the AppWrapper controller ignores it."""
-    if case.moment.appwrapper.is_ours:
+    if case.appwrapper.is_ours:
         return None
-    manager = case.moment.appwrapper.spec.get("managedBy")
+    manager = case.appwrapper.spec.get("managedBy")
     return SituationAnswer(
         situation=Situation.NOT_OURS,
         sentence=f"{case.name} is managed by {manager} (spec.managedBy), so the AppWrapper"
@@ -27,9 +26,9 @@ def managed_by_another(case: Case) -> SituationAnswer | None:
 
 def not_seen_yet(case: Case) -> SituationAnswer | None:
     """Apply to an AppWrapper without a phase."""
-    if case.phase is not Phase.EMPTY or case.moment.appwrapper.deletion_requested:
+    if case.phase is not Phase.EMPTY or case.appwrapper.deletion_requested:
         return None
-    created = created_at(case.moment.appwrapper)
+    created = case.created
     age = case.now - created
     if age < _CONTROLLER_PATIENCE:
         return SituationAnswer(

@@ -2,41 +2,34 @@
 
 from typing import Final
 
+from cli.cluster.unread import objects
 from cli.durations import span
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.next_steps import describe, next_steps
+from cli.explaining.case import Case, SituationAnswer
+from cli.explaining.history import event_time
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
 from controller.phases.readiness import runs_as_wanted
 from shared.waits.pods import PodTrouble, PodWait, pod_troubles
 from shared.waits.words import counted, few
 
+# Lasting problems come before temporary ones.
 _SITUATIONS: Final = {
+    PodWait.IMAGE: Situation.NO_IMAGE,
+    PodWait.CONFIGURATION: Situation.NOT_CONFIGURED,
+    PodWait.CRASHES: Situation.CRASHING,
     PodWait.SCHEDULER: Situation.UNSCHEDULABLE,
     PodWait.GATED: Situation.GATED,
-    PodWait.IMAGE: Situation.NO_IMAGE,
-    PodWait.CRASHES: Situation.CRASHING,
-    PodWait.CONFIGURATION: Situation.NOT_CONFIGURED,
     PodWait.INIT: Situation.PODS_STARTING,
     PodWait.START: Situation.PODS_STARTING,
 }
-# Lasting problems come before temporary ones.
-_GRAVEST: Final = (
-    PodWait.IMAGE,
-    PodWait.CONFIGURATION,
-    PodWait.CRASHES,
-    PodWait.SCHEDULER,
-    PodWait.GATED,
-    PodWait.INIT,
-    PodWait.START,
-)
 
 
 def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
-    troubles = pod_troubles(case.moment.raw_pods)
-    crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
-    if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
+    troubles = pod_troubles(case.raw_pods)
+    crashing = [pod.name for pod in case.pods if pod.crash_loop is not None]
+    if not troubles and not (crashing and not runs_as_wanted(case.snapshot)):
         return None
     if not troubles:
         names = few(crashing)
@@ -46,19 +39,19 @@ def pods_wait(case: Case) -> SituationAnswer | None:
             f" again until just now: {names}.",
             details=(
                 "A pod counts as running again once its container has run for"
-                f" {span(case.moment.config.stability_period)}.",
+                f" {span(case.config.stability_period)}.",
             ),
             next=next_steps(case),
             commands=pod_commands(case),
         )
-    worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
+    worst = min(troubles, key=lambda each: [*_SITUATIONS].index(each.waits_for))
     why = case.queue.too_large_for_nodes if worst.waits_for is PodWait.SCHEDULER else ""
     too_large = (f"No node that the cluster has now can run it: {why}.",) if why else ()
     return SituationAnswer(
         situation=_SITUATIONS[worst.waits_for],
-        sentence=f"{case.name} has its quota, and {_described(worst, case)}.",
+        sentence=f"{case.name} has its quota, and {_described(worst)}.",
         details=(
-            *(_sentence(each, case) for each in troubles if each is not worst),
+            *(_sentence(each) for each in troubles if each is not worst),
             *too_large,
         ),
         next=next_steps(case) or _first_crash(worst),
@@ -81,15 +74,16 @@ def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
     name = trouble.pods[0]
     if trouble.waits_for is PodWait.CRASHES:
         return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
-    return pod_commands(case, name)
+    return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
 
 
 def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     """Apply if pods are missing because the namespace's level forbids them."""
-    pods, events = case.moment.snapshot.pods, case.seen.component_events
-    if not case.moment.sees_all or pods.existing >= pods.wanted or not isinstance(events, tuple):
+    if not _are_missing(case):
         return None
-    refusals = (refusal_in(each.get("message") or "") for each in events)
+    refusals = (
+        refusal_in(each.get("message") or "") for each in objects(case.seen.component_events)
+    )
     refusal = next(filter(None, refusals), "")
     if not refusal:
         return None
@@ -109,14 +103,19 @@ def refused_by_pod_security(case: Case) -> SituationAnswer | None:
     )
 
 
+def _are_missing(case: Case) -> bool:
+    pods = case.snapshot.pods
+    return case.sees_all and pods.existing < pods.wanted
+
+
 def pods_are_missing(case: Case) -> SituationAnswer | None:
     """Apply if the components have created too few pods."""
-    pods = case.moment.snapshot.pods
-    if not case.moment.sees_all or pods.existing >= pods.wanted:
+    if not _are_missing(case):
         return None
+    pods = case.snapshot.pods
     messages = [
         f"{each.kind} {each.name} reports: {each.message}"
-        for each in case.moment.snapshot.components
+        for each in case.snapshot.components
         if each.message
     ]
     return SituationAnswer(
@@ -131,11 +130,9 @@ def pods_are_missing(case: Case) -> SituationAnswer | None:
 
 def _event_texts(case: Case) -> tuple[str, ...]:
     """Return the last warnings about the components: a Job reports a ResourceQuota only there."""
-    found = case.seen.component_events
-    if not isinstance(found, tuple):
-        return ()
-    warnings = [each for each in found if each.get("type") == "Warning"]
-    warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
+    events = objects(case.seen.component_events)
+    warnings = [each for each in events if each.get("type") == "Warning"]
+    warnings.sort(key=event_time)
     # Such messages differ only in the names of pods that were never created: use the last one.
     last = {
         (
@@ -149,19 +146,18 @@ def _event_texts(case: Case) -> tuple[str, ...]:
 
 def all_troubles(case: Case) -> tuple[str, ...]:
     """Return a sentence for each reason why pods do not run."""
-    return tuple(_sentence(each, case) for each in pod_troubles(case.moment.raw_pods))
+    return tuple(_sentence(each) for each in pod_troubles(case.raw_pods))
 
 
-def _sentence(trouble: PodTrouble, case: Case) -> str:
-    text = _described(trouble, case)
+def _sentence(trouble: PodTrouble) -> str:
+    text = _described(trouble)
     return text[0].upper() + text[1:] + "."
 
 
-def _described(trouble: PodTrouble, case: Case) -> str:
+def _described(trouble: PodTrouble) -> str:
     number = len(trouble.pods)
     pods = f"pod {trouble.pods[0]}" if number == 1 else f"{number} pods ({few(trouble.pods)})"
     verb = "waits" if number == 1 else "wait"
-    what = str(trouble.waits_for)
     if trouble.waits_for is PodWait.SCHEDULER:
         message = f". The scheduler reports: {trouble.message}" if trouble.message else ""
         return f"{pods} {verb} for a node{message}".rstrip(".")
@@ -176,15 +172,13 @@ def _described(trouble: PodTrouble, case: Case) -> str:
     if trouble.waits_for is PodWait.CONFIGURATION:
         return f"{pods} cannot start ({trouble.reason}): {trouble.message}"
     message = f": {trouble.message}" if trouble.message else ""
-    return f"{pods} {verb} for {what}{message}"
+    return f"{pods} {verb} for {trouble.waits_for}{message}"
 
 
-def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:
-    """Return a command about the named pod, else about a pod that failed or crashed."""
-    if name:
-        return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
-    failed = [pod.name for pod in case.moment.pods if pod.phase == "Failed"]
-    crashed = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
+def pod_commands(case: Case) -> tuple[CommandHint, ...]:
+    """Return a command about a pod that failed or crashed."""
+    failed = [pod.name for pod in case.pods if pod.phase == "Failed"]
+    crashed = [pod.name for pod in case.pods if pod.crash_loop is not None]
     if failed:
         return (case.kubectl(f"logs {failed[0]}", "what the failed pod wrote"),)
     if crashed:

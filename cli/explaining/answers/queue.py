@@ -5,9 +5,8 @@ from typing import Final
 
 from cli.cluster.unread import Unread
 from cli.durations import span
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages
-from cli.explaining.moment import created_at
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
@@ -22,12 +21,12 @@ _KUEUES_PATIENCE: Final = timedelta(seconds=15)
 
 def is_waiting(case: Case) -> bool:
     """True if the AppWrapper is suspended and not being deleted."""
-    return case.phase is Phase.SUSPENDED and not case.moment.appwrapper.deletion_requested
+    return case.phase is Phase.SUSPENDED and not case.appwrapper.deletion_requested
 
 
 def suspended_by_its_user(case: Case) -> SituationAnswer | None:
     """Apply without queue and Workload: only a user can start the AppWrapper."""
-    appwrapper = case.moment.appwrapper
+    appwrapper = case.appwrapper
     if appwrapper.queue_name or not appwrapper.suspend or case.queue.workload:
         return None
     patch = '{"spec":{"suspend":false}}'
@@ -44,7 +43,7 @@ def suspended_by_its_user(case: Case) -> SituationAnswer | None:
 
 def about_to_start(case: Case) -> SituationAnswer | None:
     """Apply if the AppWrapper is no longer suspended: the controller creates its components."""
-    appwrapper = case.moment.appwrapper
+    appwrapper = case.appwrapper
     if appwrapper.suspend or (appwrapper.queue_name and case.queue.workload is None):
         return None
     if appwrapper.queue_name and not any(each.get("podSetInfos") for each in appwrapper.components):
@@ -68,7 +67,7 @@ def kueue_is_missing(case: Case) -> SituationAnswer | None:
 
 def queue_has_trouble(case: Case) -> SituationAnswer | None:
     """Apply if the LocalQueue or its ClusterQueue is missing, stopped or inactive."""
-    trouble, name = case.queue.trouble, case.moment.appwrapper.queue_name
+    trouble, name = case.queue.trouble, case.appwrapper.queue_name
     if trouble is None:
         return None
     missing = trouble.missing[0] if trouble.missing else ""
@@ -100,8 +99,8 @@ def no_workload(case: Case) -> SituationAnswer | None:
     if case.queue.workload is not None or isinstance(case.seen.world.own_workloads, Unread):
         return None
     why = unmanaged_because(case.seen.world.kueue_settings, case.seen.world.namespace)
-    reported = case.moment.reported(CONDITION_QUOTA_RESERVED)
-    age = case.now - created_at(case.moment.appwrapper)
+    reported = case.reported(CONDITION_QUOTA_RESERVED)
+    age = case.now - case.created
     if why:
         sentence = f"{case.name} is not managed by Kueue, so nothing starts it: {why}."
     elif reported.reason == Reason.NO_WORKLOAD:

@@ -3,19 +3,14 @@
 from typing import Final
 
 from cli.cluster.unread import Unread
-from cli.explaining.answers.case import Case, SituationAnswer
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages, queue_commands
+from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import Next, Situation
 from shared.api.amounts import amount_text, resource_text
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.quota import Demand
 from shared.waits.words import joined, ordinal
-from shared.waits.workload import (
-    fits_no_flavor,
-    has_quota,
-    last_eviction,
-    requeued_at,
-)
+from shared.waits.workload import fits_no_flavor, has_quota, last_eviction, requeued_at
 
 _ASK_FOR_LESS: Final = Next(
     "To request less, delete the AppWrapper, change the file, and create it again."
@@ -121,20 +116,17 @@ def waits_for_quota(case: Case) -> SituationAnswer | None:
     if short:
         cohort = case.queue.cohort.name if case.queue.cohort.lends else ""
         lacking = joined([_lacking(each, cohort) for each in short])
-        place = f" {_place(case)}" if _place(case) else ""
-        sentence = f"{case.name} {waits}: it asks for {lacking} in ClusterQueue {queue}"
         lent = f", including what cohort {cohort} can lend" if cohort else ""
-        sentence += f"{lent}.{place}"
+        sentence = f"{case.name} {waits}: it asks for {lacking} in ClusterQueue {queue}{lent}."
     elif case.queue.pending_reason is None or case.queue.demands:
         return None
     else:
-        sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
-        sentence += f" {_place(case)}" if _place(case) else ""
+        sentence = f"{case.name} {waits} in LocalQueue {case.appwrapper.queue_name}."
     lends, whole = case.queue.cohort.name, case.queue.cohort.is_whole
     unseen = () if whole else (f"Cohort {lends} may have more to lend than can be seen here.",)
     return SituationAnswer(
         situation=Situation.WAITS_FOR_QUOTA,
-        sentence=sentence,
+        sentence=sentence + _place(case),
         details=(*preempted, *kueue_messages(case), *unseen),
         next=(
             Next(
@@ -157,11 +149,12 @@ def _lacking(demand: Demand, cohort: str) -> str:
 
 
 def _place(case: Case) -> str:
+    """Return a sentence after a blank, "" if the place is unknown."""
     position, pending = case.queue.position, case.queue.pending
     if position is None:
         return ""
     of = f" of {pending}" if pending and pending >= position else ""
-    return f"It is {ordinal(position)}{of} in the queue."
+    return f" It is {ordinal(position)}{of} in the queue."
 
 
 def cannot_be_seen(case: Case) -> SituationAnswer | None:
@@ -169,24 +162,23 @@ def cannot_be_seen(case: Case) -> SituationAnswer | None:
     unread = case.seen.world.own_workloads
     if not isinstance(unread, Unread) or case.queue.short:
         return None
-    message = case.moment.reported(CONDITION_QUOTA_RESERVED).message
+    message = case.reported(CONDITION_QUOTA_RESERVED).message
     failed = "you may not read Workloads" if unread.forbidden else f"reading failed: {unread.why}"
     why = f": {message.rstrip('.')}" if message else f". Its Workload has the reason, but {failed}"
     return SituationAnswer(
         situation=Situation.NOT_READABLE,
-        sentence=f"{case.name} waits in LocalQueue {case.moment.appwrapper.queue_name}{why}.",
+        sentence=f"{case.name} waits in LocalQueue {case.appwrapper.queue_name}{why}.",
         next=(Next("It starts when Kueue admits it."),),
     )
 
 
 def waits_for_its_turn(case: Case) -> SituationAnswer:
     """Answer if quota is free: other workloads come first, or this one has just been queued."""
-    pending, queue = case.queue.pending_reason, case.moment.appwrapper.queue_name
+    pending, queue = case.queue.pending_reason, case.appwrapper.queue_name
     reason = f" (Kueue reports {pending.reason})" if pending and pending.reason else ""
-    place = f" {_place(case)}" if _place(case) else ""
     return SituationAnswer(
         situation=Situation.WAITS_FOR_TURN,
-        sentence=f"{case.name} waits for its turn in LocalQueue {queue}{reason}.{place}",
+        sentence=f"{case.name} waits for its turn in LocalQueue {queue}{reason}.{_place(case)}",
         details=kueue_messages(case),
         next=(Next("It starts when Kueue admits it."),),
         commands=queue_commands(case),

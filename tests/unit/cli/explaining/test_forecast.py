@@ -7,8 +7,8 @@ import pytest
 
 from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.explaining.appwrapper_objects import AppWrapperObjects
+from cli.explaining.case import case_of
 from cli.explaining.forecast import Step, StepKind
-from cli.explaining.moment import moment_of
 from shared.config.configuration import AppWrapperConfig, Configuration
 from tests.support.builders.explained import deployed, ending
 from tests.support.builders.explained.objects import NOW
@@ -22,7 +22,7 @@ def steps(seen: AppWrapperObjects) -> list[tuple[float, StepKind, str]]:
     """When from NOW on, what, and the phase or the reason."""
     return [
         ((each.at - NOW).total_seconds(), each.change, each.phase or each.reason)
-        for each in moment_of(seen).steps
+        for each in case_of(seen).steps
     ]
 
 
@@ -35,7 +35,7 @@ def test_pods_that_never_run_turn_it_unhealthy_and_then_reset_it() -> None:
 
 
 def test_a_failed_pod_has_the_rest_of_its_grace_period() -> None:
-    (step,) = moment_of(deployed.unhealthy()).steps
+    (step,) = case_of(deployed.unhealthy()).steps
     assert step == Step(
         at=NOW + later(40),
         change=StepKind.PHASE,
@@ -102,7 +102,7 @@ def test_the_retry_pause_is_a_little_longer_than_asked_for() -> None:
 
 
 def test_a_deletion_is_forced_after_its_period() -> None:
-    assert steps(ending.resetting()) == [(560, StepKind.FORCES_PODS, "")]
+    assert steps(ending.resetting()) == [(560, StepKind.FORCES, "")]
 
 
 def test_once_everything_is_deleted_only_the_retry_pause_is_left() -> None:

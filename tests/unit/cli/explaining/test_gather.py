@@ -66,7 +66,7 @@ def client_of(gatherer: AppWrapperReader) -> ServedObjects:
 def gathered(gatherer: AppWrapperReader) -> AppWrapperObjects:
     async def all_of_it() -> AppWrapperObjects:
         raw = await gatherer.appwrapper("train")
-        (seen,) = await gatherer.seen([raw], await gatherer.world([raw]))
+        (seen,) = await gatherer.seen([raw])
         return seen
 
     return asyncio.run(all_of_it())
@@ -187,6 +187,17 @@ def test_unreadable_events_of_components_are_named() -> None:
     assert seen.component_events == Unread(what, "no right to list them", forbidden=True)
 
 
+def test_unreadable_components_are_named_between_pods_and_events() -> None:
+    seen = gathered(served(deployed.runs(), forbidden=["workloads", "pods", "jobs", "events"]))
+    named = [each.what.partition(":")[0] for each in seen.unread]
+    assert named == [
+        "workloads of namespace team1",
+        "pods of namespace team1",
+        "Job train",
+        "events of namespace team1",
+    ]
+
+
 def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
     gatherer = served(deployed.runs())
     text = "appwrapper:\n  pauseResets: true\n"
@@ -268,7 +279,7 @@ def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
 
     async def all_of_them() -> tuple[AppWrapperObjects, ...]:
         raws = await gatherer.all()
-        return await gatherer.seen(raws, await gatherer.world(raws))
+        return await gatherer.seen(raws)
 
     found = asyncio.run(all_of_them())
     assert [each.appwrapper["metadata"]["name"] for each in found] == ["eval", "train"]

@@ -48,6 +48,11 @@ def problems(text: str) -> list[str]:
             "numPods: 0",
             "4: numPods: Invalid value: 0: must be a whole number from 1 on, such as 4",
         ),
+        pytest.param(
+            f"numPods: {'9' * 5000}",
+            f"4: numPods: Invalid value: {'9' * 5000}: must be a whole number from 1 on, such as 4",
+            id="too many digits for int",
+        ),
         (
             "numPods: 1.5",
             "4: numPods: Invalid value: 1.5: must be a whole number from 1 on, such as 4",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.generation.parsed_values import Number, Origin, read_values
-from cli.generation.set_values import UnreadableAssignment, apply
+from cli.generation.parsed_values import Number, Origin, UnreadableValues, read_values
+from cli.generation.set_values import apply
 
 
 def plain(value: object) -> object:
@@ -100,7 +100,7 @@ def test_a_list_comes_from_the_option_that_set_an_element_of_it() -> None:
     ],
 )
 def test_an_option_without_assignment_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(UnreadableAssignment) as refused:
+    with pytest.raises(UnreadableValues) as refused:
         assigned(text)
     assert str(refused.value) == (
         f"--set {problem}; write KEY=VALUE, such as numPods=4 or volumes[0].claimName=data"
@@ -109,5 +109,5 @@ def test_an_option_without_assignment_is_refused(text: str, problem: str) -> Non
 
 @given(st.text(alphabet="ab.[]={},\\0", max_size=20))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    with suppress(UnreadableAssignment):
+    with suppress(UnreadableValues):
         assert isinstance(assigned(text), dict)

@@ -38,12 +38,8 @@ def test_no_number_is_so_long_that_reading_it_takes_long() -> None:
     assert plain_value("1" * 100_000) == "1" * 100_000
 
 
-@pytest.mark.parametrize(
-    ("tag", "text", "expected"),
-    [("str", "1", "1"), ("int", "010", 8), ("float", "1", 1), ("bool", "on", True)],
-)
-def test_a_tag(tag: str, text: str, expected: JsonValue) -> None:
-    assert is_identical(tagged_value(f"tag:yaml.org,2002:{tag}", text), expected)
+def test_the_tag_of_a_text() -> None:
+    assert tagged_value("tag:yaml.org,2002:str", "1") == "1"
 
 
 @pytest.mark.parametrize("tag", ["tag:yaml.org,2002:binary", "tag:yaml.org,2002:int", "!mine"])

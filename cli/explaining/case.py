@@ -1,16 +1,20 @@
-"""Build the controller's view of an AppWrapper from objects that a user may read. Pure.
+"""The facts about one AppWrapper at one moment: what the controller and Kueue would see. Pure.
 
-The controller uses the same functions, so this view is the one on which it decides. Missing are
-facts that only the controller's memory holds: deleted pods, for example pods that succeeded.
+The controller's view is made of the controller's functions, so it is the one on which it decides.
+Missing are facts that only its memory holds: deleted pods, for example pods that succeeded.
 """
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 from cli.cluster.unread import One, Unread, objects
+from cli.durations import when
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.forecast import Step, forecast
+from cli.explaining.queue_view import QueueView, queue_view
+from cli.explaining.report import CommandHint, Next, Situation
 from controller.facts.component_status import (
     deployed_condition,
     deployed_status,
@@ -30,8 +34,10 @@ from controller.facts.observe import (
 )
 from controller.facts.own_status import read_status
 from controller.facts.pods import Pod, project_pod
+from controller.fleet.reset_holds import PAUSED
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
+from controller.phases.reset_or_fail import HELD
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -44,16 +50,11 @@ from controller.phases.snapshot import (
 )
 from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import transition_time
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
 
-_HELD: Final = {
-    Reason.RESET_THROTTLED: HoldReason.RATE,
-    Reason.RESETS_PAUSED: HoldReason.PAUSED,
-    Reason.EVACUATION_HELD: HoldReason.BREAKER,
-}
-_PAUSED: Final = "an admin has paused all resets (pauseResets)"
 _FAR: Final = timedelta(days=1)
 # A user cannot read the error store. The nodes that Kueue assigned are taken for usable ones.
 _UNREADABLE: Final = frozenset({Need.RECORDS})
@@ -61,13 +62,24 @@ _DELETING: Final = frozenset({Phase.RESETTING, Phase.SUSPENDING, Phase.TERMINATI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class SituationAnswer:
+    """An answer. `sentence` begins with the AppWrapper's name. `details`: whole sentences."""
+
+    situation: Situation
+    sentence: str
+    details: tuple[str, ...] = ()
+    next: tuple[Next, ...] = ()
+    commands: tuple[CommandHint, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
     """`pods` and `raw_pods`: the pods of the current attempt. `steps`: the controller's next steps.
 
     `sees_all`: all pods and components could be read, so the controller decides the same.
     """
 
-    now: datetime
+    seen: AppWrapperObjects
     appwrapper: AppWrapper
     config: FaultTolerance
     snapshot: Snapshot
@@ -76,17 +88,54 @@ class Moment:
     sees_all: bool = True
     steps: tuple[Step, ...] = ()
 
+    @cached_property
+    def queue(self) -> QueueView:
+        """Kueue's view."""
+        return queue_view(self.appwrapper, self.seen)
+
+    @property
+    def now(self) -> datetime:
+        """The API server's time of the read."""
+        return self.seen.now
+
+    @property
+    def name(self) -> str:
+        return self.appwrapper.name
+
+    @property
+    def namespace(self) -> str:
+        return self.appwrapper.namespace
+
     @property
     def phase(self) -> Phase:
         """The phase that the controller acts on."""
         return self.snapshot.phase
 
-    def reported(self, kind: str) -> ConditionText:
+    @property
+    def created(self) -> datetime:
+        return parse_time(self.appwrapper.metadata["creationTimestamp"])
+
+    def is_true(self, condition: str) -> bool:
+        return condition in self.snapshot.conditions
+
+    def changed(self, condition: str) -> datetime | None:
+        """Return when the condition changed last, None if unknown."""
+        return transition_time(self.appwrapper.conditions, condition)
+
+    def reported(self, condition: str) -> ConditionText:
         """Return the reason and message of a condition; both are empty if there is none."""
-        return self.snapshot.text_of(kind)
+        return self.snapshot.text_of(condition)
+
+    def when(self, moment: datetime) -> str:
+        """Return `14:03:10 UTC, in 42 s`."""
+        return when(moment, self.now)
+
+    def kubectl(self, rest: str, why: str) -> CommandHint:
+        """Return a command of kubectl in the AppWrapper's namespace."""
+        return CommandHint(f"kubectl {rest} -n {self.namespace}", why)
 
 
-def moment_of(seen: AppWrapperObjects) -> Moment:
+def case_of(seen: AppWrapperObjects) -> Case:
     """Build the view of one AppWrapper."""
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
@@ -99,17 +148,15 @@ def moment_of(seen: AppWrapperObjects) -> Moment:
     current = {pod.uid for pod in pods if membership.is_current(pod)}
     blank = Observation(appwrapper, snapshot, config)
     observed = observe(Reads(blank, seen.now, components, pods)).snapshot
-    unread = isinstance(seen.pods, Unread) or any(
-        isinstance(each, Unread) for each in seen.components
-    )
-    found = Moment(
-        now=seen.now,
+    sees_all = not any(isinstance(each, Unread) for each in (seen.pods, *seen.components))
+    found = Case(
+        seen=seen,
         appwrapper=appwrapper,
         config=config,
-        snapshot=_as_reported(observed, seen, sees_all=not unread),
+        snapshot=_as_reported(observed, seen, sees_all=sees_all),
         pods=tuple(pod for pod in pods if pod.uid in current),
         raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
-        sees_all=not unread,
+        sees_all=sees_all,
     )
     # Without the pods no step is known, except of phases in which only time passes.
     timed = found.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
@@ -123,11 +170,11 @@ def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool)
     unhealthy = snapshot.text_of(CONDITION_UNHEALTHY)
     deployed = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
-    held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
+    held = next((hold for hold, each in HELD.items() if each == unhealthy.reason), None)
     if held is not None and is_unhealthy:
         snapshot = _held(snapshot, ResetHold(held, unhealthy.message))
     elif seen.world.settings.pause_resets:
-        snapshot = _held(snapshot, ResetHold(HoldReason.PAUSED, _PAUSED))
+        snapshot = _held(snapshot, PAUSED)
     if deployed.reason == Reason.CREATE_FAILED:
         problem = CreateProblem(False, deployed.message, retry_at=seen.now + _FAR)
         snapshot = replace(snapshot, create_problem=problem)
@@ -159,7 +206,3 @@ def _locate(appwrapper: AppWrapper, index: int, item: One) -> Component:
     made = deployed_status(recorded) == "True" and bool(deployed_condition(recorded))
     presence = Presence.GONE if made else Presence.PLANNED
     return locate_from(appwrapper, index, presence, resource, None)
-
-
-def created_at(appwrapper: AppWrapper) -> datetime:
-    return parse_time(appwrapper.metadata["creationTimestamp"])
