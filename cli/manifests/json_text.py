@@ -1,7 +1,7 @@
 """Read JSON with the place of each key and element. Pure.
 
 YAML contains JSON, except for surrogate pairs and a few characters, which are rewritten, and for
-keys of more than 1,024 characters or with their colon in another line, which are refused.
+long keys.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cli.manifests.places import ManifestError, Place
 from cli.manifests.scalars import ScalarError
-from cli.manifests.yaml_text import ManifestDocument, YamlReader
+from cli.manifests.yaml_text import JsonScanner, ManifestDocument, YamlReader
 from shared.api.objects import JsonValue
 
 # An escape in a string, or a character that YAML does not allow there.
@@ -21,6 +21,8 @@ _REWRITTEN: Final = re.compile(
 
 
 class _JsonReader(YamlReader):
+    scanner = JsonScanner
+
     def scalar(self, event: Any) -> JsonValue:
         if event.implicit[0] and event.value.endswith(("NaN", "Infinity")):  # Python reads them
             raise ScalarError(f"this is not JSON: {event.value} is no number")

@@ -90,10 +90,22 @@ class _Scanner(Scanner):
             super().scan_to_next_token()
 
 
+class JsonScanner(_Scanner):
+    """Accepts in brackets keys of any length, and their colon in a later line."""
+
+    def stale_possible_simple_keys(self) -> None:
+        # Enclosing brackets may become stale: they are no keys, and would keep all tokens waiting.
+        kept = self.possible_simple_keys.pop(self.flow_level, None) if self.flow_level else None
+        super().stale_possible_simple_keys()
+        if kept is not None:
+            self.possible_simple_keys[self.flow_level] = kept
+
+
 @dataclass(slots=True)
 class YamlReader:
     """Reads values as kubectl does. A subclass may read scalars and keys in another way."""
 
+    scanner: ClassVar[type[Scanner]] = _Scanner
     version: ClassVar[tuple[int, int]] = (1, 1)
     # kubectl goes by the order of the text: keys after << replace merged ones, those before do not.
     own_keys_win: ClassVar[bool] = False
@@ -110,7 +122,7 @@ class YamlReader:
         """Return every document of a stream. Raises ManifestError."""
         yaml = YAML(typ="safe", pure=True)
         yaml.version = self.version
-        yaml.Scanner = _Scanner
+        yaml.Scanner = self.scanner
         try:
             self.events = yaml.parse(text)
             self.resolver = yaml.resolver
