@@ -4,7 +4,6 @@ The owner writes one file when the cluster is ready. It adds what the folder lac
 kubectl and the modules, and the options.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +19,7 @@ from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
 from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.files import replace_private
 from localcluster.machine.folder import running_owner
 from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
@@ -40,9 +40,7 @@ def write_attachment(cluster: RunningCluster) -> None:
         "kubectl": str(cluster.kubectl),
         "modules": {name: str(folder) for name, folder in cluster.modules.items()},
     }
-    draft = cluster.directory / f".{_FILE}.{os.getpid()}"
-    draft.write_bytes(orjson.dumps(content))
-    draft.rename(cluster.directory / _FILE)
+    replace_private(cluster.directory / _FILE, orjson.dumps(content))
 
 
 class AttachedCluster(RunningCluster):

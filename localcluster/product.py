@@ -17,8 +17,9 @@ from localcluster.machine.child import captured
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec, last_words
+from localcluster.machine.processes import ProcessSpec, last_words
 from localcluster.machine.progress import step
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject
 
 NAMESPACE = "appwrapper-system"

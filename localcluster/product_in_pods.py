@@ -4,8 +4,6 @@ The manifests are unchanged: `kubectl apply -k` with the administrator's kubecon
 until the rollout ends. The cluster needs a real node with the two images.
 """
 
-import asyncio
-import time
 from pathlib import Path
 
 from localcluster import pod_diagnostics
@@ -14,6 +12,7 @@ from localcluster.machine.child import captured
 from localcluster.machine.errors import LocalClusterError, ProcessFailed
 from localcluster.machine.progress import step
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import still_missing
 from localcluster.product import MANIFESTS, NAMESPACE
 from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
@@ -24,7 +23,6 @@ _DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
 # The Deployments' own limit (progressDeadlineSeconds).
 _ROLLOUT_SECONDS = stretched(300.0)
 _ESTABLISHED_SECONDS = stretched(180.0)
-_POLL_SECONDS = 0.1
 
 
 class ProductInPods:
@@ -51,24 +49,22 @@ class ProductInPods:
         return await pod_diagnostics.last_words(self._cluster, NAMESPACE)
 
     async def _until_rolled_out(self) -> None:
-        deadline = time.monotonic() + _ROLLOUT_SECONDS
-        while missing := await self._not_rolled_out():
-            if time.monotonic() > deadline:
-                raise ProcessFailed(
-                    f"The product does not run after {_ROLLOUT_SECONDS:.0f} s:"
-                    f" {'; '.join(missing)}.{await self.last_words()}"
-                )
-            await asyncio.sleep(_POLL_SECONDS)
+        missing = await still_missing(self._not_rolled_out, _ROLLOUT_SECONDS)
+        if missing is not None:
+            raise ProcessFailed(
+                f"The product does not run after {_ROLLOUT_SECONDS:.0f} s:"
+                f" {missing}.{await self.last_words()}"
+            )
 
-    async def _not_rolled_out(self) -> list[str]:
+    async def _not_rolled_out(self) -> str | None:
         found = [
             deployment
             async for page in self._cluster.client.pages(DEPLOYMENTS, NAMESPACE)
             for deployment in page.items
         ]
         if not found:
-            return [f"there is no Deployment in {NAMESPACE}"]
-        return [why for each in found if (why := missing_of(each)) is not None]
+            return f"there is no Deployment in {NAMESPACE}"
+        return "; ".join(filter(None, map(missing_of, found))) or None
 
     async def _kubectl(self, *arguments: str) -> None:
         administrator = f"--kubeconfig={self._cluster.kubeconfig}"

@@ -1,11 +1,12 @@
 """Stores the state of a cluster in its folder, as JSON; `status` reads it."""
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from localcluster.machine.files import replace_private
 
 _FILE = "state.json"
 
@@ -37,9 +38,7 @@ class ClusterState:
 
 def write_state(folder: Path, state: ClusterState) -> None:
     """Replaces the file in one step."""
-    draft = folder / f".{_FILE}.{os.getpid()}"
-    draft.write_bytes(orjson.dumps(asdict(state), option=orjson.OPT_INDENT_2))
-    draft.rename(folder / _FILE)
+    replace_private(folder / _FILE, orjson.dumps(asdict(state), option=orjson.OPT_INDENT_2))
 
 
 def read_state(folder: Path) -> ClusterState | None:

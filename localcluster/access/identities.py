@@ -5,6 +5,7 @@ from pathlib import Path
 
 from localcluster.access import kubeconfig
 from localcluster.access.kubeconfig import ClusterAccess
+from localcluster.machine.files import replace_private
 from shared.api.objects import NAMESPACES, JsonObject, Resource
 from shared.kube.client import AlreadyExists, KubeClient
 
@@ -39,7 +40,7 @@ class Identities:
         )
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         token = self._folder / f"{namespace}.{name}.token"
-        kubeconfig.write_private(token, answer["status"]["token"])
+        replace_private(token, answer["status"]["token"].encode())
         return kubeconfig.write(
             self._folder / f"{namespace}.{name}.yaml",
             server=self._access.server,

@@ -5,8 +5,8 @@ import ssl
 import aiohttp
 
 from localcluster.access.certificates import KeyPairFiles
-from localcluster.machine.processes import Probe
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeClient, KubeError
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.images.requirements import search_path
 from localcluster.machine.child import Child
 from localcluster.machine.disk import says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.tools import system_path
 
 _SHOWN_LINES = 25
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -32,12 +32,11 @@ async def run(
 
     Raises BuildFailed with the last lines, DiskFull.
     """
-    own = {"PATH": search_path(), **(environment or {})}
     with log.open("ab") as output:
         child = Child(
             [*_NAMESPACES, "sh", "-c", _HIDE, "sh", *command],
             output=output,
-            environment=dict(os.environ) | own,
+            environment=os.environ | system_path() | dict(environment or {}),
             folder=folder,
         )
         try:

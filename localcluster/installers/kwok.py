@@ -13,7 +13,8 @@ from localcluster.access.probes import both, http_ok, node_is_ready
 from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.waiting import Probe
 from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient, KubeError
 

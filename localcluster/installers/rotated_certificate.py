@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from localcluster.access.kubeconfig import write_private
+from localcluster.machine.files import replace_private
 from shared.api.objects import JsonObject
 
 _LIFE = datetime.timedelta(days=3650)
@@ -72,7 +72,7 @@ class RotatedCertificate:
         """Writes the files as the kubelet would, readable by this user alone."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, content in self.files.items():
-            write_private(folder / name, content.decode())
+            replace_private(folder / name, content)
 
 
 def _new_key() -> rsa.RSAPrivateKey:

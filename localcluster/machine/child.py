@@ -6,7 +6,6 @@ no polling.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
@@ -15,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+from localcluster.machine.parent import signal_at_parents_end
 
 
 class Child:
@@ -163,8 +161,7 @@ def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> C
     reports = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
 
     def arrange() -> None:
-        if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
-            raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+        signal_at_parents_end(signal.SIGKILL)
         # The parent may have died before the call above: then no signal would come.
         if os.getppid() != parent:
             os._exit(1)

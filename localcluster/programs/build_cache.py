@@ -19,6 +19,7 @@ import orjson
 from localcluster.machine.child import Child, captured
 from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.files import replace_private
 from localcluster.machine.locks import FileLock
 from localcluster.machine.progress import Reporter, announce, step
 from localcluster.programs.catalogue import GoComponent
@@ -94,7 +95,8 @@ class BuildCache:
         if remembered is not None:
             return remembered
         found = await self._find_module(component)
-        _remember(memory, found)
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        replace_private(memory, orjson.dumps(str(found)))
         return found
 
     def _home(self, component: GoComponent) -> Path:
@@ -248,13 +250,6 @@ def _remembered(memory: Path) -> Path | None:
         return None
     folder = Path(orjson.loads(memory.read_bytes()))
     return folder if folder.is_dir() else None
-
-
-def _remember(memory: Path, folder: Path) -> None:
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    draft = memory.with_suffix(f".{os.getpid()}")
-    draft.write_bytes(orjson.dumps(str(folder)))
-    draft.rename(memory)
 
 
 def _failure(component: GoComponent, log: Path, code: int) -> BuildFailed | DiskFull:

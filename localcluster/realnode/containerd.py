@@ -7,8 +7,10 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.tools import system_path
+from localcluster.machine.waiting import Probe
+from localcluster.realnode.namespaces import NodeNamespaces
 from localcluster.realnode.sandbox_image import NAME as SANDBOX_IMAGE
 from shared.api.objects import JsonObject
 

@@ -8,11 +8,13 @@ from localcluster.access import kubeconfig
 from localcluster.access.certificates import Authority
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import both, http_ok, node_is_ready
-from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.processes import ProcessSpec
 from localcluster.machine.slowness import stretched
+from localcluster.machine.tools import system_path
+from localcluster.machine.waiting import Probe
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces
 from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient, KubeError, NotFound
 

@@ -10,8 +10,9 @@ from localcluster.access.certificates import Authority
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import http_ok
 from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.tools import system_path
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces
 from shared.api.objects import JsonObject
 
 _HEALTH_PORT = 10256

@@ -3,15 +3,15 @@
 import os
 import select
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster.machine.child import Child, captured
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.slowness import stretched
+from localcluster.machine.tools import system_path
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _UNSHARE = (
     "unshare",
     *("--pid", "--mount", "--net", "--uts", "--ipc"),
@@ -100,11 +100,6 @@ class NodeNamespaces:
         gone.poll(_END_SECONDS * 1000)
         os.close(self._pidfd)
         self._pidfd = None
-
-
-def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns PATH with the folders of root's programs, which cron and some `sudo` omit."""
-    return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
 
 
 def _answer_of(reader: int) -> str:

@@ -1,13 +1,11 @@
 """The node's network: a veth pair between the host and its namespaces, and routes on the host.
 
-A process owns a slot while it holds a socket of that name in Linux's abstract namespace. Like the
-interface, the socket belongs to the network namespace, and it is free again when its process ends.
-So the interface of a free slot is left over, and is removed.
+A process owns a slot while it holds its claim, which ends with it. So the interface of a free slot
+is left over, and is removed.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import subprocess
@@ -16,9 +14,11 @@ from ipaddress import IPv4Network
 
 import orjson
 
+from localcluster.machine.claims import claim
 from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
+from localcluster.machine.tools import system_path
 from localcluster.realnode import cgroups
-from localcluster.realnode.namespaces import NodeNamespaces, network_command, system_path
+from localcluster.realnode.namespaces import NodeNamespaces, network_command
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
 from shared.api.objects import JsonObject
 
@@ -45,7 +45,7 @@ class NodeNetwork:
         cgroups.sweep()
         refusals = []
         for slot in SLOTS:
-            reservation = _reserve(slot)
+            reservation = claim(f"node-{slot}")
             if reservation is None:
                 continue
             subnets = Subnets.of(slot)
@@ -102,18 +102,6 @@ class NodeNetwork:
         self.namespaces.kill_now()
         _remove_interface(self._subnets.interface)
         self._reservation.close()
-
-
-def _reserve(slot: int) -> socket.socket | None:
-    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        reservation.bind(f"\0appwrapper-localcluster-node-{slot}")
-    except OSError as failure:
-        reservation.close()
-        if failure.errno == errno.EADDRINUSE:
-            return None
-        raise
-    return reservation
 
 
 def _connect(subnets: Subnets, process_1: int) -> None:

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -14,7 +13,6 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_SHARED = 1 << 20
 
-_PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,12 +31,6 @@ def enter_namespaces(pidfd: int, kinds: int) -> None:
     """
     if _libc.setns(pidfd, kinds) != 0:
         _fail("setns")
-
-
-def die_with_parent() -> None:
-    """Sends this process SIGKILL when the thread that forked it ends. Raises OSError."""
-    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
-        _fail("prctl(PR_SET_PDEATHSIG)")
 
 
 def _fail(what: str) -> None:

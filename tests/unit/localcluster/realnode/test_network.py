@@ -1,4 +1,3 @@
-import os
 import socket
 
 import pytest
@@ -8,29 +7,18 @@ from localcluster.realnode import cgroups, network
 from localcluster.realnode.network import NodeNetwork
 
 
-def test_one_slot_is_reserved_by_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    slot = 1_000_000 + os.getpid()  # none that a cluster or another run of this test has
-    held = network._reserve(slot)
-    assert isinstance(held, socket.socket)
-    assert network._reserve(slot) is None
-    held.close()
-    again = network._reserve(slot)
-    assert again is not None
-    again.close()
-
-
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Nothing of this machine is touched; every slot is free, and nothing is routed elsewhere."""
     monkeypatch.setattr(cgroups, "sweep", lambda: None)
     monkeypatch.setattr(network, "_remove_interface", lambda name: None)
     monkeypatch.setattr(network, "_routes", list)
-    monkeypatch.setattr(network, "_reserve", lambda slot: socket.socket())
+    monkeypatch.setattr(network, "claim", lambda name: socket.socket())
     return monkeypatch
 
 
 def test_every_slot_taken_is_reported_as_an_error(machine: pytest.MonkeyPatch) -> None:
-    machine.setattr(network, "_reserve", lambda slot: None)
+    machine.setattr(network, "claim", lambda name: None)
     with pytest.raises(NoFreeSubnet) as caught:
         NodeNetwork.claim()
     assert str(caught.value) == (
