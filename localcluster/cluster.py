@@ -37,7 +37,9 @@ from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import KUEUE_VERSIONS, component
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
-from localcluster.realnode import NodeNetwork, RealNode, requirements
+from localcluster.realnode import requirements
+from localcluster.realnode.network import NodeNetwork
+from localcluster.realnode.node import RealNode
 from localcluster.state import ClusterState, ProcessState, write_state
 from localcluster.webhook_wait import wait_for_webhook
 from shared.kube.http_client import HttpKubeClient
@@ -151,7 +153,8 @@ class LocalCluster(OwnedCluster):
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
         reach = ApiServerReach()
         if (network := self._network) is not None:
-            reach = ApiServerReach(str(network.host_address), str(network.services), nodes=True)
+            subnets = network.subnets
+            reach = ApiServerReach(subnets.host_address, str(subnets.services), nodes=True)
         self._control_plane = ControlPlane(
             self.directory, self.programs, self.authority, self.ports, self.processes, reach
         )

@@ -3,7 +3,6 @@
 import os
 import select
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster.machine.child import Child, captured
@@ -111,8 +110,3 @@ def _answer_of(reader: int) -> str:
             break
         answer += more
     return answer.decode(errors="replace").strip()
-
-
-def network_command(process_1: int, *command: str) -> Sequence[str]:
-    """Returns the command that runs `command`, a program of the host, in the node's network."""
-    return ("nsenter", f"--net=/proc/{process_1}/ns/net", *command)

@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 from collections.abc import Sequence
-from ipaddress import IPv4Network
 
 import orjson
 
@@ -18,7 +17,7 @@ from localcluster.machine.claims import claim
 from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
 from localcluster.machine.tools import system_path
 from localcluster.realnode import cgroups
-from localcluster.realnode.namespaces import NodeNamespaces, network_command
+from localcluster.realnode.namespaces import NodeNamespaces
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
 from shared.api.objects import JsonObject
 
@@ -31,7 +30,7 @@ class NodeNetwork:
     def __init__(
         self, subnets: Subnets, reservation: socket.socket, inside: NodeNamespaces
     ) -> None:
-        self._subnets = subnets
+        self.subnets = subnets
         self._reservation = reservation
         self.namespaces = inside
 
@@ -71,36 +70,12 @@ class NodeNetwork:
             raise
         return cls(subnets, reservation, inside)
 
-    @property
-    def slot(self) -> int:
-        """Returns its number; no other node of this network namespace has the same."""
-        return self._subnets.slot
-
-    @property
-    def host_address(self) -> str:
-        """Returns this machine's address for the node: the API server listens here."""
-        return self._subnets.host_address
-
-    @property
-    def node_address(self) -> str:
-        return self._subnets.node_address
-
-    @property
-    def pods(self) -> IPv4Network:
-        """Returns the range of pod addresses, a /24, which the host reaches."""
-        return self._subnets.pods
-
-    @property
-    def services(self) -> IPv4Network:
-        """Returns the range of Service addresses, a /24, which the host reaches."""
-        return self._subnets.services
-
     def release(self) -> None:
         """Ends all processes inside, and removes the pair. A second call does nothing."""
         if self._reservation.fileno() < 0:
             return
         self.namespaces.kill_now()
-        _remove_interface(self._subnets.interface)
+        _remove_interface(self.subnets.interface)
         self._reservation.close()
 
 
@@ -126,7 +101,7 @@ def _ip(*commands: str, process_1: int | None = None) -> None:
     """Runs `ip` commands on the host, or inside. Raises LocalClusterError."""
     program: Sequence[str] = ("ip", "-batch", "-")
     if process_1 is not None:
-        program = network_command(process_1, *program)
+        program = ("nsenter", f"--net=/proc/{process_1}/ns/net", *program)
     done = _run(program, "\n".join(commands))
     if done.returncode != 0:
         raise LocalClusterError(
