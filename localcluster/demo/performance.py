@@ -1,7 +1,7 @@
 """Plays the scenario on a running cluster and shows each step as a person would see it.
 
-kubectl submits the manifests, so that a person can type every printed command. A watch follows the
-AppWrappers.
+kubectl submits the manifests, so that a person can type every printed command. An informer follows
+the AppWrappers.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -23,8 +23,10 @@ from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
 from localcluster.machine.child import captured
 from localcluster.machine.slowness import stretched
 from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import Gone, KubeError, WatchEventType
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 40 s.
@@ -43,14 +45,22 @@ class Performance:
         self._clock = SystemClock()
         self._console = Console(highlight=False, soft_wrap=True)
         self._ledger = Ledger()
-        self._appwrappers: dict[str, JsonObject] = {}
         self._changed = asyncio.Event()
+        self._appwrappers: Informer[JsonObject] = Informer(
+            cluster.client,
+            APPWRAPPERS,
+            transform=lambda appwrapper: appwrapper,
+            sources=Sources.of_the_machine(),
+            namespace=NAMESPACE,
+            failed=lambda error: self._show(f"(watching again after: {error})"),
+        )
+        self._appwrappers.add_handler(self._see)
 
     async def play(self) -> list[str]:
         """Submits every sample and follows it; returns one line per sample that missed its end."""
         began = self._clock.monotonic()
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(self._watch())
+            watching = tasks.create_task(self._appwrappers.run())
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS), self._shown():
                     await self._submit_all()
@@ -128,47 +138,17 @@ class Performance:
         self._show(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
         self._show(output.rstrip())
 
-    async def _watch(self) -> None:
-        while True:
-            try:
-                version = await self._list()
-                while True:
-                    version = await self._follow(version)
-            except Gone:
-                continue
-            except KubeError as error:
-                self._show(f"(watching again after: {error})")
-                await self._clock.sleep(0.5)
-
-    async def _list(self) -> str:
-        version = ""
-        async for page in self._cluster.client.pages(APPWRAPPERS, NAMESPACE):
-            version = page.resource_version
-            for appwrapper in page.items:
-                self._see(appwrapper)
-        return version
-
-    async def _follow(self, version: str) -> str:
-        """Reads one watch until the server ends it; returns the version to continue from."""
-        watch = self._cluster.client.watch(APPWRAPPERS, NAMESPACE, resource_version=version)
-        async with aclosing(watch) as events:
-            async for event in events:
-                version = event.object["metadata"]["resourceVersion"]
-                if event.type in (WatchEventType.ADDED, WatchEventType.MODIFIED):
-                    self._see(event.object)
-        return version
-
-    def _see(self, appwrapper: JsonObject) -> None:
+    def _see(self, change: Change[JsonObject]) -> None:
+        if (appwrapper := change.new) is None:
+            return
         name = appwrapper["metadata"]["name"]
-        before = self._appwrappers.get(name)
-        self._appwrappers[name] = appwrapper
         known = self._ledger.root_causes.get(name)
         self._ledger.see(appwrapper)
         found = self._ledger.root_causes.get(name)
         if found and found != known:
             self._show(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
         if not self._console.is_terminal:
-            self._print_change(before, appwrapper)
+            self._print_change(change.old, appwrapper)
         self._changed.set()
 
     def _print_change(self, before: JsonObject | None, after: JsonObject) -> None:
@@ -193,7 +173,7 @@ class Performance:
 
     def _table(self) -> Table:
         now = self._clock.now()
-        return table_of(row_of(each, now) for each in self._appwrappers.values())
+        return table_of(row_of(each, now) for _, each in self._appwrappers.items())
 
     def _show(self, text: str) -> None:
         self._console.print(text, markup=False)
