@@ -23,9 +23,7 @@ _VERSIONS = " (default) or ".join(KUEUE_VERSIONS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
-    Ctrl-C.
-    """
+    """Returns 0, 1 for an error on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)

@@ -28,9 +28,7 @@ _FILE = "attach.json"
 
 
 def write_attachment(cluster: RunningCluster) -> None:
-    """Writes the file that `AttachedCluster` reads. The owner calls it once the cluster is
-    ready.
-    """
+    """Writes the file that `AttachedCluster` reads, once the cluster is ready."""
     content = {
         "options": encode_options(replace(cluster.options, directory=cluster.directory)),
         "server": cluster.access.server,

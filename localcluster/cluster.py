@@ -98,9 +98,7 @@ class LocalCluster(OwnedCluster):
         return self._folder.keep_logs(self.processes.logs)
 
     async def keep_pod_diagnostics(self) -> None:
-        """Writes the logs of real pods, all pods and all events beside the logs, as far as
-        possible.
-        """
+        """Writes real pods' logs, all pods and all events beside the logs, as far as possible."""
         await pod_diagnostics.keep(self)
 
     async def _start(self) -> None:
@@ -204,9 +202,7 @@ class LocalCluster(OwnedCluster):
         write_state(self.directory, state)
 
     async def _give_up(self, failure: BaseException) -> BaseException:
-        """Cleans up after a failed start; returns the error to raise, which names the kept
-        files.
-        """
+        """Cleans up after a failed start; returns the error to raise, with the kept files."""
         logs = self.processes.logs if self._folder else None
         kept: Path | None = None
         if isinstance(failure, Exception) and self._folder and logs and logs.exists():

@@ -46,9 +46,7 @@ class ApiServerReach:
         return str(ipaddress.ip_network(self.services)[1])
 
     def flags(self, kubelet_client: KeyPairFiles) -> tuple[str, ...]:
-        """Returns the API server's flags for this. `kubelet_client` is its identity for
-        kubelets.
-        """
+        """Returns the API server's flags. `kubelet_client` is its identity for kubelets."""
         bound = (
             f"--bind-address={self.host}",
             f"--advertise-address={self.host}",
@@ -125,9 +123,7 @@ class ControlPlane:
         self._serving = authority.serving("control-plane", (*addresses, "localhost", *names))
 
     async def start_api(self) -> None:
-        """Starts etcd and the API server, which waits for etcd; returns when the API server is
-        ready.
-        """
+        """Starts etcd and the API server, which waits for etcd; returns when it is ready."""
         etcd_peer = self._authority.serving("etcd", (HOST, "localhost"), with_client=True)
         await together(
             self._processes.start(self._etcd(etcd_peer)),

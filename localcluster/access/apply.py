@@ -76,9 +76,7 @@ class ManifestApplier:
         return [stored[index] for index in range(len(documents))]
 
     async def resource_of(self, gvk: GroupVersionKind) -> Resource:
-        """Returns the resource of a Kind, and waits if it is not served yet. Raises
-        LocalClusterError.
-        """
+        """Returns the resource of a Kind; waits until it is served. Raises LocalClusterError."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -133,9 +131,7 @@ class ManifestApplier:
 
 
 async def _answered(request: Callable[[], Awaitable[_Answer]]) -> _Answer:
-    """Sends the request again if no answer came, or none of a webhook: both reads and applies may
-    be repeated.
-    """
+    """Sends a read or an apply again if no answer came, or none of a webhook."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:

@@ -62,8 +62,7 @@ class Authority:
     def serving(
         self, name: str, hosts: Sequence[str], *, with_client: bool = False
     ) -> KeyPairFiles:
-        """Issues a certificate for a server at `hosts`, DNS names or IP addresses, in files
-        `name`.*.
+        """Issues a server's certificate for `hosts`, names or IP addresses, in files `name`.*.
 
         With `with_client` the server can also connect to peers with it (etcd).
         """

@@ -181,9 +181,7 @@ class Performance:
 
 
 def commands_to_go_on(kubeconfig: Path, kubectl: Path) -> list[str]:
-    """Returns the commands for another terminal; each works as printed, after the demo's
-    samples.
-    """
+    """Returns commands for another terminal; each works as printed after the samples."""
     return [
         f"cd {shlex.quote(str(REPOSITORY))}",
         f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",

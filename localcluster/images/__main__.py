@@ -11,9 +11,7 @@ from localcluster.machine.progress import reporter_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
-    Ctrl-C.
-    """
+    """Returns 0, 1 for an error on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
     if parsed.push and not parsed.registry:

@@ -19,10 +19,9 @@ _SHOWN_LINES = 25
 
 @dataclass(frozen=True, slots=True)
 class ImageOrder:
-    """A request to build images. `tool` None: the first that works. `registry` is HOST/PATH, or
-    empty.
+    """`tool` None: the first that works. `base_image` None: the tool's default.
 
-    `base_image` None: the tool's default. `push` needs a registry.
+    `registry` is HOST/PATH, or empty; `push` needs it.
     """
 
     tool: str | None = None

@@ -125,9 +125,7 @@ def python() -> StandIn:
 
 
 def torch() -> StandIn:
-    """Returns the same with PyTorch and torchrun, and all that they load: 1 GB. Raises
-    ToolMissing.
-    """
+    """Returns the same with PyTorch and torchrun, 1 GB. Raises ToolMissing."""
     packages, not_needed = (*_PACKAGES, TORCH_PACKAGE), (*_NOT_NEEDED, *_NOT_NEEDED_BY_TORCH)
     return StandIn(TORCH_NAME, "torch", packages, not_needed, megabytes=5_000)
 

@@ -27,9 +27,7 @@ class RotatedCertificate:
 
     @classmethod
     def make(cls, authority_name: str, host: str, now: datetime.datetime) -> "RotatedCertificate":
-        """Makes a certificate for `host`, from an authority with the name that the component
-        expects.
-        """
+        """Makes a certificate for `host`, from an authority with the expected name."""
         authority, authority_key = name_of(authority_name), _new_key()
         own = x509.SubjectAlternativeName([x509.DNSName(authority_name)])
         certificate = signed(

@@ -73,9 +73,7 @@ class Child:
         self._callbacks.append(callback)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal, to the whole group if the process leads one. Does nothing after its
-        end.
-        """
+        """Sends a signal, to the group if the process leads one. Does nothing after its end."""
         if self._popen.returncode is not None:
             return
         if self._own_group:
@@ -84,9 +82,7 @@ class Child:
             self._popen.send_signal(number)
 
     async def stop(self, patience: float) -> None:
-        """Sends SIGTERM, then SIGKILL after `patience` seconds; returns when the process has
-        ended.
-        """
+        """Sends SIGTERM, then SIGKILL after `patience` seconds; returns after the end."""
         self.signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(patience):

@@ -116,9 +116,7 @@ class Processes(Mapping[str, ManagedProcess]):
         self._on_change()
 
     async def stop_all(self) -> None:
-        """Stops all programs, the highest tier first: each while the programs that it needs still
-        run.
-        """
+        """Stops all programs, the highest tier first: what a program needs still runs."""
         self._on_change = lambda: None
         for tier in sorted({each.spec.tier for each in self._by_name.values()}, reverse=True):
             running = [

@@ -62,9 +62,7 @@ class BuildCache:
         self._reporter = reporter
 
     async def ensure(self, components: Sequence[GoComponent]) -> dict[str, Path]:
-        """Returns program name → path, for all programs of `components`. Raises BuildFailed,
-        DiskFull.
-        """
+        """Returns the programs of `components`, by name. Raises BuildFailed, DiskFull."""
         missing = [component for component in components if not self._home(component).is_dir()]
         if missing:
             try:
@@ -83,8 +81,7 @@ class BuildCache:
         }
 
     async def module_folder(self, component: GoComponent) -> Path:
-        """Returns the folder of the component's Go module, which has its CRDs and webhook
-        manifests.
+        """Returns the folder of the component's Go module, which has its manifests.
 
         Raises BuildFailed if it cannot be downloaded.
         """

@@ -146,9 +146,7 @@ def pod_network(pods: IPv4Network) -> JsonObject:
 
 
 def plugin_folder() -> str:
-    """Returns the distribution's folder of network plugins; the first candidate if none has
-    them.
-    """
+    """Returns the folder of network plugins; the first candidate if none has them."""
     for folder in PLUGIN_FOLDERS:
         if all(os.access(f"{folder}/{each}", os.X_OK) for each in PLUGINS):
             return folder

@@ -36,8 +36,7 @@ class NodeNetwork:
 
     @classmethod
     def claim(cls) -> NodeNetwork:
-        """Claims the first free slot. Needs root and a running event loop. Raises
-        LocalClusterError.
+        """Claims the first free slot, as root, in an event loop. Raises LocalClusterError.
 
         Also removes the cgroups that killed runs left. Blocks for about 0.2 s.
         """

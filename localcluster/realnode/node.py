@@ -57,9 +57,7 @@ class RealNode:
         self._containerd.trust_registry(host_and_port)
 
     async def restart_kubelet(self) -> None:
-        """Restarts the kubelet like an update of the node; pods continue. Returns when it is
-        Ready.
-        """
+        """Restarts the kubelet while pods continue; returns when the node is Ready."""
         await self._cluster.processes.restart("kubelet")
 
     def close_now(self) -> None:

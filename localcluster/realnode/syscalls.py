@@ -26,9 +26,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def enter_namespaces(pidfd: int, kinds: int) -> None:
-    """Calls setns(2) with a pidfd (Linux 5.8). The PID namespace is for children. Raises
-    OSError.
-    """
+    """Calls setns(2); only children enter the PID namespace. Raises OSError."""
     if _libc.setns(pidfd, kinds) != 0:
         _fail("setns")
 
