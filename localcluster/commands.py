@@ -1,15 +1,12 @@
 """Implements the commands: `up` starts a supervisor, `down` ends it, `status` reads its state."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import orjson
 from rich.console import Console
@@ -23,7 +20,7 @@ from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
-from localcluster.machine.progress import Reporter, event_of, reporter_for
+from localcluster.machine.progress import Reporter, reporter_for
 from localcluster.machine.slowness import stretched
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
@@ -43,71 +40,46 @@ def up(options: ClusterOptions) -> Path:
     then.
     """
     check(options)
-    return interruptible(_up(options, reporter_for()))
+    return interruptible(_up(options))
 
 
-async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
-    with tempfile.TemporaryFile() as errors:
-        process = _start_supervisor(options, errors)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        following = asyncio.create_task(_follow(process.stdout, reporter))
-        try:
-            return await asyncio.shield(following)
-        except asyncio.CancelledError:
-            process.send_signal(signal.SIGTERM)
-            # Read to the end: a live display needs the end of every step to restore the terminal.
-            with contextlib.suppress(EOFError, LocalClusterError):
-                await following
-            await asyncio.to_thread(process.wait)
-            raise
-        except LocalClusterError:
-            await asyncio.to_thread(process.wait)
-            raise
-        except EOFError:
+async def _up(options: ClusterOptions) -> Path:
+    process = _start_supervisor(options)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # It ends once the supervisor leaves its pipes, or ends itself.
+    answering = asyncio.create_task(asyncio.to_thread(process.stdout.read))
+    try:
+        answer = await asyncio.shield(answering)
+        if not answer:
             code = await asyncio.to_thread(process.wait)
-            errors.seek(0)
-            output = errors.read().decode(errors="replace").strip()
-            raise LocalClusterError(
-                f"The cluster's supervisor ended with exit code {code}.\n\n{output}"
-            ) from None
-        finally:
-            process.stdin.close()
-            process.stdout.close()
-            # The supervisor outlives this process; Popen must not warn about that.
-            process.returncode = process.poll() or 0
+            raise LocalClusterError(f"The cluster's supervisor ended with exit code {code}.")
+        result = orjson.loads(answer)
+        if result["result"] != supervisor.READY:
+            await asyncio.to_thread(process.wait)
+            raise LocalClusterError(result["message"])
+        return Path(result["kubeconfig"])
+    except asyncio.CancelledError:
+        process.send_signal(signal.SIGTERM)
+        await answering
+        await asyncio.to_thread(process.wait)
+        raise
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        # The supervisor outlives this process; Popen must not warn about that.
+        process.returncode = process.poll() or 0
 
 
-def _start_supervisor(options: ClusterOptions, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    argument = encode_options(options)
+def _start_supervisor(options: ClusterOptions) -> subprocess.Popen[bytes]:
+    """Starts it; it shows its progress on our standard error."""
     return subprocess.Popen(
-        [sys.executable, "-m", "localcluster", "supervise", argument],
+        [sys.executable, "-m", "localcluster", "supervise", encode_options(options)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,
         cwd=_ROOT,
         start_new_session=True,
     )
-
-
-async def _follow(stream: IO[bytes], reporter: Reporter) -> Path:
-    """Shows progress until the result comes. Raises EOFError if the stream ends without one."""
-    reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), stream
-    )
-    try:
-        async for line in reader:
-            answer = orjson.loads(line)
-            if "result" not in answer:
-                reporter(event_of(line))
-            elif answer["result"] == supervisor.READY:
-                return Path(answer["kubeconfig"])
-            else:
-                raise LocalClusterError(answer["message"])
-    finally:
-        transport.close()
-    raise EOFError
 
 
 def down(directory: Path) -> str:

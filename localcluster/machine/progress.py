@@ -1,7 +1,6 @@
 """Shows progress to a person: one line per step, with the elapsed time.
 
-The steps report events; a reporter shows them. The supervisor's reporter writes the same events as
-JSON lines, which `up` reads and shows.
+The steps report events; a reporter shows them. A terminal that is gone is no failure.
 """
 
 import asyncio
@@ -9,11 +8,10 @@ import contextlib
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import TextIO
 
-import orjson
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
@@ -33,7 +31,7 @@ class StepStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One report. `seconds` is the time since the step started, `text` a note for the reader."""
+    """One report. `seconds` is the time since the step started, `text` that of a MESSAGE."""
 
     stage: StepStage
     step: str = ""
@@ -54,10 +52,10 @@ def announce(reporter: Reporter, text: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[None]:
+async def step(reporter: Reporter, name: str) -> AsyncIterator[None]:
     """Reports the start and the end of the code inside, and every 15 seconds that it continues."""
     began = time.monotonic()
-    reporter(Event(StepStage.STARTED, name, text=note))
+    reporter(Event(StepStage.STARTED, name))
     heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
     try:
         yield
@@ -89,20 +87,19 @@ def duration_text(seconds: float) -> str:
 
 def line_of(event: Event) -> str:
     """Formats the event as a line of plain text."""
-    note = f" ({event.text})" if event.text else ""
     match event.stage:
         case StepStage.MESSAGE:
             return event.text
         case StepStage.STARTED:
-            return f"  ...  {event.step}{note}"
+            return f"  ...  {event.step}"
         case StepStage.RUNNING:
-            return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}{note}"
+            return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}"
         case StepStage.DONE:
-            return f"  ok   {event.step}: {duration_text(event.seconds)}{note}"
+            return f"  ok   {event.step}: {duration_text(event.seconds)}"
         case StepStage.FAILED:
-            return f"  FAIL {event.step}: after {duration_text(event.seconds)}{note}"
+            return f"  FAIL {event.step}: after {duration_text(event.seconds)}"
         case StepStage.STOPPED:
-            return f"  --   {event.step}: stopped after {duration_text(event.seconds)}{note}"
+            return f"  --   {event.step}: stopped after {duration_text(event.seconds)}"
 
 
 class LineReporter:
@@ -112,7 +109,7 @@ class LineReporter:
         self._stream = stream
 
     def __call__(self, event: Event) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             print(line_of(event), file=self._stream, flush=True)
 
 
@@ -131,6 +128,10 @@ class TerminalReporter:
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, event: Event) -> None:
+        with contextlib.suppress(OSError):
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         match event.stage:
             case StepStage.STARTED:
                 self._start(event)
@@ -145,8 +146,7 @@ class TerminalReporter:
     def _start(self, event: Event) -> None:
         if not self._tasks:
             self._progress.start()
-        note = f" ({event.text})" if event.text else ""
-        self._tasks[event.step] = self._progress.add_task(event.step + note, total=None)
+        self._tasks[event.step] = self._progress.add_task(event.step, total=None)
 
     def _end(self, name: str) -> None:
         task = self._tasks.pop(name, None)
@@ -157,23 +157,6 @@ class TerminalReporter:
 
     def _print(self, event: Event) -> None:
         self._console.print(line_of(event), markup=False, soft_wrap=True)
-
-
-class JsonReporter:
-    """Writes JSON lines for another process, which shows them."""
-
-    def __init__(self, descriptor: TextIO) -> None:
-        self._stream = descriptor
-
-    def __call__(self, event: Event) -> None:
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            print(orjson.dumps(asdict(event)).decode(), file=self._stream, flush=True)
-
-
-def event_of(line: bytes | str) -> Event:
-    """Parses a line of JsonReporter. Raises ValueError for anything else."""
-    fields: dict[str, Any] = orjson.loads(line)
-    return Event(StepStage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
 
 
 def reporter_for(stream: TextIO | None = None) -> Reporter:
