@@ -14,7 +14,6 @@ import orjson
 from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority, KeyPairFiles
 from localcluster.access.clients import connect_patiently
-from localcluster.access.identities import Identities
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
@@ -71,7 +70,7 @@ class AttachedCluster(RunningCluster):
         self._http: HttpKubeClient = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = ManifestApplier(self.client)
-        self._identities = Identities(self._scratch / "kubeconfigs", self.access, self.client)
+        self._kubeconfigs = self._scratch / "kubeconfigs"
         return self
 
     async def __aexit__(

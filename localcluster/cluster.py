@@ -18,7 +18,6 @@ from localcluster import pod_diagnostics, realnode, team
 from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority
 from localcluster.access.clients import connect_patiently
-from localcluster.access.identities import Identities
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster
 from localcluster.attached import write_attachment
@@ -153,9 +152,7 @@ class LocalCluster(OwnedCluster):
         if (network := self._network) is not None:
             subnets = network.subnets
             reach = ApiServerReach(subnets.host_address, str(subnets.services), nodes=True)
-        self._control_plane = ControlPlane(
-            self.directory, self.programs, self.authority, self.ports, self.processes, reach
-        )
+        self._control_plane = ControlPlane(self, reach)
         self.access = self._control_plane.access
         self.kubeconfig = self.access.kubeconfig
         self.processes.on_change(self._write_state)
@@ -164,7 +161,7 @@ class LocalCluster(OwnedCluster):
         self._http = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = ManifestApplier(self.client)
-        self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)
+        self._kubeconfigs = self.directory / "kubeconfigs"
         if reach.nodes:
             await self.apply([kubelet_access()])
 
