@@ -44,10 +44,6 @@ from localcluster.webhook_wait import wait_for_webhook
 from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
 
-_CONTROL_PLANE = ("etcd", "kubernetes")
-_MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
-
-
 __all__ = ["ClusterOptions", "LocalCluster", "check"]
 
 
@@ -138,12 +134,12 @@ class LocalCluster(OwnedCluster):
         go = await find_go()
         cache = BuildCache(default_folder(), go, self.reporter)
         found = await find_kubectl()
-        needed = [*_CONTROL_PLANE, *self._installed(), *([] if found else ["kubectl"])]
-        node = realnode.COMPONENTS if self.options.real_node else ()
+        needed = [*programs_of(self.options), *([] if found else ["kubectl"])]
         version = self.options.kueue
-        self.programs = await cache.ensure([component(name, version) for name in (*needed, *node)])
+        self.programs = await cache.ensure([component(name, version) for name in needed])
         self.kubectl = found or self.programs["kubectl"]
-        names = sorted({*needed, *_MANIFESTS_ONLY})
+        # Coscheduler's has the PodGroup CRD, which every team needs.
+        names = sorted({*self._installed(), "coscheduler"})
         self.modules = {name: await cache.module_folder(component(name, version)) for name in names}
 
     async def _start_control_plane(self) -> None:
@@ -252,6 +248,12 @@ class LocalCluster(OwnedCluster):
                 ends.callback(self._network.release)
             if self.node is not None:
                 ends.callback(self.node.close_now)
+
+
+def programs_of(options: ClusterOptions) -> list[str]:
+    """Returns the components that a cluster with these options runs, without kubectl."""
+    node = realnode.COMPONENTS if options.real_node else ()
+    return ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *node]
 
 
 def check(options: ClusterOptions) -> None:

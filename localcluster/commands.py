@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,11 +13,11 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from localcluster import realnode, supervisor
+from localcluster import supervisor
 from localcluster.access.options import ClusterOptions, encode_options
-from localcluster.cluster import check
+from localcluster.cluster import check, programs_of
 from localcluster.images import ensure_images, torch_image, workload_image
-from localcluster.installers import ALWAYS, ON_REQUEST
+from localcluster.installers import ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
@@ -84,10 +85,6 @@ def _start_supervisor(options: ClusterOptions) -> subprocess.Popen[bytes]:
 
 def down(directory: Path) -> str:
     """Ends the cluster in the folder and removes its files; returns a summary."""
-    return interruptible(_down(directory))
-
-
-async def _down(directory: Path) -> str:
     owner = running_owner(directory)
     if owner is None:
         swept = sweep(directory)
@@ -100,19 +97,13 @@ async def _down(directory: Path) -> str:
         return f"The cluster in {directory} has just ended."
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, ended.set)
-        try:
-            async with asyncio.timeout(_DOWN_SECONDS):
-                await ended.wait()
-        except TimeoutError:
+        ended = select.poll()
+        ended.register(descriptor, select.POLLIN)
+        if not ended.poll(_DOWN_SECONDS * 1000):
             raise LocalClusterError(
                 f"Process {owner}, which holds the cluster in {directory}, did not end within"
                 f" {_DOWN_SECONDS:.0f} s. `kill -9 {owner}` ends it and all its processes."
-            ) from None
-        finally:
-            loop.remove_reader(descriptor)
+            )
     finally:
         os.close(descriptor)
     return f"Stopped the cluster in {directory}."
@@ -172,8 +163,7 @@ def build(
 async def _build(options: ClusterOptions, reporter: Reporter, beside: Sequence[str]) -> None:
     cache = BuildCache(programs_folder(), await find_go(), reporter)
     kubectl = [] if await find_kubectl() else ["kubectl"]
-    node = realnode.COMPONENTS if options.real_node else ()
-    names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node, *beside]
+    names = [*programs_of(options), *kubectl, *beside]
     await cache.ensure([component(name, options.kueue) for name in names])
     if options.real_node:
         await ensure_images(reporter)

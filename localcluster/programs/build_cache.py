@@ -17,7 +17,7 @@ from pathlib import Path
 import orjson
 
 from localcluster.machine.child import Child, captured
-from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
+from localcluster.machine.disk import is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
 from localcluster.machine.files import replace_private
 from localcluster.machine.locks import FileLock
@@ -25,7 +25,6 @@ from localcluster.machine.progress import Reporter, announce, step
 from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
 
-GIGABYTES_OF_A_FULL_BUILD = 18
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
 _SOURCES = (".mod", ".sum", ".go")
@@ -143,8 +142,8 @@ class BuildCache:
         announce(
             self._reporter,
             f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
-            f" first time, and Go's caches grow to about {GIGABYTES_OF_A_FULL_BUILD} GB once every"
-            " component was built. Later starts reuse all of it.",
+            " first time, and Go's caches grow to about 18 GB once every component was built."
+            " Later starts reuse all of it.",
         )
         programs = sum(component.megabytes for component in missing)
         require_free(self._folder, programs, f"Keeping the programs ({names})", _FREE_SPACE)
@@ -154,13 +153,6 @@ class BuildCache:
         ):
             remedy = f"Free some space, or set {variable} to a folder on a larger disk."
             require_free(cache, _LEAST_FOR_GO_CACHES, "Building", remedy)
-            free = free_megabytes(cache)
-            if free < GIGABYTES_OF_A_FULL_BUILD * 1_000:
-                announce(
-                    self._reporter,
-                    f"Note: {free / 1_000:.1f} GB are free at {cache}; if Go's caches are empty"
-                    " that may be too little.",
-                )
 
     async def _build(self, component: GoComponent) -> None:
         home = self._home(component)
