@@ -1,21 +1,10 @@
 """Formats AppWrappers as `kubectl get appwrappers` shows them. Pure."""
 
-from collections.abc import Iterable
 from datetime import datetime
-
-from rich.table import Table
 
 from shared.api.objects import JsonObject
 
 HEADINGS = ("NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE")
-_COLOURS = {
-    "Running": "cyan",
-    "Resuming": "cyan",
-    "Succeeded": "green",
-    "Failed": "red",
-    "Suspended": "yellow",
-}
-
 TableRow = tuple[str, str, str, str, str, str]
 
 
@@ -38,17 +27,6 @@ def age_text(seconds: float) -> str:
     """Formats an age as kubectl does: seconds up to two minutes, then minutes and seconds."""
     whole = max(0, int(seconds))
     return f"{whole}s" if whole < 120 else f"{whole // 60}m{whole % 60}s"
-
-
-def table_of(rows: Iterable[TableRow]) -> Table:
-    """Returns the rows as a table for a terminal, with a coloured status."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for heading in HEADINGS:
-        table.add_column(heading, no_wrap=True)
-    for row in rows:
-        colour = _COLOURS.get(row[1], "default")
-        table.add_row(row[0], f"[{colour}]{row[1]}[/]", *row[2:])
-    return table
 
 
 def line_of(row: TableRow) -> str:
