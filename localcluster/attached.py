@@ -6,7 +6,6 @@ kubectl and the modules, and the options.
 
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import orjson
@@ -73,12 +72,7 @@ class AttachedCluster(RunningCluster):
         self._kubeconfigs = self._scratch / "kubeconfigs"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Closes the connections."""
         await self._http.close()
 

@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from localcluster import pod_diagnostics, realnode, team
@@ -26,7 +25,7 @@ from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
 from localcluster.machine.concurrency import together
 from localcluster.machine.disk import is_full
-from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
@@ -78,12 +77,7 @@ class LocalCluster(OwnedCluster):
             raise reported from failure
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stops every process and removes every file."""
         await self._close()
 
@@ -257,15 +251,15 @@ def programs_of(options: ClusterOptions) -> list[str]:
 
 
 def check(options: ClusterOptions) -> None:
-    """Raises UnknownComponent, ToolMissing or LocalClusterError if the options cannot be met."""
+    """Raises LocalClusterError if the options cannot be met."""
     unknown = sorted(options.components - ON_REQUEST.keys())
     if unknown:
-        raise UnknownComponent(
+        raise LocalClusterError(
             f"There is no component {', '.join(unknown)}."
             f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
         )
     if options.kueue is not None and options.kueue not in KUEUE_VERSIONS:
-        raise UnknownComponent(
+        raise LocalClusterError(
             f"--kueue must be one of {', '.join(KUEUE_VERSIONS)}, not {options.kueue!r}."
         )
     if not 0 <= options.nodes <= 5_000:

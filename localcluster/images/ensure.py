@@ -15,12 +15,9 @@ from localcluster.machine.errors import BuildFailed
 from localcluster.machine.progress import Reporter, step
 
 
-async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Images:
-    """Returns the product's images. `base_image` is pulled; without it the stand-in is the base.
-
-    Raises LocalClusterError.
-    """
-    builder = Builder(reporter, Archives(), base_image)
+async def ensure_images(reporter: Reporter) -> Images:
+    """Returns the product's images, with the stand-in as base. Raises LocalClusterError."""
+    builder = Builder(reporter, Archives())
     return Images(await builder.ensure("webhook"), await builder.ensure("controller"))
 
 
@@ -132,7 +129,7 @@ class Builder:
         return Buildah(work / "buildah", self._archives.log, self._archives.pip_cache)
 
 
-async def pip_options(python: str = sys.executable) -> str:
+async def pip_options() -> str:
     """Returns pip's configuration for `pip_site.parse`; empty without pip."""
-    code, listing = await captured((python, "-m", "pip", "config", "list"))
+    code, listing = await captured((sys.executable, "-m", "pip", "config", "list"))
     return listing if code == 0 else ""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster.machine.claims import claim
-from localcluster.machine.errors import NoFreePort
+from localcluster.machine.errors import LocalClusterError
 
 HOST = "127.0.0.1"
 """The address of all listeners, except those that a real node must reach."""
@@ -38,7 +38,7 @@ class Ports:
         self._next = 0
 
     def reserve(self) -> int:
-        """Returns a port without a listener that no other cluster has. Raises NoFreePort."""
+        """Returns a port without a listener that no other cluster has. Raises LocalClusterError."""
         while self._next < len(self._candidates):
             port = self._candidates[self._next]
             self._next += 1
@@ -49,7 +49,7 @@ class Ports:
                 self._reserved[port] = reservation
                 return port
             reservation.close()
-        raise NoFreePort(
+        raise LocalClusterError(
             f"No port from {self._candidates[0]} to {self._candidates[-1]} is free on {HOST}."
             " Stop something that listens there; `ss -ltnp` lists what does."
         )

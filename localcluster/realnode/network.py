@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import orjson
 
 from localcluster.machine.claims import claim
-from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
+from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.tools import system_path
 from localcluster.realnode import cgroups
 from localcluster.realnode.namespaces import NodeNamespaces
@@ -57,7 +57,7 @@ class NodeNetwork:
                 raise
             reservation.close()
             refusals.append(f"{route['dst']} (dev {route.get('dev', '?')})")
-        raise NoFreeSubnet(_no_slot(refusals))
+        raise LocalClusterError(_no_slot(refusals))
 
     @classmethod
     def _connected(cls, subnets: Subnets, reservation: socket.socket) -> NodeNetwork:

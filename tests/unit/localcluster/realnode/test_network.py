@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from localcluster.machine.errors import NoFreeSubnet
+from localcluster.machine.errors import LocalClusterError
 from localcluster.realnode import cgroups, network
 from localcluster.realnode.network import NodeNetwork
 
@@ -19,7 +19,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_every_slot_taken_is_reported_as_an_error(machine: pytest.MonkeyPatch) -> None:
     machine.setattr(network, "claim", lambda name: None)
-    with pytest.raises(NoFreeSubnet) as caught:
+    with pytest.raises(LocalClusterError) as caught:
         NodeNetwork.claim()
     assert str(caught.value) == (
         "All 64 address ranges for real nodes are taken by other clusters on this machine."
@@ -31,7 +31,7 @@ def test_a_range_that_is_routed_elsewhere_is_an_error_that_names_the_route(
     machine: pytest.MonkeyPatch,
 ) -> None:
     machine.setattr(network, "_routes", lambda: [{"dst": "198.18.0.0/15", "dev": "tun0"}])
-    with pytest.raises(NoFreeSubnet) as caught:
+    with pytest.raises(LocalClusterError) as caught:
         NodeNetwork.claim()
     assert str(caught.value) == (
         "There is no free address range for a real node: this machine routes parts of"
