@@ -71,7 +71,7 @@ def _run(parsed: argparse.Namespace) -> int:
 def _status(directory: Path, output: str) -> int:
     state = commands.status(directory)
     if output == "json":
-        print(orjson.dumps(state.as_json() if state else None, option=orjson.OPT_INDENT_2).decode())
+        print(orjson.dumps(state, option=orjson.OPT_INDENT_2).decode())
     else:
         print(commands.status_text(state, directory))
     return 0 if state else 3

@@ -8,13 +8,13 @@ from pathlib import Path
 from localcluster.images import pip_site, recipe
 from localcluster.images.archives import Archives
 from localcluster.images.ensure import Builder, pip_options
+from localcluster.images.sandbox import failure_of
 from localcluster.machine.child import captured
-from localcluster.machine.errors import BuildFailed, ToolMissing
+from localcluster.machine.errors import ToolMissing
 from localcluster.machine.progress import Reporter, step
 
 # They build into their own storage, where users expect images.
 WITH_STORAGE = ("docker", "podman")
-_SHOWN_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ async def _with_buildah(order: ImageOrder, reporter: Reporter) -> str:
 
 
 async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str:
-    """Build with docker or podman. Raise BuildFailed."""
+    """Build with docker or podman. Raise BuildFailed, DiskFull."""
     no_tls = () if order.verify_tls else ("--tls-verify=false",)
     lines = []
     for binary in recipe.BINARIES:
@@ -117,5 +117,4 @@ async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str
 async def _run(what: str, *command: str) -> None:
     code, output = await captured(command)
     if code != 0:
-        last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
-        raise BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")
+        raise failure_of(what, code, output)

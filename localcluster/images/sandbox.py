@@ -45,11 +45,11 @@ async def run(
             if child.exit_code is None:
                 child.kill_now()
     if code != 0:
-        raise _failure(what, code, log)
+        raise failure_of(what, code, _read(log))
 
 
-def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
-    text = log.read_text(errors="replace")
+def failure_of(what: str, code: int, text: str) -> BuildFailed | DiskFull:
+    """Returns the error for a tool with this exit code and output."""
     if says_full(text):
         return DiskFull(
             f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder on"
@@ -57,3 +57,7 @@ def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
         )
     last = "\n".join(text.rstrip().splitlines()[-_SHOWN_LINES:])
     return BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")
+
+
+def _read(log: Path) -> str:
+    return log.read_text(errors="replace")

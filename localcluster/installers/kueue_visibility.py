@@ -51,16 +51,10 @@ def rights(account: str) -> list[JsonObject]:
 def documents(module: Path, port: int) -> list[JsonObject]:
     """Returns the Service, which leads to this machine, and the APIServices that name it."""
     folder = module / "config" / "components" / "visibility"
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": _SERVICE, "namespace": NAMESPACE},
-        "spec": {"type": "ExternalName", "externalName": "localhost"},
-    }
     shipped = [
         each for file in sorted(folder.glob("apiservice_*.yaml")) for each in read_documents(file)
     ]
-    return [service, *(_at(each, port) for each in shipped)]
+    return [manifests.host_service(NAMESPACE, _SERVICE), *(_at(each, port) for each in shipped)]
 
 
 def _at(api_service: JsonObject, port: int) -> JsonObject:

@@ -36,13 +36,8 @@ class HostWebhook:
 
     @property
     def service_document(self) -> JsonObject:
-        """Returns the Service, which leads to this machine; its users name the port."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": self.service, "namespace": self.namespace},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        }
+        """Returns its Service."""
+        return host_service(self.namespace, self.service)
 
     def client_config(self, path: str) -> JsonObject:
         """Returns the `clientConfig` of a webhook that is served under `path`."""
@@ -54,6 +49,16 @@ class HostWebhook:
         }
         bundle = base64.b64encode(self.authority).decode()
         return {"service": reference, "caBundle": bundle}
+
+
+def host_service(namespace: str, name: str) -> JsonObject:
+    """Returns a Service that leads to this machine; its users name the port."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
 
 
 def namespace_document(name: str) -> JsonObject:
