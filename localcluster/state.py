@@ -23,7 +23,7 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What `status -o json` prints.
+    """The output of `status -o json`.
 
     `pid` is the process that all others end with; `ready`: the start was complete.
     """

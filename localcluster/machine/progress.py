@@ -85,21 +85,20 @@ def duration_text(seconds: float) -> str:
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
 
 
+_LINES = {
+    StepStage.STARTED: "  ...  {step}",
+    StepStage.RUNNING: "  ...  {step}: still at it after {duration}",
+    StepStage.DONE: "  ok   {step}: {duration}",
+    StepStage.FAILED: "  FAIL {step}: after {duration}",
+    StepStage.STOPPED: "  --   {step}: stopped after {duration}",
+}
+
+
 def line_of(event: Event) -> str:
     """Formats the event as a line of plain text."""
-    match event.stage:
-        case StepStage.MESSAGE:
-            return event.text
-        case StepStage.STARTED:
-            return f"  ...  {event.step}"
-        case StepStage.RUNNING:
-            return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}"
-        case StepStage.DONE:
-            return f"  ok   {event.step}: {duration_text(event.seconds)}"
-        case StepStage.FAILED:
-            return f"  FAIL {event.step}: after {duration_text(event.seconds)}"
-        case StepStage.STOPPED:
-            return f"  --   {event.step}: stopped after {duration_text(event.seconds)}"
+    if event.stage is StepStage.MESSAGE:
+        return event.text
+    return _LINES[event.stage].format(step=event.step, duration=duration_text(event.seconds))
 
 
 class LineReporter:
