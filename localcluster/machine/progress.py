@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TextIO
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -101,64 +98,12 @@ def line_of(event: Event) -> str:
     return _LINES[event.stage].format(step=event.step, duration=duration_text(event.seconds))
 
 
-class LineReporter:
-    """Writes plain lines, for logs and pipes."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __call__(self, event: Event) -> None:
-        with contextlib.suppress(OSError):
-            print(line_of(event), file=self._stream, flush=True)
-
-
-class TerminalReporter:
-    """Writes lines for ended steps, and below them a live line with a clock per running step."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, event: Event) -> None:
-        with contextlib.suppress(OSError):
-            self._show(event)
-
-    def _show(self, event: Event) -> None:
-        match event.stage:
-            case StepStage.STARTED:
-                self._start(event)
-            case StepStage.DONE | StepStage.FAILED | StepStage.STOPPED:
-                self._print(event)
-                self._end(event.step)
-            case StepStage.MESSAGE:
-                self._print(event)
-            case StepStage.RUNNING:
-                pass  # the live clock shows it already
-
-    def _start(self, event: Event) -> None:
-        if not self._tasks:
-            self._progress.start()
-        self._tasks[event.step] = self._progress.add_task(event.step, total=None)
-
-    def _end(self, name: str) -> None:
-        task = self._tasks.pop(name, None)
-        if task is not None:
-            self._progress.remove_task(task)
-        if not self._tasks:
-            self._progress.stop()
-
-    def _print(self, event: Event) -> None:
-        self._console.print(line_of(event), markup=False, soft_wrap=True)
-
-
 def reporter_for(stream: TextIO | None = None) -> Reporter:
-    """Returns a live display for a terminal, else plain lines; on standard error by default."""
-    stream = stream or sys.stderr
-    return TerminalReporter(stream) if stream.isatty() else LineReporter(stream)
+    """Returns a reporter that prints plain lines, on standard error by default."""
+    shown = stream or sys.stderr
+
+    def report(event: Event) -> None:
+        with contextlib.suppress(OSError):
+            print(line_of(event), file=shown, flush=True)
+
+    return report
