@@ -29,7 +29,7 @@ from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
-from localcluster.machine.progress import Reporter, announce, silent, step
+from localcluster.machine.progress import Reporter, silent, step
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
@@ -203,7 +203,7 @@ class LocalCluster(OwnedCluster):
                 " use --dir (or TMPDIR) to put the cluster on a larger disk."
             )
         if kept is not None:
-            announce(self.reporter, f"The logs of this start are kept in {kept}.")
+            self.reporter(f"The logs of this start are kept in {kept}.")
         if isinstance(failure, LocalClusterError) and kept is not None:
             # The logs that the message names are gone; their copies are not.
             return type(failure)(str(failure).replace(str(logs), str(kept)))
@@ -213,7 +213,7 @@ class LocalCluster(OwnedCluster):
         try:
             return self.keep_logs()
         except OSError as failure:
-            announce(self.reporter, f"The logs could not be kept: {failure}.")
+            self.reporter(f"The logs could not be kept: {failure}.")
             return None
 
     async def _close(self) -> None:

@@ -21,7 +21,7 @@ from localcluster.machine.disk import is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
 from localcluster.machine.files import replace_private
 from localcluster.machine.locks import FileLock
-from localcluster.machine.progress import Reporter, announce, step
+from localcluster.machine.progress import Reporter, step
 from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
 
@@ -139,8 +139,7 @@ class BuildCache:
     def _announce(self, missing: Sequence[GoComponent]) -> None:
         minutes = sum(component.minutes for component in missing)
         names = ", ".join(component.name for component in missing)
-        announce(
-            self._reporter,
+        self._reporter(
             f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
             " first time, and Go's caches grow to about 18 GB once every component was built."
             " Later starts reuse all of it.",
@@ -168,7 +167,7 @@ class BuildCache:
                     break
                 if pause is None or not _DOWNLOAD.search(log.read_text(errors="replace")):
                     raise _failure(component, log, code)
-                announce(self._reporter, f"{component.name}: a download failed; it is tried again.")
+                self._reporter(f"{component.name}: a download failed; it is tried again.")
                 await asyncio.sleep(pause)
             for program, package in component.programs.items():
                 built = output / default_program_name(package)

@@ -7,7 +7,7 @@ import pytest
 from localcluster.images.archives import Archives
 from localcluster.machine.errors import DiskFull, LocalClusterError
 from localcluster.machine.locks import FileLock
-from localcluster.machine.progress import Event, silent
+from localcluster.machine.progress import silent
 
 KEYS = [f"{number:016x}" for number in range(6)]
 
@@ -71,13 +71,13 @@ async def test_a_second_run_waits_and_names_the_first(tmp_path: Path) -> None:
     assert lock is not None
     heard: list[str] = []
 
-    def listen(event: Event) -> None:
-        heard.append(event.step)
+    def listen(line: str) -> None:
+        heard.append(line)
         lock.release()  # the first run ends as soon as the second says that it waits
 
     async with archives.work_folder(listen) as work:
         assert work.is_dir()
-    assert heard[0] == f"wait for process {os.getpid()}, which builds images"
+    assert heard[0] == f"  ...  wait for process {os.getpid()}, which builds images"
 
 
 async def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
