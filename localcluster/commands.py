@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
-from rich.console import Console
-from rich.table import Table
 
 from localcluster import supervisor
 from localcluster.access.options import ClusterOptions, encode_options
@@ -28,7 +26,7 @@ from localcluster.programs.build_cache import default_folder as programs_folder
 from localcluster.programs.catalogue import BESIDE, component
 from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
-from localcluster.state import ClusterState, ProcessState, read_state
+from localcluster.state import ClusterState, read_state
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOWN_SECONDS = stretched(180.0)
@@ -120,16 +118,16 @@ def status_text(state: ClusterState | None, directory: Path) -> str:
     """Formats the state for people."""
     if state is None:
         return f"No cluster runs in {directory}."
-    table = Table(box=None, header_style="", pad_edge=False)
-    for heading in ("COMPONENT", "PID", "STATE", "ADDRESS", "LOG"):
-        table.add_column(heading, no_wrap=True, overflow="ignore")
-    rows = (ProcessState("supervisor", state.pid, "running", "", ""), *state.processes)
-    for each in rows:
-        table.add_row(each.name, str(each.pid), each.state, each.address or "-", each.log or "-")
-    console = Console(width=max(200, Console().width), highlight=False)
-    with console.capture() as capture:
-        console.print(table)
-    lines = [line.rstrip() for line in capture.get().splitlines()]
+    rows = [
+        ("COMPONENT", "PID", "STATE", "ADDRESS", "LOG"),
+        ("supervisor", str(state.pid), "running", "-", "-"),
+        *(
+            (each.name, str(each.pid), each.state, each.address or "-", each.log or "-")
+            for each in state.processes
+        ),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     if not state.ready:
         lines.append("It is still starting.")
     elif state.kubeconfig:

@@ -36,7 +36,8 @@ async def test_step_reports_its_start_and_its_end() -> None:
     lines: list[str] = []
     async with step(lines.append, "build etcd"):
         assert lines == ["  ...  build etcd"]
-    assert lines[1:] == ["  ok   build etcd: 0.0 s"]
+    (end,) = lines[1:]
+    assert end.startswith("  ok   build etcd: ")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,9 @@ async def test_step_that_fails_or_is_cancelled_is_reported(
     with pytest.raises(failure):
         async with step(lines.append, "build etcd"):
             raise failure
-    assert lines == ["  ...  build etcd", f"{reported} 0.0 s"]
+    start, end = lines
+    assert start == "  ...  build etcd"
+    assert end.startswith(f"{reported} ")
 
 
 async def test_long_step_reports_that_it_continues(monkeypatch: pytest.MonkeyPatch) -> None:
