@@ -31,22 +31,16 @@ class NodeNamespaces:
     def start(cls) -> "NodeNamespaces":
         """Creates namespaces with only process 1. Blocks for a moment. Raises LocalClusterError."""
         reader, writer = os.pipe()
-        try:
-            command = (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init")
-            holder = Child(
-                command,
-                output=writer,
-                environment=os.environ | system_path(),
-                folder=_ROOT,
-                own_group=True,
-            )
-            os.close(writer)
-            writer = -1
-            answer = _answer_of(reader)
-        finally:
-            os.close(reader)
-            if writer >= 0:
-                os.close(writer)
+        with open(reader, "rb") as answers:
+            with open(writer, "wb") as output:
+                holder = Child(
+                    (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init"),
+                    output=output,
+                    environment=os.environ | system_path(),
+                    folder=_ROOT,
+                    own_group=True,
+                )
+            answer = _answer_of(answers.fileno())
         if not answer.isdigit():
             holder.kill_now()
             raise LocalClusterError(
