@@ -31,7 +31,7 @@ ACCOUNT = "kueue-controller-manager"
 _PREFIX = "kueue-"
 _SERVICE, _SECRET, _AUTHORITY = "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca"
 _GROUP = "kueue.x-k8s.io"
-# From 0.19 on a role of the module names them, without kustomize's prefix.
+# From 0.19 on a role of the module names them, without kustomize's prefix, and nothing else.
 _WEBHOOKS = frozenset({"mutating-webhook-configuration", "validating-webhook-configuration"})
 # From config/components/crd/kustomization.yaml: the CRDs that have a conversion webhook.
 _CONVERTED = frozenset(
@@ -61,9 +61,7 @@ async def install(cluster: OwnedCluster) -> None:
     )
     await cluster.apply(
         [
-            *manifests.rbac(
-                components / "rbac", namespace=NAMESPACE, prefix=_PREFIX, named=_WEBHOOKS
-            ),
+            *roles(components),
             certificate.secret(NAMESPACE, _SECRET),
             server.service_document,
             *webhooks(components, server, kinds),
@@ -82,6 +80,15 @@ async def install(cluster: OwnedCluster) -> None:
     )
     if visibility_port is not None:
         await kueue_visibility.publish(cluster, visibility_port)
+
+
+def roles(components: Path) -> list[JsonObject]:
+    """Returns Kueue's ServiceAccount with its roles; one names the webhook configurations."""
+    objects = manifests.rbac(components / "rbac", namespace=NAMESPACE, prefix=_PREFIX)
+    for rule in (rule for each in objects for rule in each.get("rules") or ()):
+        if _WEBHOOKS.issuperset(names := rule.get("resourceNames", [""])):
+            rule["resourceNames"] = [_PREFIX + name for name in names]
+    return objects
 
 
 async def _definitions_of_others(cluster: OwnedCluster) -> None:

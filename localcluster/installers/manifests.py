@@ -79,47 +79,23 @@ def binding(
     }
 
 
-def rbac(
-    *paths: Path, namespace: str, prefix: str = "", named: frozenset[str] = frozenset()
-) -> list[JsonObject]:
+def rbac(*paths: Path, namespace: str, prefix: str = "") -> list[JsonObject]:
     """Returns the placed ServiceAccounts, roles and bindings of manifest files and folders."""
     documents = [each for each in read_documents(*paths) if each.get("kind") in _RBAC]
-    return placed(documents, namespace=namespace, prefix=prefix, named=named)
+    return placed(documents, namespace=namespace, prefix=prefix)
 
 
 def placed(
-    documents: Sequence[JsonObject],
-    *,
-    namespace: str,
-    prefix: str = "",
-    named: frozenset[str] = frozenset(),
+    documents: Sequence[JsonObject], *, namespace: str, prefix: str = ""
 ) -> list[JsonObject]:
     """Places RBAC objects as kustomize does: adds `prefix` to their names, sets `namespace`.
 
     A reference changes if it names one of the documents; built-in roles keep their names. A
-    RoleBinding with its own namespace keeps it. `named` are objects outside the documents that get
-    the prefix too, and that roles name.
+    RoleBinding with its own namespace keeps it.
     """
     roles = {each["metadata"]["name"] for each in documents if each["kind"] in _ROLES}
     accounts = {each["metadata"]["name"] for each in documents if each["kind"] == "ServiceAccount"}
-    placed_ = [_placed(each, namespace, prefix, roles, accounts) for each in documents]
-    return [_naming(each, named, prefix) for each in placed_]
-
-
-def _naming(document: JsonObject, named: frozenset[str], prefix: str) -> JsonObject:
-    """Adds the prefix in the rules that name these objects."""
-    rules = [
-        rule
-        | {
-            "resourceNames": [
-                prefix + name if name in named else name for name in rule["resourceNames"]
-            ]
-        }
-        if "resourceNames" in rule
-        else rule
-        for rule in document.get("rules") or ()
-    ]
-    return document | {"rules": rules} if rules else document
+    return [_placed(each, namespace, prefix, roles, accounts) for each in documents]
 
 
 def _placed(
