@@ -13,10 +13,11 @@ from pathlib import Path
 
 from localcluster.cluster import LocalCluster
 from localcluster.demo.ledger import Ledger, SampleVerdict, settled, unfinished
-from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
+from localcluster.demo.scenario import SCENARIO, Sample
 from localcluster.demo.table import HEADINGS, line_of, row_of
 from localcluster.machine.child import captured
 from localcluster.machine.slowness import stretched
+from localcluster.team import NAMESPACE
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
