@@ -19,7 +19,6 @@ from localcluster.access.certificates import Authority
 from localcluster.access.clients import connect_patiently
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster
-from localcluster.attached import write_attachment
 from localcluster.controlplane import ApiServerReach, ControlPlane, kubelet_access
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
@@ -119,7 +118,6 @@ class LocalCluster(OwnedCluster):
                 await wait_for_webhook(self.client, product.last_words)
         self._ready = True
         self._write_state()
-        write_attachment(self)
 
     def _installed(self) -> list[str]:
         return [*ALWAYS, *sorted(self.options.components)]
