@@ -8,7 +8,6 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,32 +31,28 @@ class KeyPairFiles:
 
 
 class Authority:
-    """Signs certificates into one folder. `now` is when they begin to be valid."""
+    """Signs certificates into one folder. `now` is when they begin to be valid.
 
-    def __init__(self, folder: Path, now: datetime.datetime) -> None:
-        """Makes a new authority, in a folder that only this user may read."""
+    `pair` is an authority that exists; without it a new one is made, in the folder.
+    """
+
+    def __init__(
+        self, folder: Path, now: datetime.datetime, pair: KeyPairFiles | None = None
+    ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._use(folder, now, ec.generate_private_key(ec.SECP256R1()))
+        self._folder = folder
+        self._now = now
+        if pair is not None:
+            self.certificate, self.key = pair.certificate, pair.key
+            key = serialization.load_pem_private_key(self.key.read_bytes(), password=None)
+            assert isinstance(key, ec.EllipticCurvePrivateKey)
+            self._key = key
+            return
         self.certificate, self.key = folder / "ca.crt", folder / "ca.key"
+        self._key = ec.generate_private_key(ec.SECP256R1())
         own = self._key.public_key()
         self.certificate.write_bytes(signed(_OURS, own, _OURS, self._key, now, is_authority=True))
         replace_private(self.key, key_pem(self._key))
-
-    @classmethod
-    def load(cls, folder: Path, now: datetime.datetime, pair: KeyPairFiles) -> Self:
-        """Returns the authority of this certificate and key, which signs into another folder."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = serialization.load_pem_private_key(pair.key.read_bytes(), password=None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
-        loaded = cls.__new__(cls)
-        loaded._use(folder, now, key)
-        loaded.certificate, loaded.key = pair.certificate, pair.key
-        return loaded
-
-    def _use(self, folder: Path, now: datetime.datetime, key: ec.EllipticCurvePrivateKey) -> None:
-        self._folder = folder
-        self._now = now
-        self._key = key
 
     def serving(
         self, name: str, hosts: Sequence[str], *, with_client: bool = False

@@ -57,7 +57,7 @@ class AttachedCluster(RunningCluster):
         self.kubeconfig = Path(content["kubeconfig"])
         self.kubectl = Path(content["kubectl"])
         self.modules = {name: Path(folder) for name, folder in content["modules"].items()}
-        self.authority = Authority.load(
+        self.authority = Authority(
             self._scratch / "certificates", SystemClock().now(), _pair(content["authority"])
         )
         self.access = ClusterAccess(
