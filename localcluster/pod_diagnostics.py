@@ -22,16 +22,18 @@ async def last_words(cluster: RunningCluster, namespace: str) -> str:
     An empty line precedes the text, which follows a sentence. Without an API server it is kubectl's
     error.
     """
-    answers = [
-        await _kubectl(cluster, namespace, *arguments)
-        for arguments in (
-            ("describe", "pods", "--show-events=false"),
-            ("get", "events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
-            (*_OUR_LOGS, "--all-containers", "--previous"),
-            (*_OUR_LOGS, "--all-containers"),
-        )
-    ]
-    return "\n\n" + "\n".join(filter(None, map(str.rstrip, answers)))
+    answers = []
+    for arguments in (
+        ("describe", "pods", "--show-events=false"),
+        ("get", "events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
+        (*_OUR_LOGS, "--all-containers", "--previous"),
+        (*_OUR_LOGS, "--all-containers"),
+    ):
+        code, output = await _kubectl(cluster, namespace, *arguments)
+        answers.append(output.rstrip())
+        if code != 0:
+            break  # the others would wait as long for the same answer
+    return "\n\n" + "\n".join(filter(None, answers))
 
 
 async def keep(cluster: RunningCluster) -> None:
@@ -66,14 +68,16 @@ async def _logs(cluster: RunningCluster, namespace: str, pod: JsonObject) -> str
     arguments = ("logs", pod["metadata"]["name"], "--all-containers")
     statuses = pod.get("status", {}).get("containerStatuses", ())
     restarted = any(each.get("restartCount", 0) for each in statuses)
-    before = await _kubectl(cluster, namespace, *arguments, "--previous") if restarted else ""
-    return before + await _kubectl(cluster, namespace, *arguments)
+    before = (await _kubectl(cluster, namespace, *arguments, "--previous"))[1] if restarted else ""
+    return before + (await _kubectl(cluster, namespace, *arguments))[1]
 
 
-async def _kubectl(cluster: RunningCluster, namespace: str, *arguments: str) -> str:
+async def _kubectl(
+    cluster: RunningCluster, namespace: str, *arguments: str
+) -> tuple[int, str]:
     options = (
         f"--kubeconfig={cluster.kubeconfig}",
         "--request-timeout=10s",
         f"--namespace={namespace}",
     )
-    return (await captured((str(cluster.kubectl), *options, *arguments)))[1]
+    return await captured((str(cluster.kubectl), *options, *arguments))

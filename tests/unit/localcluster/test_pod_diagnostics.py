@@ -68,6 +68,14 @@ async def test_words_are_what_kubectl_reports_of_a_namespace(tmp_path: Any) -> N
     )
 
 
+async def test_without_an_api_server_its_error_is_the_only_one(tmp_path: Any) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho 'connection refused' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    cluster = cluster_with(None, kubectl=kubectl, kubeconfig="/k")
+    assert await last_words(cluster, "appwrapper-system") == "\n\nconnection refused"
+
+
 async def test_fields_of_pods_that_are_kept(tmp_path: Any) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho it wrote this\n")

@@ -40,14 +40,26 @@ async def test_a_refused_overlay_is_named_with_kubectls_message(tmp_path: Path) 
     assert str(caught.value) == f"`kubectl apply -k {OVERLAY}` failed: error: forbidden"
 
 
-async def test_a_rollout_that_fails_is_reported_with_its_pods(tmp_path: Path) -> None:
+async def test_the_wait_is_as_long_as_the_machine_needs(tmp_path: Path) -> None:
+    kubectl, told = tmp_path / "kubectl", tmp_path / "told"
+    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+    kubectl.chmod(0o755)
+    await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
+    assert told.read_text().splitlines() == [
+        f"--kubeconfig=/c/kubeconfig apply -k {OVERLAY}",
+        "--kubeconfig=/c/kubeconfig wait --for=condition=Available deployments --all"
+        f" --namespace=appwrapper-system --timeout={stretched(300.0):.0f}s",
+    ]
+
+
+async def test_deployments_that_do_not_run_are_reported_with_their_pods(tmp_path: Path) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(
-        '#!/bin/sh\ncase "$*" in *rollout*) echo "error: timed out"; exit 1;; esac\necho "$@"\n'
+        '#!/bin/sh\ncase "$*" in *Available*) echo "error: timed out"; exit 1;; esac\necho "$@"\n'
     )
     kubectl.chmod(0o755)
     with pytest.raises(ProcessFailed) as caught:
         await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
     said = str(caught.value)
-    assert said.startswith("The product does not run: appwrapper-webhook: error: timed out\n\n")
+    assert said.startswith("The product does not run: error: timed out\n\n")
     assert "describe pods" in said
