@@ -88,7 +88,7 @@ async def _with_buildah(order: ImageOrder, reporter: Reporter) -> str:
 
 
 async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str:
-    """Build with docker or podman. Raise BuildFailed, DiskFull."""
+    """Build with docker or podman. Raise BuildFailed."""
     no_tls = () if order.verify_tls else ("--tls-verify=false",)
     lines = []
     for binary in recipe.BINARIES:

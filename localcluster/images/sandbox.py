@@ -45,19 +45,16 @@ async def run(
             if child.exit_code is None:
                 child.kill_now()
     if code != 0:
-        raise failure_of(what, code, _read(log))
+        text = log.read_text(errors="replace")
+        if says_full(text):
+            raise DiskFull(
+                f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder"
+                " on a larger disk."
+            )
+        raise failure_of(what, code, text)
 
 
-def failure_of(what: str, code: int, text: str) -> BuildFailed | DiskFull:
-    """Returns the error for a tool with this exit code and output."""
-    if says_full(text):
-        return DiskFull(
-            f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder on"
-            " a larger disk."
-        )
-    last = "\n".join(text.rstrip().splitlines()[-_SHOWN_LINES:])
+def failure_of(what: str, code: int, output: str) -> BuildFailed:
+    """Returns the error with the last lines of a tool's output."""
+    last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
     return BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")
-
-
-def _read(log: Path) -> str:
-    return log.read_text(errors="replace")

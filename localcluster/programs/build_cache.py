@@ -19,7 +19,7 @@ import orjson
 from localcluster.machine.child import Child, captured
 from localcluster.machine.disk import is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
-from localcluster.machine.files import replace_private
+from localcluster.machine.files import replace
 from localcluster.machine.locks import FileLock
 from localcluster.machine.progress import Reporter, step
 from localcluster.programs.catalogue import GoComponent
@@ -92,7 +92,8 @@ class BuildCache:
             return remembered
         found = await self._find_module(component)
         memory.parent.mkdir(parents=True, exist_ok=True)
-        replace_private(memory, orjson.dumps(str(found)))
+        # Not private: after `sudo -E` the user reads what root has built.
+        replace(memory, orjson.dumps(str(found)))
         return found
 
     def _home(self, component: GoComponent) -> Path:

@@ -86,6 +86,8 @@ def is_machines_root(uid_map: str) -> bool:
 
 def _cgroups_refused() -> list[str]:
     """Makes the cgroups of a slot that no node has, and removes them again."""
+    if not cgroups.hierarchies():
+        return ["There are no cgroups: nothing of the kind is mounted."]
     name = cgroups.name_of(len(SLOTS))
     try:
         cgroups.create(name)

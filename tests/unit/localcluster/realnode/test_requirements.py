@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,11 +97,22 @@ def test_cgroups_are_tried_and_leave_nothing(
         if failure is not None:
             raise failure
 
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [cgroups.Hierarchy(Path("/"), 2)])
     monkeypatch.setattr(cgroups, "create", create)
     monkeypatch.setattr(cgroups, "remove", lambda name: made.remove(name))
     monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
     monkeypatch.setattr(requirements, "_tried", list)
     assert (requirements._refused(), made) == (told, [])
+
+
+def test_missing_cgroups_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", list)
+    monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
+    monkeypatch.setattr(requirements, "_tried", list)
+    assert requirements._refused() == [
+        "There are no cgroups: nothing of the kind is mounted.",
+        "Use a virtual machine, or a privileged container.",
+    ]
 
 
 @pytest.mark.parametrize(
