@@ -11,10 +11,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from localcluster.cluster import LocalCluster
 from localcluster.demo.ledger import Ledger, SampleVerdict, settled, unfinished
 from localcluster.demo.scenario import SCENARIO, Sample
-from localcluster.demo.table import HEADINGS, line_of, row_of
+from localcluster.demo.table import HEADINGS, line_of, row_of, style_of
 from localcluster.machine.child import captured
 from localcluster.machine.slowness import stretched
 from localcluster.team import NAMESPACE
@@ -153,7 +156,10 @@ class Performance:
 
 
 def _show(text: str) -> None:
-    print(text, flush=True)
+    """Prints lines, on a terminal in their styles."""
+    console = Console()
+    for line in text.split("\n"):
+        console.print(Text(line, style_of(line)), soft_wrap=True)
 
 
 def commands_to_go_on(kubeconfig: Path, kubectl: Path) -> list[str]:

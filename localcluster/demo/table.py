@@ -1,10 +1,12 @@
-"""Formats AppWrappers as `kubectl get appwrappers` shows them. Pure."""
+"""Formats the demo's lines: AppWrappers as `kubectl get appwrappers` shows them. Pure."""
 
 from datetime import datetime
 
 from shared.api.objects import JsonObject
 
 HEADINGS = ("NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE")
+# Styles of rich, by a line's beginning.
+_STYLES = {"#": "dim", "$": "bold", "ROOT CAUSE": "bold red"}
 TableRow = tuple[str, str, str, str, str, str]
 
 
@@ -32,3 +34,8 @@ def age_text(seconds: float) -> str:
 def line_of(row: TableRow) -> str:
     """Returns the row as a line of a log, in columns of a fixed width."""
     return f"{row[0]:<20} {row[1]:<11} {row[2]:<16} {row[3]:<20} {row[4]:<11} {row[5]}"
+
+
+def style_of(line: str) -> str:
+    """Returns a printed line's style: headings dim, commands bold, a root cause in red."""
+    return next((style for start, style in _STYLES.items() if line.startswith(start)), "")
