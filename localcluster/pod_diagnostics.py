@@ -72,9 +72,7 @@ async def _logs(cluster: RunningCluster, namespace: str, pod: JsonObject) -> str
     return before + (await _kubectl(cluster, namespace, *arguments))[1]
 
 
-async def _kubectl(
-    cluster: RunningCluster, namespace: str, *arguments: str
-) -> tuple[int, str]:
+async def _kubectl(cluster: RunningCluster, namespace: str, *arguments: str) -> tuple[int, str]:
     options = (
         f"--kubeconfig={cluster.kubeconfig}",
         "--request-timeout=10s",

@@ -45,13 +45,17 @@ async def run(
             if child.exit_code is None:
                 child.kill_now()
     if code != 0:
-        text = log.read_text(errors="replace")
-        if says_full(text):
-            raise DiskFull(
-                f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder"
-                " on a larger disk."
-            )
-        raise failure_of(what, code, text)
+        raise _failure(what, code, log)
+
+
+def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
+    text = log.read_text(errors="replace")
+    if says_full(text):
+        return DiskFull(
+            f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder on"
+            " a larger disk."
+        )
+    return failure_of(what, code, text)
 
 
 def failure_of(what: str, code: int, output: str) -> BuildFailed:

@@ -26,7 +26,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def enter_namespaces(pidfd: int, kinds: int) -> None:
-    """Calls setns(2); only children enter the PID namespace. Raises OSError."""
+    """Calls setns(2) (Linux 5.8). Only children enter the PID namespace. Raises OSError."""
     if _libc.setns(pidfd, kinds) != 0:
         _fail("setns")
 
