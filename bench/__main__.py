@@ -20,7 +20,7 @@ from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
-from localcluster.machine.progress import Reporter, announce, reporter_for
+from localcluster.machine.progress import Reporter, reporter_for
 from shared.kube.client import KubeError
 
 
@@ -44,9 +44,8 @@ def main(given: Sequence[str]) -> int:
 
 
 async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSection]:
-    announce(reporter, f"This machine: {machine.description()}.")
-    announce(
-        reporter,
+    reporter(f"This machine: {machine.description()}.")
+    reporter(
         "All parts take about 22 minutes on two cores once everything is built, --quick takes"
         " three. The figures are good only if nothing else runs meanwhile.",
     )
@@ -54,7 +53,7 @@ async def _measure(plan: BenchPlan, reporter: Reporter) -> dict[str, ResultSecti
         try:
             return await run(await Arena.prepare(cluster), plan)
         except (BenchError, LocalClusterError, KubeError):
-            announce(reporter, f"The logs are kept in {cluster.keep_logs()}.")
+            reporter(f"The logs are kept in {cluster.keep_logs()}.")
             raise
 
 

@@ -20,7 +20,8 @@ from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine import ports
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.waiting import Probe
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go

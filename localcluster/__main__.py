@@ -23,9 +23,7 @@ _VERSIONS = " (default) or ".join(KUEUE_VERSIONS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
-    Ctrl-C.
-    """
+    """Returns 0, 1 for an error on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)
@@ -73,7 +71,7 @@ def _run(parsed: argparse.Namespace) -> int:
 def _status(directory: Path, output: str) -> int:
     state = commands.status(directory)
     if output == "json":
-        print(orjson.dumps(state.as_json() if state else None, option=orjson.OPT_INDENT_2).decode())
+        print(orjson.dumps(state, option=orjson.OPT_INDENT_2).decode())
     else:
         print(commands.status_text(state, directory))
     return 0 if state else 3

@@ -11,41 +11,36 @@ import atexit
 import contextlib
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from localcluster import pod_diagnostics, realnode, team
 from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority
 from localcluster.access.clients import connect_patiently
-from localcluster.access.identities import Identities
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster
-from localcluster.attached import write_attachment
 from localcluster.controlplane import ApiServerReach, ControlPlane, kubelet_access
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, INSTALLERS, ON_REQUEST
 from localcluster.machine.concurrency import together
 from localcluster.machine.disk import is_full
-from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
-from localcluster.machine.progress import Reporter, announce, silent, step
+from localcluster.machine.progress import Reporter, silent, step
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import KUEUE_VERSIONS, component
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
-from localcluster.realnode import NodeNetwork, RealNode, requirements
+from localcluster.realnode import requirements
+from localcluster.realnode.network import NodeNetwork
+from localcluster.realnode.node import RealNode
 from localcluster.state import ClusterState, ProcessState, write_state
 from localcluster.webhook_wait import wait_for_webhook
 from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
-
-_CONTROL_PLANE = ("etcd", "kubernetes")
-_MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
-
 
 __all__ = ["ClusterOptions", "LocalCluster", "check"]
 
@@ -81,12 +76,7 @@ class LocalCluster(OwnedCluster):
             raise reported from failure
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stops every process and removes every file."""
         await self._close()
 
@@ -96,9 +86,7 @@ class LocalCluster(OwnedCluster):
         return self._folder.keep_logs(self.processes.logs)
 
     async def keep_pod_diagnostics(self) -> None:
-        """Writes the logs of real pods, all pods and all events beside the logs, as far as
-        possible.
-        """
+        """Writes real pods' logs, all pods and all events beside the logs, as far as possible."""
         await pod_diagnostics.keep(self)
 
     async def _start(self) -> None:
@@ -130,7 +118,6 @@ class LocalCluster(OwnedCluster):
                 await wait_for_webhook(self.client, product.last_words)
         self._ready = True
         self._write_state()
-        write_attachment(self)
 
     def _installed(self) -> list[str]:
         return [*ALWAYS, *sorted(self.options.components)]
@@ -139,22 +126,21 @@ class LocalCluster(OwnedCluster):
         go = await find_go()
         cache = BuildCache(default_folder(), go, self.reporter)
         found = await find_kubectl()
-        needed = [*_CONTROL_PLANE, *self._installed(), *([] if found else ["kubectl"])]
-        node = realnode.COMPONENTS if self.options.real_node else ()
+        needed = [*programs_of(self.options), *([] if found else ["kubectl"])]
         version = self.options.kueue
-        self.programs = await cache.ensure([component(name, version) for name in (*needed, *node)])
+        self.programs = await cache.ensure([component(name, version) for name in needed])
         self.kubectl = found or self.programs["kubectl"]
-        names = sorted({*needed, *_MANIFESTS_ONLY})
+        # Coscheduler's has the PodGroup CRD, which every team needs.
+        names = sorted({*self._installed(), "coscheduler"})
         self.modules = {name: await cache.module_folder(component(name, version)) for name in names}
 
     async def _start_control_plane(self) -> None:
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
         reach = ApiServerReach()
         if (network := self._network) is not None:
-            reach = ApiServerReach(str(network.host_address), str(network.services), nodes=True)
-        self._control_plane = ControlPlane(
-            self.directory, self.programs, self.authority, self.ports, self.processes, reach
-        )
+            subnets = network.subnets
+            reach = ApiServerReach(subnets.host_address, str(subnets.services), nodes=True)
+        self._control_plane = ControlPlane(self, reach)
         self.access = self._control_plane.access
         self.kubeconfig = self.access.kubeconfig
         self.processes.on_change(self._write_state)
@@ -163,7 +149,7 @@ class LocalCluster(OwnedCluster):
         self._http = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = ManifestApplier(self.client)
-        self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)
+        self._kubeconfigs = self.directory / "kubeconfigs"
         if reach.nodes:
             await self.apply([kubelet_access()])
 
@@ -201,9 +187,7 @@ class LocalCluster(OwnedCluster):
         write_state(self.directory, state)
 
     async def _give_up(self, failure: BaseException) -> BaseException:
-        """Cleans up after a failed start; returns the error to raise, which names the kept
-        files.
-        """
+        """Cleans up after a failed start; returns the error to raise, with the kept files."""
         logs = self.processes.logs if self._folder else None
         kept: Path | None = None
         if isinstance(failure, Exception) and self._folder and logs and logs.exists():
@@ -217,7 +201,7 @@ class LocalCluster(OwnedCluster):
                 " use --dir (or TMPDIR) to put the cluster on a larger disk."
             )
         if kept is not None:
-            announce(self.reporter, f"The logs of this start are kept in {kept}.")
+            self.reporter(f"The logs of this start are kept in {kept}.")
         if isinstance(failure, LocalClusterError) and kept is not None:
             # The logs that the message names are gone; their copies are not.
             return type(failure)(str(failure).replace(str(logs), str(kept)))
@@ -227,7 +211,7 @@ class LocalCluster(OwnedCluster):
         try:
             return self.keep_logs()
         except OSError as failure:
-            announce(self.reporter, f"The logs could not be kept: {failure}.")
+            self.reporter(f"The logs could not be kept: {failure}.")
             return None
 
     async def _close(self) -> None:
@@ -258,16 +242,22 @@ class LocalCluster(OwnedCluster):
                 ends.callback(self.node.close_now)
 
 
+def programs_of(options: ClusterOptions) -> list[str]:
+    """Returns the components that a cluster with these options runs, without kubectl."""
+    node = realnode.COMPONENTS if options.real_node else ()
+    return ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *node]
+
+
 def check(options: ClusterOptions) -> None:
-    """Raises UnknownComponent, ToolMissing or LocalClusterError if the options cannot be met."""
+    """Raises LocalClusterError if the options cannot be met."""
     unknown = sorted(options.components - ON_REQUEST.keys())
     if unknown:
-        raise UnknownComponent(
+        raise LocalClusterError(
             f"There is no component {', '.join(unknown)}."
             f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
         )
     if options.kueue is not None and options.kueue not in KUEUE_VERSIONS:
-        raise UnknownComponent(
+        raise LocalClusterError(
             f"--kueue must be one of {', '.join(KUEUE_VERSIONS)}, not {options.kueue!r}."
         )
     if not 0 <= options.nodes <= 5_000:

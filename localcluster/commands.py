@@ -1,36 +1,32 @@
 """Implements the commands: `up` starts a supervisor, `down` ends it, `status` reads its state."""
 
 import asyncio
-import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import orjson
-from rich.console import Console
-from rich.table import Table
 
-from localcluster import realnode, supervisor
+from localcluster import supervisor
 from localcluster.access.options import ClusterOptions, encode_options
-from localcluster.cluster import check
+from localcluster.cluster import check, programs_of
 from localcluster.images import ensure_images, torch_image, workload_image
-from localcluster.installers import ALWAYS, ON_REQUEST
+from localcluster.installers import ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
-from localcluster.machine.progress import Reporter, event_of, reporter_for
+from localcluster.machine.progress import Reporter, reporter_for
 from localcluster.machine.slowness import stretched
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
 from localcluster.programs.catalogue import BESIDE, component
 from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
-from localcluster.state import ClusterState, ProcessState, read_state
+from localcluster.state import ClusterState, read_state
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOWN_SECONDS = stretched(180.0)
@@ -43,79 +39,50 @@ def up(options: ClusterOptions) -> Path:
     then.
     """
     check(options)
-    return interruptible(_up(options, reporter_for()))
+    return interruptible(_up(options))
 
 
-async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
-    with tempfile.TemporaryFile() as errors:
-        process = _start_supervisor(options, errors)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        following = asyncio.create_task(_follow(process.stdout, reporter))
-        try:
-            return await asyncio.shield(following)
-        except asyncio.CancelledError:
-            process.send_signal(signal.SIGTERM)
-            # Read to the end: a live display needs the end of every step to restore the terminal.
-            with contextlib.suppress(EOFError, LocalClusterError):
-                await following
-            await asyncio.to_thread(process.wait)
-            raise
-        except LocalClusterError:
-            await asyncio.to_thread(process.wait)
-            raise
-        except EOFError:
+async def _up(options: ClusterOptions) -> Path:
+    process = _start_supervisor(options)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # It ends once the supervisor leaves its pipes, or ends itself.
+    answering = asyncio.create_task(asyncio.to_thread(process.stdout.read))
+    try:
+        answer = await asyncio.shield(answering)
+        if not answer:
             code = await asyncio.to_thread(process.wait)
-            errors.seek(0)
-            output = errors.read().decode(errors="replace").strip()
-            raise LocalClusterError(
-                f"The cluster's supervisor ended with exit code {code}.\n\n{output}"
-            ) from None
-        finally:
-            process.stdin.close()
-            process.stdout.close()
-            # The supervisor outlives this process; Popen must not warn about that.
-            process.returncode = process.poll() or 0
+            raise LocalClusterError(f"The cluster's supervisor ended with exit code {code}.")
+        result = orjson.loads(answer)
+        if result["result"] != supervisor.READY:
+            await asyncio.to_thread(process.wait)
+            raise LocalClusterError(result["message"])
+        return Path(result["kubeconfig"])
+    except asyncio.CancelledError:
+        process.send_signal(signal.SIGTERM)
+        await answering
+        await asyncio.to_thread(process.wait)
+        raise
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        # The supervisor outlives this process; Popen must not warn about that.
+        process.returncode = process.poll() or 0
 
 
-def _start_supervisor(options: ClusterOptions, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    argument = encode_options(options)
+def _start_supervisor(options: ClusterOptions) -> subprocess.Popen[bytes]:
+    """Starts it; it shows its progress on our standard error."""
     return subprocess.Popen(
-        [sys.executable, "-m", "localcluster", "supervise", argument],
+        [sys.executable, "-m", "localcluster", "supervise", encode_options(options)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,
         cwd=_ROOT,
         start_new_session=True,
     )
 
 
-async def _follow(stream: IO[bytes], reporter: Reporter) -> Path:
-    """Shows progress until the result comes. Raises EOFError if the stream ends without one."""
-    reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), stream
-    )
-    try:
-        async for line in reader:
-            answer = orjson.loads(line)
-            if "result" not in answer:
-                reporter(event_of(line))
-            elif answer["result"] == supervisor.READY:
-                return Path(answer["kubeconfig"])
-            else:
-                raise LocalClusterError(answer["message"])
-    finally:
-        transport.close()
-    raise EOFError
-
-
 def down(directory: Path) -> str:
     """Ends the cluster in the folder and removes its files; returns a summary."""
-    return interruptible(_down(directory))
-
-
-async def _down(directory: Path) -> str:
     owner = running_owner(directory)
     if owner is None:
         swept = sweep(directory)
@@ -128,19 +95,13 @@ async def _down(directory: Path) -> str:
         return f"The cluster in {directory} has just ended."
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, ended.set)
-        try:
-            async with asyncio.timeout(_DOWN_SECONDS):
-                await ended.wait()
-        except TimeoutError:
+        ended = select.poll()
+        ended.register(descriptor, select.POLLIN)
+        if not ended.poll(_DOWN_SECONDS * 1000):
             raise LocalClusterError(
                 f"Process {owner}, which holds the cluster in {directory}, did not end within"
                 f" {_DOWN_SECONDS:.0f} s. `kill -9 {owner}` ends it and all its processes."
-            ) from None
-        finally:
-            loop.remove_reader(descriptor)
+            )
     finally:
         os.close(descriptor)
     return f"Stopped the cluster in {directory}."
@@ -157,16 +118,16 @@ def status_text(state: ClusterState | None, directory: Path) -> str:
     """Formats the state for people."""
     if state is None:
         return f"No cluster runs in {directory}."
-    table = Table(box=None, header_style="", pad_edge=False)
-    for heading in ("COMPONENT", "PID", "STATE", "ADDRESS", "LOG"):
-        table.add_column(heading, no_wrap=True, overflow="ignore")
-    rows = (ProcessState("supervisor", state.pid, "running", "", ""), *state.processes)
-    for each in rows:
-        table.add_row(each.name, str(each.pid), each.state, each.address or "-", each.log or "-")
-    console = Console(width=max(200, Console().width), highlight=False)
-    with console.capture() as capture:
-        console.print(table)
-    lines = [line.rstrip() for line in capture.get().splitlines()]
+    rows = [
+        ("COMPONENT", "PID", "STATE", "ADDRESS", "LOG"),
+        ("supervisor", str(state.pid), "running", "-", "-"),
+        *(
+            (each.name, str(each.pid), each.state, each.address or "-", each.log or "-")
+            for each in state.processes
+        ),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     if not state.ready:
         lines.append("It is still starting.")
     elif state.kubeconfig:
@@ -200,8 +161,7 @@ def build(
 async def _build(options: ClusterOptions, reporter: Reporter, beside: Sequence[str]) -> None:
     cache = BuildCache(programs_folder(), await find_go(), reporter)
     kubectl = [] if await find_kubectl() else ["kubectl"]
-    node = realnode.COMPONENTS if options.real_node else ()
-    names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node, *beside]
+    names = [*programs_of(options), *kubectl, *beside]
     await cache.ensure([component(name, options.kueue) for name in names])
     if options.real_node:
         await ensure_images(reporter)

@@ -8,15 +8,15 @@ The flags were tried on real machines; a comment explains each that is not obvio
 
 import ipaddress
 from dataclasses import dataclass
-from pathlib import Path
 
 from localcluster.access import kubeconfig
-from localcluster.access.certificates import Authority, KeyPairFiles
+from localcluster.access.certificates import KeyPairFiles
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import http_ok, trusting
+from localcluster.access.running import OwnedCluster
 from localcluster.machine.concurrency import together
-from localcluster.machine.ports import HOST, Ports
-from localcluster.machine.processes import Processes, ProcessSpec
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from shared.api.objects import JsonObject
 
 _SERVICES = "10.96.0.0/16"
@@ -46,9 +46,7 @@ class ApiServerReach:
         return str(ipaddress.ip_network(self.services)[1])
 
     def flags(self, kubelet_client: KeyPairFiles) -> tuple[str, ...]:
-        """Returns the API server's flags for this. `kubelet_client` is its identity for
-        kubelets.
-        """
+        """Returns the API server's flags. `kubelet_client` is its identity for kubelets."""
         bound = (
             f"--bind-address={self.host}",
             f"--advertise-address={self.host}",
@@ -84,25 +82,14 @@ def kubelet_access() -> JsonObject:
 
 
 class ControlPlane:
-    """One control plane: files under `folder`, programs from `programs` (name → path)."""
+    """The control plane of a cluster, which has its folder, programs and authority."""
 
-    def __init__(
-        self,
-        folder: Path,
-        programs: dict[str, Path],
-        authority: Authority,
-        ports: Ports,
-        processes: Processes,
-        reach: ApiServerReach,
-    ) -> None:
-        self._folder = folder
-        self._programs = programs
-        self._authority = authority
-        self._ports = ports
-        self._processes = processes
+    def __init__(self, cluster: OwnedCluster, reach: ApiServerReach) -> None:
+        self._cluster = cluster
         self._reach = reach
-        self._api_port = ports.reserve()
-        self._etcd_port = ports.reserve()
+        authority = cluster.authority
+        self._api_port = cluster.ports.reserve()
+        self._etcd_port = cluster.ports.reserve()
         admin = authority.client("admin", "localcluster-admin", ("system:masters",))
         server = f"https://{reach.host}:{self._api_port}"
         self.access = ClusterAccess(
@@ -110,7 +97,7 @@ class ControlPlane:
             authority.certificate,
             admin,
             kubeconfig.write(
-                folder / "kubeconfig",
+                cluster.directory / "kubeconfig",
                 server=server,
                 authority=authority.certificate,
                 user=kubeconfig.with_certificate(admin),
@@ -125,30 +112,28 @@ class ControlPlane:
         self._serving = authority.serving("control-plane", (*addresses, "localhost", *names))
 
     async def start_api(self) -> None:
-        """Starts etcd and the API server, which waits for etcd; returns when the API server is
-        ready.
-        """
-        etcd_peer = self._authority.serving("etcd", (HOST, "localhost"), with_client=True)
+        """Starts etcd and the API server, which waits for etcd; returns when it is ready."""
+        etcd_peer = self._cluster.authority.serving("etcd", (HOST, "localhost"), with_client=True)
         await together(
-            self._processes.start(self._etcd(etcd_peer)),
-            self._processes.start(self._api_server(etcd_peer)),
+            self._cluster.processes.start(self._etcd(etcd_peer)),
+            self._cluster.processes.start(self._api_server(etcd_peer)),
         )
 
     async def start_controllers(self) -> None:
         """Starts the controller manager and the scheduler; returns when both are healthy."""
         await together(
-            self._processes.start(self._controller_manager()),
-            self._processes.start(self._scheduler()),
+            self._cluster.processes.start(self._controller_manager()),
+            self._cluster.processes.start(self._controller("kube-scheduler")),
         )
 
     def _etcd(self, pair: KeyPairFiles) -> ProcessSpec:
         client = f"https://{HOST}:{self._etcd_port}"
-        peer = f"https://{HOST}:{self._ports.reserve()}"
-        authority = str(self._authority.certificate)
+        peer = f"https://{HOST}:{self._cluster.ports.reserve()}"
+        authority = str(self._cluster.authority.certificate)
         command = (
-            str(self._programs["etcd"]),
+            str(self._cluster.programs["etcd"]),
             "--name=localcluster",
-            f"--data-dir={self._folder / 'etcd'}",
+            f"--data-dir={self._cluster.directory / 'etcd'}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",
@@ -171,9 +156,9 @@ class ControlPlane:
 
     def _api_server(self, etcd: KeyPairFiles) -> ProcessSpec:
         keys = self._service_account_keys
-        authority = str(self._authority.certificate)
+        authority = str(self._cluster.authority.certificate)
         command = (
-            str(self._programs["kube-apiserver"]),
+            str(self._cluster.programs["kube-apiserver"]),
             f"--etcd-servers=https://{HOST}:{self._etcd_port}",
             f"--etcd-cafile={authority}",
             f"--etcd-certfile={etcd.certificate}",
@@ -204,7 +189,7 @@ class ControlPlane:
         return (
             f"--proxy-client-cert-file={self._aggregator.certificate}",
             f"--proxy-client-key-file={self._aggregator.key}",
-            f"--requestheader-client-ca-file={self._authority.certificate}",
+            f"--requestheader-client-ca-file={self._cluster.authority.certificate}",
             f"--requestheader-allowed-names={_AGGREGATOR}",
             "--requestheader-username-headers=X-Remote-User",
             "--requestheader-group-headers=X-Remote-Group",
@@ -215,24 +200,22 @@ class ControlPlane:
         return self._controller(
             "kube-controller-manager",
             f"--service-account-private-key-file={self._service_account_keys.key}",
-            f"--root-ca-file={self._authority.certificate}",
+            f"--root-ca-file={self._cluster.authority.certificate}",
             "--use-service-account-credentials",
             "--concurrent-job-syncs=20",
         )
 
-    def _scheduler(self) -> ProcessSpec:
-        return self._controller("kube-scheduler")
-
     def _controller(self, name: str, *flags: str) -> ProcessSpec:
-        address = f"https://{HOST}:{(port := self._ports.reserve())}"
+        address = f"https://{HOST}:{(port := self._cluster.ports.reserve())}"
+        authority = self._cluster.authority
         identity = kubeconfig.write(
-            self._folder / "kubeconfigs" / f"{name}.yaml",
+            self._cluster.directory / "kubeconfigs" / f"{name}.yaml",
             server=self.access.server,
-            authority=self._authority.certificate,
-            user=kubeconfig.with_certificate(self._authority.client(name, f"system:{name}")),
+            authority=authority.certificate,
+            user=kubeconfig.with_certificate(authority.client(name, f"system:{name}")),
         )
         command = (
-            str(self._programs[name]),
+            str(self._cluster.programs[name]),
             f"--kubeconfig={identity}",
             "--leader-elect=false",
             f"--bind-address={HOST}",
@@ -244,5 +227,5 @@ class ControlPlane:
             "--profiling=false",
             *flags,
         )
-        probe = http_ok(f"{address}/healthz", trusting(str(self._authority.certificate)))
+        probe = http_ok(f"{address}/healthz", trusting(str(authority.certificate)))
         return ProcessSpec(name, command, probe, address, _MEMORY_FOR_TIME, tier=2)

@@ -13,17 +13,18 @@ import yaml
 from localcluster.access.apply import read_documents
 from localcluster.access.probes import http_ok, unverified
 from localcluster.access.running import OwnedCluster
+from localcluster.installers.coscheduler import SCHEDULER
 from localcluster.machine.child import captured
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec, last_words
+from localcluster.machine.processes import ProcessSpec, last_words
 from localcluster.machine.progress import step
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject
 
 NAMESPACE = "appwrapper-system"
 _SERVICE = "appwrapper-webhook-service"
-_COSCHEDULER = "scheduler-plugins-scheduler"
 _ROOT = Path(__file__).resolve().parent.parent
 MANIFESTS = _ROOT / "deploy" / "manifests"
 # These need a cluster with real nodes: here the programs run as processes.
@@ -54,7 +55,7 @@ class Product:
             configuration = _configuration_in(documents)
             if "coscheduler" in self._cluster.options.components:
                 # As in a usual installation: pods that name no scheduler are ganged and packed.
-                configuration.setdefault("appwrapper", {})["schedulerName"] = _COSCHEDULER
+                configuration.setdefault("appwrapper", {})["schedulerName"] = SCHEDULER
             self._add_error_store(configuration)
             await self._cluster.apply(documents)
             await together(

@@ -1,11 +1,11 @@
 """Stores the state of a cluster in its folder, as JSON; `status` reads it."""
 
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
+
+from localcluster.machine.files import replace_private
 
 _FILE = "state.json"
 
@@ -23,23 +23,20 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """`pid` is the process that all others end with; `ready`: the start was complete."""
+    """The output of `status -o json`.
+
+    `pid` is the process that all others end with; `ready`: the start was complete.
+    """
 
     pid: int
     ready: bool
     kubeconfig: str
     processes: tuple[ProcessState, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns what `status -o json` prints."""
-        return asdict(self)
-
 
 def write_state(folder: Path, state: ClusterState) -> None:
     """Replaces the file in one step."""
-    draft = folder / f".{_FILE}.{os.getpid()}"
-    draft.write_bytes(orjson.dumps(asdict(state), option=orjson.OPT_INDENT_2))
-    draft.rename(folder / _FILE)
+    replace_private(folder / _FILE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
 def read_state(folder: Path) -> ClusterState | None:

@@ -1,13 +1,12 @@
 """The detached half of `up`: holds one cluster until it gets SIGTERM, or dies with all of it.
 
-Standard output is a pipe to `up` for progress as JSON lines; the last line is READY or FAILED.
-Standard input is a pipe from `up`: if it ends before the cluster is ready, `up` was killed and the
-cluster ends too. Afterwards both lead to supervisor.log.
+Standard error, which shows the progress, is that of `up`. Standard output is a pipe to `up` for one
+line of JSON, READY or FAILED. Standard input is a pipe from `up`: if it ends before the cluster is
+ready, `up` was killed and the cluster ends too. Afterwards all lead to supervisor.log.
 """
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 
 import orjson
@@ -16,7 +15,7 @@ from localcluster.access.options import ClusterOptions, decode_options
 from localcluster.cluster import LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, interruptible
-from localcluster.machine.progress import JsonReporter
+from localcluster.machine.progress import reporter_for
 
 READY = "ready"
 FAILED = "failed"
@@ -35,7 +34,7 @@ async def hold(options: ClusterOptions) -> None:
 
     loop.add_reader(0, starter_is_gone)
     try:
-        async with LocalCluster(options, JsonReporter(sys.stdout)) as cluster:
+        async with LocalCluster(options, reporter_for()) as cluster:
             loop.remove_reader(0)
             _report({"result": READY, "kubeconfig": str(cluster.kubeconfig)})
             _detach(cluster.logs / "supervisor.log")
@@ -61,7 +60,7 @@ def _report(answer: dict[str, str]) -> None:
 
 
 def _detach(log: Path) -> None:
-    """Closes the pipes, so that `up` and readers of its output can end."""
+    """Leaves the pipes and the terminal, so that `up` and readers of its output can end."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for opened, standard in ((nothing, 0), (written, 1), (written, 2)):

@@ -1,18 +1,16 @@
 """Waits until the API server calls our webhook, which starts a moment after the configurations."""
 
-import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable
 
 from localcluster.machine.errors import ProcessFailed
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import still_missing
 from shared.api import names
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Forbidden, Invalid, KubeClient, KubeError
 
 _SECONDS = stretched(180.0)
-_RETRY_SECONDS = 0.05
 _POD: JsonObject = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -27,14 +25,12 @@ async def wait_for_webhook(client: KubeClient, last_words: Callable[[], Awaitabl
     Kueue must serve, since its webhook is called too. Raises ProcessFailed after three
     minutes, with the webhook's last messages.
     """
-    deadline = time.monotonic() + _SECONDS
-    while (missing := await _missing_call(client)) is not None:
-        if time.monotonic() > deadline:
-            raise ProcessFailed(
-                f"The API server does not ask the AppWrapper webhook even after"
-                f" {_SECONDS:.0f} s: {missing}.{await last_words()}"
-            )
-        await asyncio.sleep(_RETRY_SECONDS)
+    missing = await still_missing(lambda: _missing_call(client), _SECONDS, pause=0.05)
+    if missing is not None:
+        raise ProcessFailed(
+            f"The API server does not ask the AppWrapper webhook even after"
+            f" {_SECONDS:.0f} s: {missing}.{await last_words()}"
+        )
 
 
 async def _missing_call(client: KubeClient) -> str | None:

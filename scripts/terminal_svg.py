@@ -13,6 +13,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from localcluster.demo.table import style_of
+
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 RECORDED: Final = REPOSITORY / "docs" / "terminal" / "demo.txt"
 PICTURE: Final = REPOSITORY / "docs" / "terminal" / "demo.svg"
@@ -43,18 +45,13 @@ def excerpt(output: str) -> str:
 
 
 def picture(text: str) -> str:
-    """Return the terminal as SVG: headings dim, commands bold, a root cause in red."""
+    """Return the terminal as SVG, in the demo's own styles."""
     console = Console(record=True, width=_WIDTH, file=StringIO(), force_terminal=True)
     for line in text.splitlines():
-        console.print(Text(line, _style(line)), no_wrap=True, overflow="ellipsis")
+        console.print(Text(line, style_of(line)), no_wrap=True, overflow="ellipsis")
     svg = console.export_svg(title=COMMAND, unique_id="demo")
     # rich's own format loads a font from the internet; a browser's monospace one will do.
     return re.sub(r"@font-face {.*?}|<!--.*?-->", "", svg, flags=re.DOTALL)
-
-
-def _style(line: str) -> str:
-    styles = {"#": "dim", "$": "bold", "ROOT CAUSE": "bold red"}
-    return next((style for start, style in styles.items() if line.startswith(start)), "")
 
 
 def main() -> int:

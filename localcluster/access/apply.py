@@ -3,16 +3,22 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import still_missing
+from shared.api.conditions import is_true
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
-from shared.kube.client import ApiError, KubeClient, NotFound, PatchType, Unreachable
+from shared.kube.client import ApiError, KubeClient, PatchType, Unreachable
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.process.clock import SystemClock
 
+_Answer = TypeVar("_Answer")
 FIELD_MANAGER = "localcluster"
 _CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
@@ -45,11 +51,11 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # large CRDs: ten times
 
 
 class ManifestApplier:
-    """Applies objects through one client. Caches the resource of each Kind."""
+    """Applies objects through one client."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._resources: dict[GroupVersionKind, Resource] = {}
+        self._discovery = Discovery(client, SystemClock(), negative_seconds=0)
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
@@ -70,34 +76,18 @@ class ManifestApplier:
         return [stored[index] for index in range(len(documents))]
 
     async def resource_of(self, gvk: GroupVersionKind) -> Resource:
-        """Returns the resource of a Kind, and waits if it is not served yet. Raises
-        LocalClusterError.
-        """
+        """Returns the resource of a Kind; waits until it is served. Raises LocalClusterError."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while gvk not in self._resources:
-            await self._discover(gvk)
-            if gvk in self._resources:
-                break
-            if time.monotonic() > deadline:
-                raise LocalClusterError(
-                    f"The API server does not know {gvk.api_version} {gvk.kind}, even after"
-                    f" {_PATIENCE_SECONDS:.0f} s. Is its CRD applied?"
-                )
+        while True:
+            try:
+                return await _answered(lambda: self._discovery.resource_for(gvk))
+            except UnknownKind as unknown:
+                if time.monotonic() > deadline:
+                    raise LocalClusterError(
+                        f"The API server does not know {gvk.api_version} {gvk.kind}, even after"
+                        f" {_PATIENCE_SECONDS:.0f} s. Is its CRD applied?"
+                    ) from unknown
             await asyncio.sleep(_RETRY_SECONDS)
-        return self._resources[gvk]
-
-    async def _discover(self, gvk: GroupVersionKind) -> None:
-        root = "/apis" if gvk.group else "/api"
-        try:
-            answer = await _answered(lambda: self._client.get_path(f"{root}/{gvk.api_version}"))
-        except NotFound:
-            return
-        for entry in answer["resources"]:
-            if "/" not in entry["name"]:
-                known = GroupVersionKind(gvk.group, gvk.version, entry["kind"])
-                self._resources[known] = Resource(
-                    gvk.group, gvk.version, entry["name"], entry["kind"], entry["namespaced"]
-                )
 
     async def _apply_one(self, document: JsonObject) -> JsonObject:
         gvk = GroupVersionKind.of(document["apiVersion"], document["kind"])
@@ -128,21 +118,20 @@ class ManifestApplier:
         return stored
 
     async def _until_established(self, name: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < deadline:
+        async def ask() -> str | None:
             definition = await _answered(lambda: self._client.get(_CRDS, None, name))
-            if _is_true(definition, "Established"):
-                return
-            await asyncio.sleep(_RETRY_SECONDS)
-        raise LocalClusterError(
-            f"The API server does not serve the CRD {name}: {definition['status']}"
-        )
+            status = definition.get("status", {})
+            # Null, not absent, until the server has processed the definition.
+            established = is_true(status.get("conditions") or (), "Established")
+            return None if established else str(status)
+
+        missing = await still_missing(ask, _PATIENCE_SECONDS, pause=_RETRY_SECONDS)
+        if missing is not None:
+            raise LocalClusterError(f"The API server does not serve the CRD {name}: {missing}")
 
 
-async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """Sends the request again if no answer came, or none of a webhook: both reads and applies may
-    be repeated.
-    """
+async def _answered(request: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    """Sends a read or an apply again if no answer came, or none of a webhook."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
@@ -158,9 +147,3 @@ def _may_pass(failure: Unreachable | ApiError) -> bool:
     return isinstance(failure, Unreachable) or (
         failure.status == 500 and _LATE_WEBHOOK.search(failure.message) is not None
     )
-
-
-def _is_true(definition: JsonObject, condition: str) -> bool:
-    # Null, not absent, until the server has processed the definition.
-    conditions: Iterable[JsonObject] = definition.get("status", {}).get("conditions") or ()
-    return any(each["type"] == condition and each["status"] == "True" for each in conditions)

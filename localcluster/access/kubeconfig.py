@@ -1,6 +1,5 @@
 """Writes kubeconfig files: the user's identity, and the API server's address and authority."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import yaml
 
 from localcluster.access.certificates import KeyPairFiles
+from localcluster.machine.files import replace_private
 
 CLUSTER_NAME = "localcluster"
 
@@ -55,13 +55,5 @@ def write(
         "current-context": CLUSTER_NAME,
     }
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(path, yaml.safe_dump(content, sort_keys=False))
+    replace_private(path, yaml.safe_dump(content, sort_keys=False).encode())
     return path
-
-
-def write_private(path: Path, content: str) -> None:
-    """Replaces the file in one step, readable by this user alone."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.touch(mode=0o600)
-    draft.write_text(content)
-    draft.rename(path)

@@ -1,6 +1,6 @@
 """Defines the options of a cluster, and encodes them for another process."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
@@ -27,27 +27,12 @@ class ClusterOptions:
 
 def encode_options(options: ClusterOptions) -> str:
     """Return the options as text, for another process. `directory` must be set."""
-    fields = {
-        "components": sorted(options.components),
-        "nodes": options.nodes,
-        "gpus_per_node": options.gpus_per_node,
-        "directory": str(options.directory),
-        "product": options.product,
-        "real_node": options.real_node,
-        "kueue": options.kueue,
-    }
-    return orjson.dumps(fields).decode()
+    fields = asdict(options) | {"components": sorted(options.components)}
+    return orjson.dumps(fields, default=str).decode()
 
 
 def decode_options(text: str) -> ClusterOptions:
     """Return the options that `encode_options` wrote."""
     fields = orjson.loads(text)
-    return ClusterOptions(
-        frozenset(fields["components"]),
-        fields["nodes"],
-        fields["gpus_per_node"],
-        Path(fields["directory"]),
-        fields["product"],
-        fields["real_node"],
-        fields["kueue"],
-    )
+    components, directory = frozenset(fields["components"]), Path(fields["directory"])
+    return ClusterOptions(**fields | {"components": components, "directory": directory})

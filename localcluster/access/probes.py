@@ -5,8 +5,8 @@ import ssl
 import aiohttp
 
 from localcluster.access.certificates import KeyPairFiles
-from localcluster.machine.processes import Probe
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeClient, KubeError
 
@@ -15,9 +15,7 @@ _PATIENCE = aiohttp.ClientTimeout(total=stretched(10.0))
 
 
 def trusting(authority: str, client: KeyPairFiles | None = None) -> ssl.SSLContext:
-    """Returns a TLS context that trusts the file `authority` and presents `client`'s
-    certificate.
-    """
+    """Returns a TLS context that trusts `authority`, a file, and presents `client`."""
     context = ssl.create_default_context(cafile=authority)
     if client is not None:
         context.load_cert_chain(client.certificate, client.key)
@@ -25,9 +23,7 @@ def trusting(authority: str, client: KeyPairFiles | None = None) -> ssl.SSLConte
 
 
 def unverified() -> ssl.SSLContext:
-    """Returns a TLS context for a program on the loopback interface with a self-made
-    certificate.
-    """
+    """Returns a TLS context for a program on this machine with a self-made certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

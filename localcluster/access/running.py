@@ -9,7 +9,7 @@ from pathlib import Path
 
 from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority
-from localcluster.access.identities import Identities
+from localcluster.access.identities import service_account_kubeconfig
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import ClusterOptions
 from localcluster.machine.ports import Ports
@@ -38,7 +38,8 @@ class RunningCluster:
     modules: Mapping[str, Path]
     """The folders of the components' Go modules, by component; they contain manifests."""
     _applier: ManifestApplier
-    _identities: Identities
+    _kubeconfigs: Path
+    """The folder of the ServiceAccounts' kubeconfigs."""
 
     @property
     def logs(self) -> Path:
@@ -54,7 +55,9 @@ class RunningCluster:
 
     async def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """Writes a kubeconfig of this ServiceAccount, and creates the account if absent."""
-        return await self._identities.service_account(namespace, name)
+        return await service_account_kubeconfig(
+            self._kubeconfigs, self.access, self.client, namespace, name
+        )
 
 
 class OwnedCluster(RunningCluster):

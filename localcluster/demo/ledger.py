@@ -31,9 +31,7 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Ledger:
-    """The phases seen of each AppWrapper, in order, which others waited meanwhile, the root
-    causes.
-    """
+    """The states seen of each AppWrapper; `waited_for` has the others that ran meanwhile."""
 
     phases: dict[str, list[str]] = field(default_factory=dict)
     waited_for: dict[str, set[str]] = field(default_factory=dict)

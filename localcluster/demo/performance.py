@@ -1,30 +1,31 @@
 """Plays the scenario on a running cluster and shows each step as a person would see it.
 
-kubectl submits the manifests, so that a person can type every printed command. A watch follows the
-AppWrappers.
+kubectl submits the manifests, so that a person can type every printed command. An informer follows
+the AppWrappers.
 """
 
 import asyncio
 import os
 import shlex
+import shutil
 import sys
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
-from rich.table import Table
+from rich.text import Text
 
 from localcluster.cluster import LocalCluster
 from localcluster.demo.ledger import Ledger, SampleVerdict, settled, unfinished
-from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
-from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
+from localcluster.demo.scenario import SCENARIO, Sample
+from localcluster.demo.table import HEADINGS, line_of, row_of, style_of
 from localcluster.machine.child import captured
 from localcluster.machine.slowness import stretched
+from localcluster.team import NAMESPACE
 from shared.api.objects import APPWRAPPERS, JsonObject
-from shared.kube.client import Gone, KubeError, WatchEventType
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.process.clock import SystemClock
+from shared.process.sources import Sources
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 40 s.
@@ -41,41 +42,47 @@ class Performance:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         self._clock = SystemClock()
-        self._console = Console(highlight=False, soft_wrap=True)
         self._ledger = Ledger()
-        self._appwrappers: dict[str, JsonObject] = {}
         self._changed = asyncio.Event()
+        self._appwrappers: Informer[JsonObject] = Informer(
+            cluster.client,
+            APPWRAPPERS,
+            transform=lambda appwrapper: appwrapper,
+            sources=Sources.of_the_machine(),
+            namespace=NAMESPACE,
+            failed=lambda error: _show(f"(watching again after: {error})"),
+        )
+        self._appwrappers.add_handler(self._see)
 
     async def play(self) -> list[str]:
         """Submits every sample and follows it; returns one line per sample that missed its end."""
         began = self._clock.monotonic()
+        _show(line_of(HEADINGS))
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(self._watch())
+            watching = tasks.create_task(self._appwrappers.run())
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS), self._shown():
+                async with asyncio.timeout(PATIENCE_SECONDS):
                     await self._submit_all()
                     while not settled(self._ledger, SCENARIO):
                         await self._next_change()
             except TimeoutError:
-                self._show(f"Waited {PATIENCE_SECONDS:.0f} s for the samples.")
+                _show(f"Waited {PATIENCE_SECONDS:.0f} s for the samples.")
             finally:
                 watching.cancel()
         failures = unfinished(self._ledger, SCENARIO)
         if not failures:
             seconds = self._clock.monotonic() - began
-            self._show(
-                f"\nAll {len(SCENARIO)} samples reached their expected end in {seconds:.0f} s:"
-            )
+            _show(f"\nAll {len(SCENARIO)} samples reached their expected end in {seconds:.0f} s:")
             for sample in SCENARIO:
-                self._show(f"  {sample.name}: {self._ledger.evaluate(sample).reason}")
+                _show(f"  {sample.name}: {self._ledger.evaluate(sample).reason}")
         return failures
 
     def print_commands(self) -> None:
         """Prints commands to continue by hand."""
-        self._show("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
+        _show("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
         for line in commands_to_go_on(self._cluster.kubeconfig, self._cluster.kubectl):
-            self._show(f"  {line}")
-        self._show(f"\nLogs of every component: {self._cluster.logs}")
+            _show(f"  {line}")
+        _show(f"\nLogs of every component: {self._cluster.logs}")
 
     async def _submit_all(self) -> None:
         for sample in SCENARIO:
@@ -101,8 +108,8 @@ class Performance:
             ),
             folder=REPOSITORY,
         )
-        self._show(f"\n# {sample.shows}: {sample.ending}\n$ kubectl {' '.join(arguments)}")
-        self._show(output.rstrip())
+        _show(f"\n# {sample.shows}: {sample.ending}\n$ kubectl {' '.join(arguments)}")
+        _show(output.rstrip())
         if code != 0:
             self._ledger.refuse(sample.name, output.strip())
 
@@ -119,91 +126,44 @@ class Performance:
                 environment={
                     **os.environ,
                     "KUBECONFIG": str(self._cluster.kubeconfig),
-                    "COLUMNS": str(min(self._console.width, _WIDEST)),
+                    "COLUMNS": str(min(shutil.get_terminal_size().columns, _WIDEST)),
                 },
             )
             if _KUEUE_MESSAGE in output:
                 break
             await self._clock.sleep(0.5)
-        self._show(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
-        self._show(output.rstrip())
+        _show(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
+        _show(output.rstrip())
 
-    async def _watch(self) -> None:
-        while True:
-            try:
-                version = await self._list()
-                while True:
-                    version = await self._follow(version)
-            except Gone:
-                continue
-            except KubeError as error:
-                self._show(f"(watching again after: {error})")
-                await self._clock.sleep(0.5)
-
-    async def _list(self) -> str:
-        version = ""
-        async for page in self._cluster.client.pages(APPWRAPPERS, NAMESPACE):
-            version = page.resource_version
-            for appwrapper in page.items:
-                self._see(appwrapper)
-        return version
-
-    async def _follow(self, version: str) -> str:
-        """Reads one watch until the server ends it; returns the version to continue from."""
-        watch = self._cluster.client.watch(APPWRAPPERS, NAMESPACE, resource_version=version)
-        async with aclosing(watch) as events:
-            async for event in events:
-                version = event.object["metadata"]["resourceVersion"]
-                if event.type in (WatchEventType.ADDED, WatchEventType.MODIFIED):
-                    self._see(event.object)
-        return version
-
-    def _see(self, appwrapper: JsonObject) -> None:
+    def _see(self, change: Change[JsonObject]) -> None:
+        if (appwrapper := change.new) is None:
+            return
         name = appwrapper["metadata"]["name"]
-        before = self._appwrappers.get(name)
-        self._appwrappers[name] = appwrapper
         known = self._ledger.root_causes.get(name)
         self._ledger.see(appwrapper)
         found = self._ledger.root_causes.get(name)
         if found and found != known:
-            self._show(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
-        if not self._console.is_terminal:
-            self._print_change(before, appwrapper)
-        self._changed.set()
-
-    def _print_change(self, before: JsonObject | None, after: JsonObject) -> None:
+            _show(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
         now = self._clock.now()
-        row = row_of(after, now)
+        row, before = row_of(appwrapper, now), change.old
         if before is None or row_of(before, now)[:-1] != row[:-1]:
-            self._show(line_of(row))
+            _show(line_of(row))
+        self._changed.set()
 
     async def _next_change(self) -> None:
         await self._changed.wait()
         self._changed.clear()
 
-    @asynccontextmanager
-    async def _shown(self) -> AsyncIterator[None]:
-        """Shows a table below the printed lines on a terminal; else prints lines only."""
-        if not self._console.is_terminal:
-            self._show(line_of(HEADINGS))
-            yield
-            return
-        with Live(console=self._console, refresh_per_second=8, get_renderable=self._table):
-            yield
 
-    def _table(self) -> Table:
-        now = self._clock.now()
-        return table_of(row_of(each, now) for each in self._appwrappers.values())
-
-    def _show(self, text: str) -> None:
-        self._console.print(text, markup=False)
-        sys.stdout.flush()
+def _show(text: str) -> None:
+    """Prints lines, on a terminal in their styles."""
+    console = Console()
+    for line in text.split("\n"):
+        console.print(Text(line, style_of(line)), soft_wrap=True)
 
 
 def commands_to_go_on(kubeconfig: Path, kubectl: Path) -> list[str]:
-    """Returns the commands for another terminal; each works as printed, after the demo's
-    samples.
-    """
+    """Returns commands for another terminal; each works as printed after the samples."""
     return [
         f"cd {shlex.quote(str(REPOSITORY))}",
         f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-NAMESPACE: Final = "team1"
-
 
 class ExpectedEnd(StrEnum):
     SUCCEEDS = "runs and succeeds"

@@ -1,21 +1,12 @@
-"""Formats AppWrappers as `kubectl get appwrappers` shows them. Pure."""
+"""Formats the demo's lines: AppWrappers as `kubectl get appwrappers` shows them. Pure."""
 
-from collections.abc import Iterable
 from datetime import datetime
-
-from rich.table import Table
 
 from shared.api.objects import JsonObject
 
 HEADINGS = ("NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE")
-_COLOURS = {
-    "Running": "cyan",
-    "Resuming": "cyan",
-    "Succeeded": "green",
-    "Failed": "red",
-    "Suspended": "yellow",
-}
-
+# Styles of rich, by a line's beginning.
+_STYLES = {"#": "dim", "$": "bold", "ROOT CAUSE": "bold red"}
 TableRow = tuple[str, str, str, str, str, str]
 
 
@@ -40,17 +31,11 @@ def age_text(seconds: float) -> str:
     return f"{whole}s" if whole < 120 else f"{whole // 60}m{whole % 60}s"
 
 
-def table_of(rows: Iterable[TableRow]) -> Table:
-    """Returns the rows as a table for a terminal, with a coloured status."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for heading in HEADINGS:
-        table.add_column(heading, no_wrap=True)
-    for row in rows:
-        colour = _COLOURS.get(row[1], "default")
-        table.add_row(row[0], f"[{colour}]{row[1]}[/]", *row[2:])
-    return table
-
-
 def line_of(row: TableRow) -> str:
     """Returns the row as a line of a log, in columns of a fixed width."""
     return f"{row[0]:<20} {row[1]:<11} {row[2]:<16} {row[3]:<20} {row[4]:<11} {row[5]}"
+
+
+def style_of(line: str) -> str:
+    """Returns a printed line's style: headings dim, commands bold, a root cause in red."""
+    return next((style for start, style in _STYLES.items() if line.startswith(start)), "")

@@ -11,18 +11,15 @@ from localcluster.machine.progress import reporter_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
-    Ctrl-C.
-    """
+    """Returns 0, 1 for an error on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    if parsed.push and not parsed.registry:
-        parser.error("--push needs --registry HOST/PATH: where to?")
+    if parsed.push != bool(parsed.registry):
+        parser.error("--push and --registry HOST/PATH need each other")
     order = ImageOrder(
         tool=parsed.tool,
         base_image=parsed.base_image,
         registry=parsed.registry.rstrip("/"),
-        push=parsed.push,
         verify_tls=not parsed.no_tls_verify,
     )
     try:
@@ -53,9 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         " one that the Dockerfiles name, and buildah makes one of this machine's packages",
     )
     parser.add_argument(
-        "--registry", default="", metavar="HOST/PATH", help="name the images for this registry"
+        "--registry", default="", metavar="HOST/PATH", help="push the images there, with --push"
     )
-    parser.add_argument("--push", action="store_true", help="and send them there")
+    parser.add_argument("--push", action="store_true", help="send them to --registry")
     parser.add_argument(
         "--no-tls-verify",
         action="store_true",

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from localcluster.images.image import Image, unpacked_size
+from localcluster.images.image import Image
 from localcluster.machine.disk import is_full, require_free
 from localcluster.machine.errors import DiskFull, LocalClusterError
 from localcluster.machine.locks import FileLock
@@ -21,7 +21,7 @@ from localcluster.machine.progress import Reporter
 from localcluster.programs.build_cache import default_folder
 
 # Megabytes during a build: three copies of the base image, and the result.
-_NEEDED = 1_500
+NEEDED = 1_500
 # Archives of each kind that stay: those of this checkout and of a few others.
 _KEPT = 4
 _ARCHIVE = "image.tar"
@@ -49,7 +49,7 @@ class Archives:
         if not archive.is_file():
             return None
         os.utime(archive.parent)
-        return Image(name, archive, unpacked_size(archive))
+        return Image(name, archive)
 
     async def keep(
         self, name: str, kind: str, key: str, work: Path, save: Callable[[Path], Awaitable[None]]
@@ -65,9 +65,7 @@ class Archives:
         return found
 
     @contextlib.asynccontextmanager
-    async def work_folder(
-        self, reporter: Reporter, megabytes: int = _NEEDED
-    ) -> AsyncIterator[Path]:
+    async def work_folder(self, reporter: Reporter, megabytes: int = NEEDED) -> AsyncIterator[Path]:
         """Makes an empty folder for one run at a time, and removes it; the disk must have room.
 
         Raises DiskFull, or LocalClusterError if this user cannot write there.

@@ -58,10 +58,9 @@ class Buildah:
         command += ["--file", str(dockerfile), "--tag", name, str(context)]
         await self._run(f"build {name}", *command)
 
-    async def save(self, name: str, archive: Path, new_name: str | None = None) -> None:
-        """Writes the image into a new docker-archive, under another name if one is given."""
-        target = f"docker-archive:{archive}:{new_name or name}"
-        await self._run(f"save {name}", "push", "--quiet", name, target)
+    async def save(self, name: str, archive: Path) -> None:
+        """Writes the image into a new docker-archive."""
+        await self._run(f"save {name}", "push", "--quiet", name, f"docker-archive:{archive}:{name}")
 
     async def load(self, archive: Path) -> None:
         """Loads the image of a docker-archive into the storage."""

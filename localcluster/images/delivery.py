@@ -8,27 +8,25 @@ from pathlib import Path
 from localcluster.images import pip_site, recipe
 from localcluster.images.archives import Archives
 from localcluster.images.ensure import Builder, pip_options
+from localcluster.images.sandbox import failure_of
 from localcluster.machine.child import captured
-from localcluster.machine.errors import BuildFailed, ToolMissing
+from localcluster.machine.errors import ToolMissing
 from localcluster.machine.progress import Reporter, step
 
 # They build into their own storage, where users expect images.
 WITH_STORAGE = ("docker", "podman")
-_SHOWN_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
 class ImageOrder:
-    """A request to build images. `tool` None: the first that works. `registry` is HOST/PATH, or
-    empty.
+    """`tool` None: the first that works. `base_image` None: the tool's default.
 
-    `base_image` None: the tool's default. `push` needs a registry.
+    `registry` is HOST/PATH, which gets the images, or empty.
     """
 
     tool: str | None = None
     base_image: str | None = None
     registry: str = ""
-    push: bool = False
     verify_tls: bool = True
 
 
@@ -68,25 +66,20 @@ async def _with_buildah(order: ImageOrder, reporter: Reporter) -> str:
     lines = []
     for binary in recipe.BINARIES:
         image = await builder.ensure(binary)
-        lines += [f"{image.name}: {image.size / 1e6:.1f} MB", f"  archive: {image.archive}"]
-        target = target_of(image.name, order.registry)
-        if order.push:
+        size = image.archive.stat().st_size
+        lines += [f"{image.name}: {size / 1e6:.1f} MB", f"  archive: {image.archive}"]
+        if order.registry:
+            target = target_of(image.name, order.registry)
             async with step(reporter, f"push {target}"), builder.opened(image) as buildah:
                 await buildah.push(image.name, target, verify_tls=order.verify_tls)
             lines.append(f"  pushed: {target}")
-        elif order.registry:
-            tagged = image.archive.with_name(f"{binary}.tar")
-            async with step(reporter, f"name {target}"), builder.opened(image) as buildah:
-                tagged.unlink(missing_ok=True)
-                await buildah.save(image.name, tagged, target)
-            lines.append(f"  archive as {target}: {tagged}")
     if order.base_image is None:
         lines.append(
             "Note: their Python and C libraries are this machine's distribution's, as released,"
             " without later security updates. For a cluster that others use name an image that is"
             " kept up to date: BASE_IMAGE=python:3.11-slim."
         )
-    if not order.push:
+    if not order.registry:
         lines.append(
             "Into a node: ctr -n k8s.io images import ARCHIVE. Into docker or podman: load -i"
             " ARCHIVE. Into a registry: REGISTRY=HOST/PATH PUSH=1."
@@ -95,12 +88,7 @@ async def _with_buildah(order: ImageOrder, reporter: Reporter) -> str:
 
 
 async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str:
-    """Build with docker or podman. Raise BuildFailed, ToolMissing."""
-    if tool == "docker" and order.push and not order.verify_tls:
-        raise ToolMissing(
-            "docker has no option for registries without TLS: they are named in its daemon's"
-            " configuration (insecure-registries). Leave TLS_VERIFY=0 out, or use TOOL=buildah."
-        )
+    """Build with docker or podman. Raise BuildFailed."""
     no_tls = () if order.verify_tls else ("--tls-verify=false",)
     lines = []
     for binary in recipe.BINARIES:
@@ -119,7 +107,7 @@ async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str
             async with step(reporter, f"build the image {name} with {tool}"):
                 await _run(f"build {name}", tool, "build", *options, str(context))
         lines.append(f"built: {name}")
-        if order.push:
+        if order.registry:
             async with step(reporter, f"push {name}"):
                 await _run(f"push {name}", tool, "push", *no_tls, name)
             lines.append(f"  pushed: {name}")
@@ -129,5 +117,4 @@ async def _into_storage(tool: str, order: ImageOrder, reporter: Reporter) -> str
 async def _run(what: str, *command: str) -> None:
     code, output = await captured(command)
     if code != 0:
-        last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
-        raise BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")
+        raise failure_of(what, code, output)

@@ -3,23 +3,21 @@
 import contextlib
 import hashlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from localcluster.images import pip_site, recipe, requirements, stand_in
-from localcluster.images.archives import Archives
+from localcluster.images.archives import NEEDED, Archives
 from localcluster.images.buildah import EPOCH, Buildah
 from localcluster.images.image import Image, Images
 from localcluster.machine.child import captured
+from localcluster.machine.errors import BuildFailed
 from localcluster.machine.progress import Reporter, step
 
 
-async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Images:
-    """Returns the product's images. `base_image` is pulled; without it the stand-in is the base.
-
-    Raises LocalClusterError.
-    """
-    builder = Builder(reporter, Archives(), base_image)
+async def ensure_images(reporter: Reporter) -> Images:
+    """Returns the product's images, with the stand-in as base. Raises LocalClusterError."""
+    builder = Builder(reporter, Archives())
     return Images(await builder.ensure("webhook"), await builder.ensure("controller"))
 
 
@@ -47,26 +45,29 @@ class Builder:
 
     async def ensure(self, binary: str) -> Image:
         """Returns the image of the binary. Raises LocalClusterError."""
-        name = recipe.name_of(binary)
-        arguments = await self._arguments(binary)
-        key = self._key(recipe.content_hash(binary), arguments)
+        content, arguments = recipe.content_hash(binary), await self._arguments(binary)
+        name, key = recipe.name_of(binary), self._key(content, arguments)
+        # Before the lock, which the stand-in needs too.
         found = self._archives.find(name, binary, key)
-        if found is not None:
-            return found
-        base = await self.ensure_stand_in() if self._stand_in else None
-        async with self._archives.work_folder(self._reporter) as work:
+        base = await self.ensure_stand_in() if self._stand_in and found is None else None
+
+        async def make(work: Path, buildah: Buildah) -> None:
             context = work / "context"
             recipe.stage(binary, context)
-            key = self._key(recipe.content_hash(binary, context), arguments)
-            # The lock's former holder may have built it.
-            found = self._archives.find(name, binary, key)
-            if found is not None:
-                return found
-            async with step(self._reporter, f"build the image {name}"):
-                buildah = await self._build(name, binary, work, base, arguments)
-                return await self._archives.keep(
-                    name, binary, key, work, lambda path: buildah.save(name, path)
-                )
+            if recipe.content_hash(binary, context) != content:
+                raise BuildFailed(f"The files of {name} were changed meanwhile. Start again.")
+            if base is not None:
+                await buildah.load(base.archive)
+            await buildah.build(
+                name,
+                context / recipe.dockerfile(binary),
+                context,
+                arguments=arguments,
+                secrets=pip_site.secrets(await pip_options(), work),
+                pull="never" if base is not None else "true",
+            )
+
+        return found or await self._ensure(name, binary, key, make)
 
     async def ensure_stand_in(self) -> Image:
         """Returns the stand-in's image. Raises LocalClusterError."""
@@ -74,22 +75,34 @@ class Builder:
 
     async def ensure_packages(self, plan: stand_in.StandIn) -> Image:
         """Returns an image of the distribution's packages. Raises LocalClusterError."""
-        found = self._archives.find(plan.name, plan.kind, plan.key)
+
+        async def make(work: Path, buildah: Buildah) -> None:
+            await plan.make(work, self._archives.log, buildah)
+
+        return await self._ensure(plan.name, plan.kind, plan.key, make, plan.megabytes)
+
+    async def _ensure(
+        self,
+        name: str,
+        kind: str,
+        key: str,
+        make: Callable[[Path, Buildah], Awaitable[None]],
+        megabytes: int = NEEDED,
+    ) -> Image:
+        """Returns the image from the archives. If it is missing, `make` builds it in a storage."""
+        found = self._archives.find(name, kind, key)
         if found is not None:
             return found
-        async with self._archives.work_folder(self._reporter, plan.megabytes) as work:
-            found = self._archives.find(plan.name, plan.kind, plan.key)
+        async with self._archives.work_folder(self._reporter, megabytes) as work:
+            # The lock's former holder may have built it.
+            found = self._archives.find(name, kind, key)
             if found is not None:
                 return found
-            async with step(self._reporter, f"make the image {plan.name} of packages"):
+            async with step(self._reporter, f"build the image {name}"):
                 buildah = self._buildah(work)
-                await plan.make(work, self._archives.log, buildah)
+                await make(work, buildah)
                 return await self._archives.keep(
-                    plan.name,
-                    plan.kind,
-                    plan.key,
-                    work,
-                    lambda path: buildah.save(plan.name, path),
+                    name, kind, key, work, lambda path: buildah.save(name, path)
                 )
 
     @contextlib.asynccontextmanager
@@ -99,23 +112,6 @@ class Builder:
             buildah = self._buildah(work)
             await buildah.load(image.archive)
             yield buildah
-
-    async def _build(
-        self, name: str, binary: str, work: Path, base: Image | None, arguments: dict[str, str]
-    ) -> Buildah:
-        buildah = self._buildah(work)
-        if base is not None:
-            await buildah.load(base.archive)
-        context = work / "context"
-        await buildah.build(
-            name,
-            context / recipe.dockerfile(binary),
-            context,
-            arguments=arguments,
-            secrets=pip_site.secrets(await pip_options(), work),
-            pull="never" if base is not None else "true",
-        )
-        return buildah
 
     async def _arguments(self, binary: str) -> dict[str, str]:
         return {
@@ -133,7 +129,7 @@ class Builder:
         return Buildah(work / "buildah", self._archives.log, self._archives.pip_cache)
 
 
-async def pip_options(python: str = sys.executable) -> str:
+async def pip_options() -> str:
     """Returns pip's configuration for `pip_site.parse`; empty without pip."""
-    code, listing = await captured((python, "-m", "pip", "config", "list"))
+    code, listing = await captured((sys.executable, "-m", "pip", "config", "list"))
     return listing if code == 0 else ""

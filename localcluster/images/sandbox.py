@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.images.requirements import search_path
 from localcluster.machine.child import Child
 from localcluster.machine.disk import says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.tools import system_path
 
 _SHOWN_LINES = 25
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -32,12 +32,11 @@ async def run(
 
     Raises BuildFailed with the last lines, DiskFull.
     """
-    own = {"PATH": search_path(), **(environment or {})}
     with log.open("ab") as output:
         child = Child(
             [*_NAMESPACES, "sh", "-c", _HIDE, "sh", *command],
             output=output,
-            environment=dict(os.environ) | own,
+            environment=os.environ | system_path() | dict(environment or {}),
             folder=folder,
         )
         try:
@@ -56,5 +55,10 @@ def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
             f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder on"
             " a larger disk."
         )
-    last = "\n".join(text.rstrip().splitlines()[-_SHOWN_LINES:])
+    return failure_of(what, code, text)
+
+
+def failure_of(what: str, code: int, output: str) -> BuildFailed:
+    """Returns the error with the last lines of a tool's output."""
+    last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
     return BuildFailed(f"Failed, exit code {code}: {what}. Its last output:\n\n{last}")

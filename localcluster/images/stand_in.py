@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localcluster.images import sandbox
@@ -51,32 +52,26 @@ CMD ["/bin/sh"]
 """
 
 
+@dataclass(frozen=True, slots=True)
 class StandIn:
-    """The content of a future image. Raises ToolMissing if apt's sources name no archive.
+    """The content of a future image.
 
-    `kind` names its archives in the cache; `megabytes` is the disk space for making it.
+    `kind` names its archives in the cache; `megabytes` is the disk space for making it. `archive`
+    is the distribution's.
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        packages: tuple[str, ...],
-        not_needed: tuple[str, ...] = _NOT_NEEDED,
-        megabytes: int = 1_500,
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.megabytes = megabytes
-        self._packages = packages
-        self._not_needed = not_needed
-        self._release = _codename()
-        self._archive = archive_of(self._release)
+    name: str
+    kind: str
+    packages: tuple[str, ...]
+    not_needed: tuple[str, ...]
+    megabytes: int
+    release: str
+    archive: str
 
     @property
     def key(self) -> str:
         """Changes whenever the result should."""
-        what = (self._archive, self._release, platform.machine(), self._packages, self._not_needed)
+        what = (self.archive, self.release, platform.machine(), self.packages, self.not_needed)
         return hashlib.sha256(f"{what}{_DOCKERFILE}".encode()).hexdigest()[:16]
 
     async def make(self, folder: Path, log: Path, buildah: Buildah) -> None:
@@ -87,10 +82,10 @@ class StandIn:
         root = folder / "root"
         context = folder / "context"
         context.mkdir()
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(self._packages)}"]
-        command += ["--force-check-gpg", self._release, str(root), self._archive]
+        command = ["debootstrap", "--variant=minbase", f"--include={','.join(self.packages)}"]
+        command += ["--force-check-gpg", self.release, str(root), self.archive]
         await self._fetch(command, root, log)
-        for name in self._not_needed:
+        for name in self.not_needed:
             shutil.rmtree(root / name, ignore_errors=True)
             (root / name).mkdir(parents=True)
         await sandbox.run(
@@ -108,7 +103,7 @@ class StandIn:
         for pause in (*_PAUSES, None):
             try:
                 await sandbox.run(
-                    f"debootstrap {self._release}", command, log, environment=await _proxy()
+                    f"debootstrap {self.release}", command, log, environment=await _proxy()
                 )
             except BuildFailed:
                 if pause is None:
@@ -120,16 +115,21 @@ class StandIn:
 
 
 def python() -> StandIn:
-    """Returns Debian's Python, with pip. Raises ToolMissing."""
-    return StandIn(NAME, "workload", _PACKAGES)
+    """Returns Debian's Python, with pip. Raises ToolMissing if apt's sources name no archive."""
+    release = _codename()
+    return StandIn(NAME, "workload", _PACKAGES, _NOT_NEEDED, 1_500, release, archive_of(release))
 
 
 def torch() -> StandIn:
-    """Returns the same with PyTorch and torchrun, and all that they load: 1 GB. Raises
-    ToolMissing.
-    """
-    packages, not_needed = (*_PACKAGES, TORCH_PACKAGE), (*_NOT_NEEDED, *_NOT_NEEDED_BY_TORCH)
-    return StandIn(TORCH_NAME, "torch", packages, not_needed, megabytes=5_000)
+    """Returns the same with PyTorch and torchrun, 1 GB. Raises ToolMissing."""
+    return replace(
+        python(),
+        name=TORCH_NAME,
+        kind="torch",
+        packages=(*_PACKAGES, TORCH_PACKAGE),
+        not_needed=(*_NOT_NEEDED, *_NOT_NEEDED_BY_TORCH),
+        megabytes=5_000,
+    )
 
 
 def archive_of(release: str) -> str:

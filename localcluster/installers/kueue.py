@@ -4,8 +4,6 @@
 components decide which Kinds it queues.
 """
 
-import asyncio
-import time
 from pathlib import Path
 
 import yaml
@@ -21,10 +19,11 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import still_missing
 from shared.api.objects import JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig
 from shared.config.kueue import wait_for_pods_ready
-from shared.kube.client import KubeClient, NotFound
+from shared.kube.client import NotFound
 from shared.process.clock import SystemClock
 
 NAMESPACE = "kueue-system"
@@ -32,7 +31,7 @@ ACCOUNT = "kueue-controller-manager"
 _PREFIX = "kueue-"
 _SERVICE, _SECRET, _AUTHORITY = "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca"
 _GROUP = "kueue.x-k8s.io"
-# From 0.19 on a role of the module names them, without kustomize's prefix.
+# From 0.19 on a role of the module names them, without kustomize's prefix, and nothing else.
 _WEBHOOKS = frozenset({"mutating-webhook-configuration", "validating-webhook-configuration"})
 # From config/components/crd/kustomization.yaml: the CRDs that have a conversion webhook.
 _CONVERTED = frozenset(
@@ -62,9 +61,7 @@ async def install(cluster: OwnedCluster) -> None:
     )
     await cluster.apply(
         [
-            *manifests.rbac(
-                components / "rbac", namespace=NAMESPACE, prefix=_PREFIX, named=_WEBHOOKS
-            ),
+            *roles(components),
             certificate.secret(NAMESPACE, _SECRET),
             server.service_document,
             *webhooks(components, server, kinds),
@@ -85,29 +82,35 @@ async def install(cluster: OwnedCluster) -> None:
         await kueue_visibility.publish(cluster, visibility_port)
 
 
+def roles(components: Path) -> list[JsonObject]:
+    """Returns Kueue's ServiceAccount with its roles; one names the webhook configurations."""
+    objects = manifests.rbac(components / "rbac", namespace=NAMESPACE, prefix=_PREFIX)
+    for rule in (rule for each in objects for rule in each.get("rules") or ()):
+        if _WEBHOOKS.issuperset(names := rule.get("resourceNames", [""])):
+            rule["resourceNames"] = [_PREFIX + name for name in names]
+    return objects
+
+
 async def _definitions_of_others(cluster: OwnedCluster) -> None:
     """Waits for the CRDs that the components' own installers apply meanwhile.
 
     Kueue would start without them, but then wait seconds before it lists them again.
     """
-    deadline = time.monotonic() + _DEFINITIONS_PATIENCE_SECONDS
-    for component in sorted(cluster.options.components & OPERATORS.keys()):
-        for resource in OPERATORS[component].resources:
-            while not await _is_served(cluster.client, resource):
-                if time.monotonic() > deadline:
-                    raise LocalClusterError(
-                        f"Kueue waits for the CRD of {resource.gvk.group_kind}, which {component}"
-                        f" has not brought after {_DEFINITIONS_PATIENCE_SECONDS:.0f} s."
-                    )
-                await asyncio.sleep(0.1)
 
+    async def ask() -> str | None:
+        for component in sorted(cluster.options.components & OPERATORS.keys()):
+            for resource in OPERATORS[component].resources:
+                try:
+                    await cluster.client.get_path(f"{resource.path()}?limit=1")
+                except NotFound:
+                    return f"{resource.gvk.group_kind}, which {component} has not brought"
+        return None
 
-async def _is_served(client: KubeClient, resource: Resource) -> bool:
-    try:
-        await client.get_path(f"{resource.path()}?limit=1")
-    except NotFound:
-        return False
-    return True
+    missing = await still_missing(ask, _DEFINITIONS_PATIENCE_SECONDS)
+    if missing is not None:
+        raise LocalClusterError(
+            f"Kueue waits for the CRD of {missing} after {_DEFINITIONS_PATIENCE_SECONDS:.0f} s."
+        )
 
 
 def frameworks(components: frozenset[str]) -> tuple[str, ...]:

@@ -4,8 +4,6 @@ It is a part of Kueue's process. By the APIServices the API server proxies reque
 with a client certificate and the user's name.
 """
 
-import asyncio
-import time
 from pathlib import Path
 
 from localcluster.access.apply import read_documents
@@ -14,6 +12,7 @@ from localcluster.installers import manifests
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.slowness import stretched
+from localcluster.machine.waiting import still_missing
 from shared.api.conditions import is_true
 from shared.api.objects import CONFIGMAPS, JsonObject, Resource
 from shared.kube.client import NotFound
@@ -52,16 +51,10 @@ def rights(account: str) -> list[JsonObject]:
 def documents(module: Path, port: int) -> list[JsonObject]:
     """Returns the Service, which leads to this machine, and the APIServices that name it."""
     folder = module / "config" / "components" / "visibility"
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": _SERVICE, "namespace": NAMESPACE},
-        "spec": {"type": "ExternalName", "externalName": "localhost"},
-    }
     shipped = [
         each for file in sorted(folder.glob("apiservice_*.yaml")) for each in read_documents(file)
     ]
-    return [service, *(_at(each, port) for each in shipped)]
+    return [manifests.host_service(NAMESPACE, _SERVICE), *(_at(each, port) for each in shipped)]
 
 
 def _at(api_service: JsonObject, port: int) -> JsonObject:
@@ -88,24 +81,22 @@ async def readable_trust(cluster: OwnedCluster, account: str) -> None:
             },
         },
     }
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not await _may_read(cluster, question):
-        if time.monotonic() > deadline:
-            raise LocalClusterError(
-                f"{account} of {NAMESPACE} may not read ConfigMap {_TRUST} of kube-system, or it is"
-                f" not there, after {_PATIENCE_SECONDS:.0f} s."
-            )
-        await asyncio.sleep(0.1)
 
+    async def ask() -> str | None:
+        try:
+            await cluster.client.get(CONFIGMAPS, "kube-system", _TRUST)
+        except NotFound:
+            return "it is not there"
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        answer = await cluster.client.post(path, question)
+        return None if answer["status"].get("allowed") is True else "it is forbidden"
 
-async def _may_read(cluster: OwnedCluster, question: JsonObject) -> bool:
-    try:
-        await cluster.client.get(CONFIGMAPS, "kube-system", _TRUST)
-    except NotFound:
-        return False
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    answer = await cluster.client.post(path, question)
-    return answer["status"].get("allowed") is True
+    missing = await still_missing(ask, _PATIENCE_SECONDS)
+    if missing is not None:
+        raise LocalClusterError(
+            f"{account} of {NAMESPACE} may not read ConfigMap {_TRUST} of kube-system after"
+            f" {_PATIENCE_SECONDS:.0f} s: {missing}."
+        )
 
 
 async def publish(cluster: OwnedCluster, port: int) -> None:
@@ -116,18 +107,17 @@ async def publish(cluster: OwnedCluster, port: int) -> None:
     """
     applied = documents(cluster.modules["kueue"], port)
     await cluster.apply(applied)
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    for document in applied:
-        if document["kind"] != _API_SERVICES.kind:
-            continue
-        name = document["metadata"]["name"]
-        while not is_true(conditions := await _conditions(cluster, name), "Available"):
-            if time.monotonic() > deadline:
-                raise LocalClusterError(f"Kueue's visibility server does not answer: {conditions}")
-            await asyncio.sleep(0.1)
 
+    async def ask() -> str | None:
+        for document in applied:
+            if document["kind"] == _API_SERVICES.kind:
+                name = document["metadata"]["name"]
+                found = await cluster.client.get(_API_SERVICES, None, name)
+                conditions = found.get("status", {}).get("conditions") or []
+                if not is_true(conditions, "Available"):
+                    return str(conditions)
+        return None
 
-async def _conditions(cluster: OwnedCluster, name: str) -> list[JsonObject]:
-    found = await cluster.client.get(_API_SERVICES, None, name)
-    conditions: list[JsonObject] = found.get("status", {}).get("conditions") or []
-    return conditions
+    missing = await still_missing(ask, _PATIENCE_SECONDS)
+    if missing is not None:
+        raise LocalClusterError(f"Kueue's visibility server does not answer: {missing}")

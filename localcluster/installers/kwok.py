@@ -13,7 +13,8 @@ from localcluster.access.probes import both, http_ok, node_is_ready
 from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.waiting import Probe
 from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient, KubeError
 
@@ -67,7 +68,7 @@ def node(number: int, gpus: int, *, tainted: bool = False) -> JsonObject:
         "pods": "250",
     }
     addresses = [
-        {"type": "InternalIP", "address": f"10.{200 + number // 65536}.{_octets(number)}"},
+        {"type": "InternalIP", "address": f"10.200.{number // 256}.{number % 256}"},
         {"type": "Hostname", "address": name},
     ]
     labels = {
@@ -105,10 +106,6 @@ def configuration(address: str, nodes: int) -> JsonObject:
             "podsOnNodeSyncParallelism": 4,
         },
     }
-
-
-def _octets(number: int) -> str:
-    return f"{number // 256 % 256}.{number % 256}"
 
 
 async def _process(cluster: OwnedCluster, module: Path) -> ProcessSpec:

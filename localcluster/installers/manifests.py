@@ -36,13 +36,8 @@ class HostWebhook:
 
     @property
     def service_document(self) -> JsonObject:
-        """Returns the Service, which leads to this machine; its users name the port."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": self.service, "namespace": self.namespace},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        }
+        """Returns its Service."""
+        return host_service(self.namespace, self.service)
 
     def client_config(self, path: str) -> JsonObject:
         """Returns the `clientConfig` of a webhook that is served under `path`."""
@@ -54,6 +49,16 @@ class HostWebhook:
         }
         bundle = base64.b64encode(self.authority).decode()
         return {"service": reference, "caBundle": bundle}
+
+
+def host_service(namespace: str, name: str) -> JsonObject:
+    """Returns a Service that leads to this machine; its users name the port."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
 
 
 def namespace_document(name: str) -> JsonObject:
@@ -74,47 +79,23 @@ def binding(
     }
 
 
-def rbac(
-    *paths: Path, namespace: str, prefix: str = "", named: frozenset[str] = frozenset()
-) -> list[JsonObject]:
+def rbac(*paths: Path, namespace: str, prefix: str = "") -> list[JsonObject]:
     """Returns the placed ServiceAccounts, roles and bindings of manifest files and folders."""
     documents = [each for each in read_documents(*paths) if each.get("kind") in _RBAC]
-    return placed(documents, namespace=namespace, prefix=prefix, named=named)
+    return placed(documents, namespace=namespace, prefix=prefix)
 
 
 def placed(
-    documents: Sequence[JsonObject],
-    *,
-    namespace: str,
-    prefix: str = "",
-    named: frozenset[str] = frozenset(),
+    documents: Sequence[JsonObject], *, namespace: str, prefix: str = ""
 ) -> list[JsonObject]:
     """Places RBAC objects as kustomize does: adds `prefix` to their names, sets `namespace`.
 
     A reference changes if it names one of the documents; built-in roles keep their names. A
-    RoleBinding with its own namespace keeps it. `named` are objects outside the documents that get
-    the prefix too, and that roles name.
+    RoleBinding with its own namespace keeps it.
     """
     roles = {each["metadata"]["name"] for each in documents if each["kind"] in _ROLES}
     accounts = {each["metadata"]["name"] for each in documents if each["kind"] == "ServiceAccount"}
-    placed_ = [_placed(each, namespace, prefix, roles, accounts) for each in documents]
-    return [_naming(each, named, prefix) for each in placed_]
-
-
-def _naming(document: JsonObject, named: frozenset[str], prefix: str) -> JsonObject:
-    """Adds the prefix in the rules that name these objects."""
-    rules = [
-        rule
-        | {
-            "resourceNames": [
-                prefix + name if name in named else name for name in rule["resourceNames"]
-            ]
-        }
-        if "resourceNames" in rule
-        else rule
-        for rule in document.get("rules") or ()
-    ]
-    return document | {"rules": rules} if rules else document
+    return [_placed(each, namespace, prefix, roles, accounts) for each in documents]
 
 
 def _placed(

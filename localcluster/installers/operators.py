@@ -20,7 +20,8 @@ from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
-from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject, Resource
 from shared.process.clock import SystemClock
 

@@ -6,7 +6,6 @@ no polling.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
@@ -15,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+from localcluster.machine.parent import signal_at_parents_end
 
 
 class Child:
@@ -75,9 +73,7 @@ class Child:
         self._callbacks.append(callback)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal, to the whole group if the process leads one. Does nothing after its
-        end.
-        """
+        """Sends a signal, to the group if the process leads one. Does nothing after its end."""
         if self._popen.returncode is not None:
             return
         if self._own_group:
@@ -86,9 +82,7 @@ class Child:
             self._popen.send_signal(number)
 
     async def stop(self, patience: float) -> None:
-        """Sends SIGTERM, then SIGKILL after `patience` seconds; returns when the process has
-        ended.
-        """
+        """Sends SIGTERM, then SIGKILL after `patience` seconds; returns after the end."""
         self.signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(patience):
@@ -163,8 +157,7 @@ def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> C
     reports = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
 
     def arrange() -> None:
-        if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
-            raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+        signal_at_parents_end(signal.SIGKILL)
         # The parent may have died before the call above: then no signal would come.
         if os.getppid() != parent:
             os._exit(1)

@@ -8,23 +8,14 @@ from localcluster.machine.errors import LocalClusterError
 
 
 async def together(*steps: Coroutine[Any, Any, object]) -> None:
-    """Runs all; when one fails the others are cancelled and awaited, and its error is raised."""
+    """Runs all; when one fails the others are cancelled and awaited, and its error is raised.
+
+    If several fail, one that is written for people is preferred.
+    """
     try:
         async with asyncio.TaskGroup() as tasks:
             for each in steps:
                 tasks.create_task(each)
     except BaseExceptionGroup as failures:
-        raise _first(failures) from failures
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Returns the failure to show: one that is written for people, else the first."""
-    leaves: list[BaseException] = []
-    pending: list[BaseException] = [failures]
-    while pending:
-        failure = pending.pop(0)
-        if isinstance(failure, BaseExceptionGroup):
-            pending.extend(failure.exceptions)
-        else:
-            leaves.append(failure)
-    return next((each for each in leaves if isinstance(each, LocalClusterError)), leaves[0])
+        for_people = [each for each in failures.exceptions if isinstance(each, LocalClusterError)]
+        raise (for_people or failures.exceptions)[0] from failures

@@ -20,21 +20,5 @@ class DiskFull(LocalClusterError):
     """The disk has too little space for the files to write."""
 
 
-class NoFreePort(LocalClusterError):
-    """Every port of the range is taken."""
-
-
 class ProcessFailed(LocalClusterError):
     """A component ended early or did not become ready in time."""
-
-
-class FolderInUse(LocalClusterError):
-    """The cluster's folder belongs to a running cluster, or is no cluster's folder."""
-
-
-class UnknownComponent(LocalClusterError):
-    """The options name a component that does not exist."""
-
-
-class NoFreeSubnet(LocalClusterError):
-    """Every address range for real nodes is taken."""

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from localcluster.machine.disk import require_free
-from localcluster.machine.errors import FolderInUse
+from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.locks import FileLock, holder_of, is_held
 
 _LOCK = "lock"
@@ -35,7 +35,7 @@ class ClusterFolder:
 
     @classmethod
     def claim(cls, path: Path | None) -> "ClusterFolder":
-        """Claims `path`, or a new folder among the temporary files. Raises FolderInUse, DiskFull.
+        """Claims `path`, or a new folder among the temporary files. Raises LocalClusterError.
 
         Removes first what killed runs left there or among the temporary files.
         """
@@ -47,14 +47,16 @@ class ClusterFolder:
     def _claim_named(cls, path: Path) -> "ClusterFolder":
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.stat().st_uid != os.getuid():
-            raise FolderInUse(f"{path} belongs to another user. Use --dir to name another folder.")
+            raise LocalClusterError(
+                f"{path} belongs to another user. Use --dir to name another folder."
+            )
         if not (path / _LOCK).exists() and any(path.iterdir()):
-            raise FolderInUse(
+            raise LocalClusterError(
                 f"{path} is no cluster's folder and is not empty. Use --dir to name another one."
             )
         lock = FileLock.try_take(path / _LOCK)
         if lock is None:
-            raise FolderInUse(
+            raise LocalClusterError(
                 f"A cluster is running already in {path} (process {holder_of(path / _LOCK)})."
                 f" `python -m localcluster status --dir {path}` shows it, `down` ends it."
             )

@@ -8,15 +8,15 @@ without this the command below it would keep its cluster running unseen.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from localcluster.machine.parent import signal_at_parents_end
+
 _Result = TypeVar("_Result")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PR_SET_PDEATHSIG = 1
 
 
 class Interrupted(Exception):
@@ -55,9 +55,7 @@ def end_with_parent() -> None:
     Call it from the main thread. Raises OSError if the kernel refuses.
     """
     parent = os.getppid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    signal_at_parents_end(signal.SIGTERM)
     # The parent may have ended before the call above: then no signal would come.
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

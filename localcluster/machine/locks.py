@@ -22,9 +22,7 @@ class FileLock:
 
     @classmethod
     def try_take(cls, path: Path) -> "FileLock | None":
-        """Returns the lock, or None while another process holds it. Raises OSError (space,
-        rights).
-        """
+        """Returns the lock; None while another process holds it. Raises OSError."""
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -9,7 +9,8 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcluster.machine.errors import NoFreePort
+from localcluster.machine.claims import claim
+from localcluster.machine.errors import LocalClusterError
 
 HOST = "127.0.0.1"
 """The address of all listeners, except those that a real node must reach."""
@@ -29,11 +30,7 @@ def default_range(ephemeral: str | None = None) -> range:
 
 
 class Ports:
-    """The ports of one cluster. They are free again when the process ends, however it ends.
-
-    A reservation is a socket in Linux's abstract namespace: like the ports themselves it belongs to
-    the network namespace, whichever user or folder a cluster has, and it leaves no file.
-    """
+    """The ports of one cluster. They are free again when the process ends, however it ends."""
 
     def __init__(self, candidates: Sequence[int]) -> None:
         self._candidates = candidates
@@ -41,18 +38,18 @@ class Ports:
         self._next = 0
 
     def reserve(self) -> int:
-        """Returns a port without a listener that no other cluster has. Raises NoFreePort."""
+        """Returns a port without a listener that no other cluster has. Raises LocalClusterError."""
         while self._next < len(self._candidates):
             port = self._candidates[self._next]
             self._next += 1
-            reservation = _reserve(port)
+            reservation = claim(f"port-{port}")
             if reservation is None:
                 continue
             if is_free(port):
                 self._reserved[port] = reservation
                 return port
             reservation.close()
-        raise NoFreePort(
+        raise LocalClusterError(
             f"No port from {self._candidates[0]} to {self._candidates[-1]} is free on {HOST}."
             " Stop something that listens there; `ss -ltnp` lists what does."
         )
@@ -62,18 +59,6 @@ class Ports:
         for reservation in self._reserved.values():
             reservation.close()
         self._reserved.clear()
-
-
-def _reserve(port: int) -> socket.socket | None:
-    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        reservation.bind(f"\0appwrapper-localcluster-port-{port}")
-    except OSError as failure:
-        reservation.close()
-        if failure.errno == errno.EADDRINUSE:
-            return None
-        raise
-    return reservation
 
 
 def is_free(port: int) -> bool:

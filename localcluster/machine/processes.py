@@ -4,8 +4,7 @@ import asyncio
 import os
 import re
 import signal
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from localcluster.machine.child import Child
 from localcluster.machine.disk import says_full
 from localcluster.machine.errors import DiskFull, ProcessFailed
 from localcluster.machine.slowness import stretched
-
-Probe = Callable[[], Awaitable[str | None]]
-"""Asks once whether the program is ready: None, or the missing part. Never raises."""
+from localcluster.machine.waiting import Probe, still_missing
 
 _PROBE_SECONDS = 0.05
 _STOP_SECONDS = stretched(5.0)
@@ -26,7 +23,7 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "VIRTUAL_ENV", "
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A program to run.
+    """A program to run; `probe` never raises.
 
     `environment` is added to a few inherited variables. `status` shows `address`. `tier` orders the
     end: higher tiers stop first (0 etcd, 1 API server, 2 control plane, 3 operators, 4 the
@@ -119,9 +116,7 @@ class Processes(Mapping[str, ManagedProcess]):
         self._on_change()
 
     async def stop_all(self) -> None:
-        """Stops all programs, the highest tier first: each while the programs that it needs still
-        run.
-        """
+        """Stops all programs, the highest tier first: what a program needs still runs."""
         self._on_change = lambda: None
         for tier in sorted({each.spec.tier for each in self._by_name.values()}, reverse=True):
             running = [
@@ -159,19 +154,18 @@ class Processes(Mapping[str, ManagedProcess]):
 
 async def _until_ready(process: ManagedProcess) -> None:
     spec = process.spec
-    deadline = time.monotonic() + spec.deadline
-    missing: str | None = "it was not asked yet"
-    while time.monotonic() < deadline:
+
+    async def ask() -> str | None:
         if process.child.exit_code is not None:
             raise _early_end(process)
-        missing = await spec.probe()
-        if missing is None:
-            return
-        await asyncio.sleep(_PROBE_SECONDS)
-    raise ProcessFailed(
-        f"{spec.name} was not ready after {spec.deadline:.0f} s: {missing}."
-        f"{last_words(process.log)}"
-    )
+        return await spec.probe()
+
+    missing = await still_missing(ask, spec.deadline, pause=_PROBE_SECONDS)
+    if missing is not None:
+        raise ProcessFailed(
+            f"{spec.name} was not ready after {spec.deadline:.0f} s: {missing}."
+            f"{last_words(process.log)}"
+        )
 
 
 def _early_end(process: ManagedProcess) -> ProcessFailed | DiskFull:

@@ -1,82 +1,63 @@
-"""Shows progress to a person: one line per step, with the elapsed time.
-
-The steps report events; a reporter shows them. The supervisor's reporter writes the same events as
-JSON lines, which `up` reads and shows.
-"""
+"""Shows progress to a person: a line at the start and at the end of each step."""
 
 import asyncio
 import contextlib
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any, TextIO
-
-import orjson
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from typing import TextIO
 
 HEARTBEAT_SECONDS = 15.0
 
-
-class StepStage(StrEnum):
-    """The kind of an event. STOPPED: the step was cancelled; `MESSAGE`: a line outside any step."""
-
-    STARTED = "started"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    STOPPED = "stopped"
-    MESSAGE = "message"
+Reporter = Callable[[str], None]
+"""Shows one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One report. `seconds` is the time since the step started, `text` a note for the reader."""
-
-    stage: StepStage
-    step: str = ""
-    seconds: float = 0.0
-    text: str = ""
-
-
-Reporter = Callable[[Event], None]
-
-
-def silent(event: Event) -> None:
+def silent(line: str) -> None:
     """Shows nothing."""
 
 
-def announce(reporter: Reporter, text: str) -> None:
-    """Reports one remark."""
-    reporter(Event(StepStage.MESSAGE, text=text))
+def reporter_for(stream: TextIO | None = None) -> Reporter:
+    """Returns a reporter that prints, on standard error by default.
+
+    A terminal that is gone is no failure.
+    """
+    shown = stream or sys.stderr
+
+    def report(line: str) -> None:
+        with contextlib.suppress(OSError):
+            print(line, file=shown, flush=True)
+
+    return report
 
 
 @contextlib.asynccontextmanager
-async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[None]:
+async def step(reporter: Reporter, name: str) -> AsyncIterator[None]:
     """Reports the start and the end of the code inside, and every 15 seconds that it continues."""
     began = time.monotonic()
-    reporter(Event(StepStage.STARTED, name, text=note))
-    heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
+
+    def elapsed() -> str:
+        return duration_text(time.monotonic() - began)
+
+    async def continues() -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            reporter(f"  ...  {name}: still at it after {elapsed()}")
+
+    reporter(f"  ...  {name}")
+    heartbeat = asyncio.create_task(continues())
     try:
         yield
     except asyncio.CancelledError:
-        reporter(Event(StepStage.STOPPED, name, time.monotonic() - began))
+        reporter(f"  --   {name}: stopped after {elapsed()}")
         raise
     except BaseException:
-        reporter(Event(StepStage.FAILED, name, time.monotonic() - began))
+        reporter(f"  FAIL {name}: after {elapsed()}")
         raise
     else:
-        reporter(Event(StepStage.DONE, name, time.monotonic() - began))
+        reporter(f"  ok   {name}: {elapsed()}")
     finally:
         heartbeat.cancel()
-
-
-async def _heartbeat(reporter: Reporter, name: str, began: float) -> None:
-    while True:
-        await asyncio.sleep(HEARTBEAT_SECONDS)
-        reporter(Event(StepStage.RUNNING, name, time.monotonic() - began))
 
 
 def duration_text(seconds: float) -> str:
@@ -85,98 +66,3 @@ def duration_text(seconds: float) -> str:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
-
-
-def line_of(event: Event) -> str:
-    """Formats the event as a line of plain text."""
-    note = f" ({event.text})" if event.text else ""
-    match event.stage:
-        case StepStage.MESSAGE:
-            return event.text
-        case StepStage.STARTED:
-            return f"  ...  {event.step}{note}"
-        case StepStage.RUNNING:
-            return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}{note}"
-        case StepStage.DONE:
-            return f"  ok   {event.step}: {duration_text(event.seconds)}{note}"
-        case StepStage.FAILED:
-            return f"  FAIL {event.step}: after {duration_text(event.seconds)}{note}"
-        case StepStage.STOPPED:
-            return f"  --   {event.step}: stopped after {duration_text(event.seconds)}{note}"
-
-
-class LineReporter:
-    """Writes plain lines, for logs and pipes."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __call__(self, event: Event) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            print(line_of(event), file=self._stream, flush=True)
-
-
-class TerminalReporter:
-    """Writes lines for ended steps, and below them a live line with a clock per running step."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, event: Event) -> None:
-        match event.stage:
-            case StepStage.STARTED:
-                self._start(event)
-            case StepStage.DONE | StepStage.FAILED | StepStage.STOPPED:
-                self._print(event)
-                self._end(event.step)
-            case StepStage.MESSAGE:
-                self._print(event)
-            case StepStage.RUNNING:
-                pass  # the live clock shows it already
-
-    def _start(self, event: Event) -> None:
-        if not self._tasks:
-            self._progress.start()
-        note = f" ({event.text})" if event.text else ""
-        self._tasks[event.step] = self._progress.add_task(event.step + note, total=None)
-
-    def _end(self, name: str) -> None:
-        task = self._tasks.pop(name, None)
-        if task is not None:
-            self._progress.remove_task(task)
-        if not self._tasks:
-            self._progress.stop()
-
-    def _print(self, event: Event) -> None:
-        self._console.print(line_of(event), markup=False, soft_wrap=True)
-
-
-class JsonReporter:
-    """Writes JSON lines for another process, which shows them."""
-
-    def __init__(self, descriptor: TextIO) -> None:
-        self._stream = descriptor
-
-    def __call__(self, event: Event) -> None:
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            print(orjson.dumps(asdict(event)).decode(), file=self._stream, flush=True)
-
-
-def event_of(line: bytes | str) -> Event:
-    """Parses a line of JsonReporter. Raises ValueError for anything else."""
-    fields: dict[str, Any] = orjson.loads(line)
-    return Event(StepStage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
-
-
-def reporter_for(stream: TextIO | None = None) -> Reporter:
-    """Returns a live display for a terminal, else plain lines; on standard error by default."""
-    stream = stream or sys.stderr
-    return TerminalReporter(stream) if stream.isatty() else LineReporter(stream)

@@ -17,14 +17,14 @@ from pathlib import Path
 import orjson
 
 from localcluster.machine.child import Child, captured
-from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
+from localcluster.machine.disk import is_full, require_free, says_full
 from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.files import replace
 from localcluster.machine.locks import FileLock
-from localcluster.machine.progress import Reporter, announce, step
+from localcluster.machine.progress import Reporter, step
 from localcluster.programs.catalogue import GoComponent
 from localcluster.programs.toolchain import Go
 
-GIGABYTES_OF_A_FULL_BUILD = 18
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
 _SOURCES = (".mod", ".sum", ".go")
@@ -61,9 +61,7 @@ class BuildCache:
         self._reporter = reporter
 
     async def ensure(self, components: Sequence[GoComponent]) -> dict[str, Path]:
-        """Returns program name → path, for all programs of `components`. Raises BuildFailed,
-        DiskFull.
-        """
+        """Returns the programs of `components`, by name. Raises BuildFailed, DiskFull."""
         missing = [component for component in components if not self._home(component).is_dir()]
         if missing:
             try:
@@ -82,8 +80,7 @@ class BuildCache:
         }
 
     async def module_folder(self, component: GoComponent) -> Path:
-        """Returns the folder of the component's Go module, which has its CRDs and webhook
-        manifests.
+        """Returns the folder of the component's Go module, which has its manifests.
 
         Raises BuildFailed if it cannot be downloaded.
         """
@@ -94,7 +91,9 @@ class BuildCache:
         if remembered is not None:
             return remembered
         found = await self._find_module(component)
-        _remember(memory, found)
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        # Not private: after `sudo -E` the user reads what root has built.
+        replace(memory, orjson.dumps(str(found)))
         return found
 
     def _home(self, component: GoComponent) -> Path:
@@ -141,11 +140,10 @@ class BuildCache:
     def _announce(self, missing: Sequence[GoComponent]) -> None:
         minutes = sum(component.minutes for component in missing)
         names = ", ".join(component.name for component in missing)
-        announce(
-            self._reporter,
+        self._reporter(
             f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
-            f" first time, and Go's caches grow to about {GIGABYTES_OF_A_FULL_BUILD} GB once every"
-            " component was built. Later starts reuse all of it.",
+            " first time, and Go's caches grow to about 18 GB once every component was built."
+            " Later starts reuse all of it.",
         )
         programs = sum(component.megabytes for component in missing)
         require_free(self._folder, programs, f"Keeping the programs ({names})", _FREE_SPACE)
@@ -155,13 +153,6 @@ class BuildCache:
         ):
             remedy = f"Free some space, or set {variable} to a folder on a larger disk."
             require_free(cache, _LEAST_FOR_GO_CACHES, "Building", remedy)
-            free = free_megabytes(cache)
-            if free < GIGABYTES_OF_A_FULL_BUILD * 1_000:
-                announce(
-                    self._reporter,
-                    f"Note: {free / 1_000:.1f} GB are free at {cache}; if Go's caches are empty"
-                    " that may be too little.",
-                )
 
     async def _build(self, component: GoComponent) -> None:
         home = self._home(component)
@@ -177,7 +168,7 @@ class BuildCache:
                     break
                 if pause is None or not _DOWNLOAD.search(log.read_text(errors="replace")):
                     raise _failure(component, log, code)
-                announce(self._reporter, f"{component.name}: a download failed; it is tried again.")
+                self._reporter(f"{component.name}: a download failed; it is tried again.")
                 await asyncio.sleep(pause)
             for program, package in component.programs.items():
                 built = output / default_program_name(package)
@@ -248,13 +239,6 @@ def _remembered(memory: Path) -> Path | None:
         return None
     folder = Path(orjson.loads(memory.read_bytes()))
     return folder if folder.is_dir() else None
-
-
-def _remember(memory: Path, folder: Path) -> None:
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    draft = memory.with_suffix(f".{os.getpid()}")
-    draft.write_bytes(orjson.dumps(str(folder)))
-    draft.rename(memory)
 
 
 def _failure(component: GoComponent, log: Path, code: int) -> BuildFailed | DiskFull:

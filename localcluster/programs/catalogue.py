@@ -42,9 +42,7 @@ class GoComponent:
 
     @property
     def build_flags(self) -> tuple[str, ...]:
-        """Returns flags for `go build`, without debug information: it needs time and a fifth more
-        disk.
-        """
+        """Returns flags for `go build`. Debug information would take time and a fifth more disk."""
         flags = ("-gcflags=all=-dwarf=false", f"-ldflags={self.linker_flags}")
         return (*self.list_flags, *flags)
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.tools import system_path
+from localcluster.machine.waiting import Probe
+from localcluster.realnode.namespaces import NodeNamespaces
 from localcluster.realnode.sandbox_image import NAME as SANDBOX_IMAGE
 from shared.api.objects import JsonObject
 
@@ -144,9 +146,7 @@ def pod_network(pods: IPv4Network) -> JsonObject:
 
 
 def plugin_folder() -> str:
-    """Returns the distribution's folder of network plugins; the first candidate if none has
-    them.
-    """
+    """Returns the folder of network plugins; the first candidate if none has them."""
     for folder in PLUGIN_FOLDERS:
         if all(os.access(f"{folder}/{each}", os.X_OK) for each in PLUGINS):
             return folder

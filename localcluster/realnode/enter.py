@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+from localcluster.machine.parent import signal_at_parents_end
 from localcluster.realnode import syscalls
 
 _KINDS = (
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _become(command: list[str], alive: int) -> None:
     """Never returns. `alive` is a pipe; the parent holds its other end."""
-    syscalls.die_with_parent()
+    signal_at_parents_end(signal.SIGKILL)
     # The parent may have ended before the call above: then no signal would come.
     if select.select([alive], [], [], 0)[0]:
         os._exit(1)

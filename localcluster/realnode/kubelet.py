@@ -5,14 +5,14 @@ from pathlib import Path
 import yaml
 
 from localcluster.access import kubeconfig
-from localcluster.access.certificates import Authority
-from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import both, http_ok, node_is_ready
-from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.machine.slowness import stretched
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.tools import system_path
+from localcluster.machine.waiting import Probe
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces
 from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient, KubeError, NotFound
 
@@ -20,74 +20,61 @@ REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248
 # No server listens there in a pod, so names fail at once; with no entry, pods get the machine's.
 _NO_NAME_SERVER = "127.0.0.1"
-_READY_SECONDS = stretched(120.0)
 # A tmpfs of the node's own. Below the cluster's folder its sockets' paths could exceed the kernel's
 # limit of 107 bytes.
 _STATE = Path("/var/lib/kubelet")
 
 
-class Kubelet:
-    """The kubelet with its files below `folder`. `address` is the node's."""
+def spec(
+    cluster: OwnedCluster, folder: Path, namespaces: NodeNamespaces, address: str, cgroup: str
+) -> ProcessSpec:
+    """Writes its files into `folder`; returns the process to start, ready when the node is.
 
-    def __init__(
-        self, folder: Path, address: str, access: ClusterAccess, authority: Authority, cgroup: str
-    ) -> None:
-        self._folder = folder
-        self._address = address
-        self._access = access
-        self._authority = authority
-        self._cgroup = cgroup
-
-    def spec(self, program: Path, namespaces: NodeNamespaces, client: KubeClient) -> ProcessSpec:
-        """Writes the configuration; returns the process to start, which is ready when the node
-        is.
-        """
-        state = self._folder / "kubelet"
-        state.mkdir()
-        (state / "resolv.conf").write_text(f"nameserver {_NO_NAME_SERVER}\n")
-        settings = self._folder / "kubelet.yaml"
-        settings.write_text(yaml.safe_dump(self._configuration(state)))
-        identity = self._authority.client("kubelet", f"system:node:{NODE_NAME}", ("system:nodes",))
-        access = kubeconfig.write(
-            self._folder / "kubelet.kubeconfig",
-            server=self._access.server,
-            authority=self._access.authority,
-            user=kubeconfig.with_certificate(identity),
-        )
-        command = (
-            str(program),
-            f"--config={settings}",
-            f"--kubeconfig={access}",
-            f"--hostname-override={NODE_NAME}",
-            f"--node-ip={self._address}",
-            f"--node-labels={REAL_LABEL}=true",
-            f"--root-dir={_STATE}",
-            f"--cert-dir={_STATE / 'pki'}",
-        )
-        health = f"http://{self._address}:{_HEALTH_PORT}/healthz"
-        return ProcessSpec(
-            "kubelet",
-            namespaces.command(*command),
-            both(http_ok(health), node_ready(client)),
-            address=f"https://{self._address}:10250",
-            # A killed kubelet leaves its temporary folders: they are removed with the node.
-            environment=system_path() | {"TMPDIR": str(_STATE)},
-            folder=namespaces.folder,
-            tier=3,
-            deadline=_READY_SECONDS,
-        )
-
-    def _configuration(self, state: Path) -> JsonObject:
-        serving = self._authority.serving("kubelet-serving", (self._address, NODE_NAME))
-        return {
-            "tlsCertFile": str(serving.certificate),
-            "tlsPrivateKeyFile": str(serving.key),
-            "authentication": {
-                "anonymous": {"enabled": False},
-                "webhook": {"enabled": True},
-                "x509": {"clientCAFile": str(self._authority.certificate)},
-            },
-        } | configuration(self._address, state, self._cgroup)
+    `address` is the node's.
+    """
+    state = folder / "kubelet"
+    state.mkdir()
+    (state / "resolv.conf").write_text(f"nameserver {_NO_NAME_SERVER}\n")
+    authority = cluster.authority
+    serving = authority.serving("kubelet-serving", (address, NODE_NAME))
+    certificates = {
+        "tlsCertFile": str(serving.certificate),
+        "tlsPrivateKeyFile": str(serving.key),
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(authority.certificate)},
+        },
+    }
+    settings = folder / "kubelet.yaml"
+    settings.write_text(yaml.safe_dump(certificates | configuration(address, state, cgroup)))
+    identity = authority.client("kubelet", f"system:node:{NODE_NAME}", ("system:nodes",))
+    access = kubeconfig.write(
+        folder / "kubelet.kubeconfig",
+        server=cluster.access.server,
+        authority=authority.certificate,
+        user=kubeconfig.with_certificate(identity),
+    )
+    command = (
+        str(cluster.programs["kubelet"]),
+        f"--config={settings}",
+        f"--kubeconfig={access}",
+        f"--hostname-override={NODE_NAME}",
+        f"--node-ip={address}",
+        f"--node-labels={REAL_LABEL}=true",
+        f"--root-dir={_STATE}",
+        f"--cert-dir={_STATE / 'pki'}",
+    )
+    health = f"http://{address}:{_HEALTH_PORT}/healthz"
+    return ProcessSpec(
+        "kubelet",
+        namespaces.command(*command),
+        both(http_ok(health), node_ready(cluster.client)),
+        address=f"https://{address}:10250",
+        # A killed kubelet leaves its temporary folders: they are removed with the node.
+        environment=system_path() | {"TMPDIR": str(_STATE)},
+        folder=namespaces.folder,
+    )
 
 
 def configuration(address: str, state: Path, cgroup: str) -> JsonObject:

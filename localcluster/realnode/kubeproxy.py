@@ -6,45 +6,39 @@ from pathlib import Path
 import yaml
 
 from localcluster.access import kubeconfig
-from localcluster.access.certificates import Authority
-from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.probes import http_ok
+from localcluster.access.running import OwnedCluster
 from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.tools import system_path
 from localcluster.realnode.init import NODE_NAME
-from localcluster.realnode.namespaces import NodeNamespaces, system_path
+from localcluster.realnode.namespaces import NodeNamespaces
+from localcluster.realnode.subnets import Subnets
 from shared.api.objects import JsonObject
 
 _HEALTH_PORT = 10256
 
 
 def spec(
-    folder: Path,
-    program: Path,
-    namespaces: NodeNamespaces,
-    access: ClusterAccess,
-    authority: Authority,
-    *,
-    address: str,
-    pods: IPv4Network,
+    cluster: OwnedCluster, folder: Path, namespaces: NodeNamespaces, subnets: Subnets
 ) -> ProcessSpec:
-    """Writes its files into `folder`; returns the process to start. `address` is the node's."""
+    """Writes its files into `folder`; returns the process to start."""
+    address, authority = subnets.node_address, cluster.authority
     identity = kubeconfig.write(
         folder / "kube-proxy.kubeconfig",
-        server=access.server,
-        authority=access.authority,
+        server=cluster.access.server,
+        authority=authority.certificate,
         user=kubeconfig.with_certificate(authority.client("kube-proxy", "system:kube-proxy")),
     )
     settings = folder / "kube-proxy.yaml"
-    settings.write_text(yaml.safe_dump(configuration(identity, address, pods)))
+    settings.write_text(yaml.safe_dump(configuration(identity, address, subnets.pods)))
     health = f"http://{address}:{_HEALTH_PORT}"
     return ProcessSpec(
         "kube-proxy",
-        namespaces.command(str(program), f"--config={settings}"),
+        namespaces.command(str(cluster.programs["kube-proxy"]), f"--config={settings}"),
         http_ok(f"{health}/healthz"),
         address=health,
         environment=system_path(),
         folder=namespaces.folder,
-        tier=3,
     )
 
 

@@ -3,15 +3,14 @@
 import os
 import select
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcluster.machine.child import Child, captured
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.slowness import stretched
+from localcluster.machine.tools import system_path
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _UNSHARE = (
     "unshare",
     *("--pid", "--mount", "--net", "--uts", "--ipc"),
@@ -32,22 +31,16 @@ class NodeNamespaces:
     def start(cls) -> "NodeNamespaces":
         """Creates namespaces with only process 1. Blocks for a moment. Raises LocalClusterError."""
         reader, writer = os.pipe()
-        try:
-            command = (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init")
-            holder = Child(
-                command,
-                output=writer,
-                environment=os.environ | system_path(),
-                folder=_ROOT,
-                own_group=True,
-            )
-            os.close(writer)
-            writer = -1
-            answer = _answer_of(reader)
-        finally:
-            os.close(reader)
-            if writer >= 0:
-                os.close(writer)
+        with open(reader, "rb") as answers:
+            with open(writer, "wb") as output:
+                holder = Child(
+                    (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init"),
+                    output=output,
+                    environment=os.environ | system_path(),
+                    folder=_ROOT,
+                    own_group=True,
+                )
+            answer = _answer_of(answers.fileno())
         if not answer.isdigit():
             holder.kill_now()
             raise LocalClusterError(
@@ -102,11 +95,6 @@ class NodeNamespaces:
         self._pidfd = None
 
 
-def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns PATH with the folders of root's programs, which cron and some `sudo` omit."""
-    return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
-
-
 def _answer_of(reader: int) -> str:
     """Returns the process id that process 1 prints, or all other output up to its end."""
     answer = b""
@@ -116,8 +104,3 @@ def _answer_of(reader: int) -> str:
             break
         answer += more
     return answer.decode(errors="replace").strip()
-
-
-def network_command(process_1: int, *command: str) -> Sequence[str]:
-    """Returns the command that runs `command`, a program of the host, in the node's network."""
-    return ("nsenter", f"--net=/proc/{process_1}/ns/net", *command)

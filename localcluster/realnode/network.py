@@ -1,24 +1,23 @@
 """The node's network: a veth pair between the host and its namespaces, and routes on the host.
 
-A process owns a slot while it holds a socket of that name in Linux's abstract namespace. Like the
-interface, the socket belongs to the network namespace, and it is free again when its process ends.
-So the interface of a free slot is left over, and is removed.
+A process owns a slot while it holds its claim, which ends with it. So the interface of a free slot
+is left over, and is removed.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import subprocess
 from collections.abc import Sequence
-from ipaddress import IPv4Network
 
 import orjson
 
-from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
+from localcluster.machine.claims import claim
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.tools import system_path
 from localcluster.realnode import cgroups
-from localcluster.realnode.namespaces import NodeNamespaces, network_command, system_path
+from localcluster.realnode.namespaces import NodeNamespaces
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
 from shared.api.objects import JsonObject
 
@@ -31,21 +30,20 @@ class NodeNetwork:
     def __init__(
         self, subnets: Subnets, reservation: socket.socket, inside: NodeNamespaces
     ) -> None:
-        self._subnets = subnets
+        self.subnets = subnets
         self._reservation = reservation
         self.namespaces = inside
 
     @classmethod
     def claim(cls) -> NodeNetwork:
-        """Claims the first free slot. Needs root and a running event loop. Raises
-        LocalClusterError.
+        """Claims the first free slot, as root, in an event loop. Raises LocalClusterError.
 
         Also removes the cgroups that killed runs left. Blocks for about 0.2 s.
         """
         cgroups.sweep()
         refusals = []
         for slot in SLOTS:
-            reservation = _reserve(slot)
+            reservation = claim(f"node-{slot}")
             if reservation is None:
                 continue
             subnets = Subnets.of(slot)
@@ -59,7 +57,7 @@ class NodeNetwork:
                 raise
             reservation.close()
             refusals.append(f"{route['dst']} (dev {route.get('dev', '?')})")
-        raise NoFreeSubnet(_no_slot(refusals))
+        raise LocalClusterError(_no_slot(refusals))
 
     @classmethod
     def _connected(cls, subnets: Subnets, reservation: socket.socket) -> NodeNetwork:
@@ -71,49 +69,13 @@ class NodeNetwork:
             raise
         return cls(subnets, reservation, inside)
 
-    @property
-    def slot(self) -> int:
-        """Returns its number; no other node of this network namespace has the same."""
-        return self._subnets.slot
-
-    @property
-    def host_address(self) -> str:
-        """Returns this machine's address for the node: the API server listens here."""
-        return self._subnets.host_address
-
-    @property
-    def node_address(self) -> str:
-        return self._subnets.node_address
-
-    @property
-    def pods(self) -> IPv4Network:
-        """Returns the range of pod addresses, a /24, which the host reaches."""
-        return self._subnets.pods
-
-    @property
-    def services(self) -> IPv4Network:
-        """Returns the range of Service addresses, a /24, which the host reaches."""
-        return self._subnets.services
-
     def release(self) -> None:
         """Ends all processes inside, and removes the pair. A second call does nothing."""
         if self._reservation.fileno() < 0:
             return
         self.namespaces.kill_now()
-        _remove_interface(self._subnets.interface)
+        _remove_interface(self.subnets.interface)
         self._reservation.close()
-
-
-def _reserve(slot: int) -> socket.socket | None:
-    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        reservation.bind(f"\0appwrapper-localcluster-node-{slot}")
-    except OSError as failure:
-        reservation.close()
-        if failure.errno == errno.EADDRINUSE:
-            return None
-        raise
-    return reservation
 
 
 def _connect(subnets: Subnets, process_1: int) -> None:
@@ -138,7 +100,7 @@ def _ip(*commands: str, process_1: int | None = None) -> None:
     """Runs `ip` commands on the host, or inside. Raises LocalClusterError."""
     program: Sequence[str] = ("ip", "-batch", "-")
     if process_1 is not None:
-        program = network_command(process_1, *program)
+        program = ("nsenter", f"--net=/proc/{process_1}/ns/net", *program)
     done = _run(program, "\n".join(commands))
     if done.returncode != 0:
         raise LocalClusterError(

@@ -5,9 +5,8 @@ from pathlib import Path
 from localcluster.access.running import OwnedCluster
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError
-from localcluster.realnode import cgroups, kubeproxy, sandbox_image
+from localcluster.realnode import cgroups, kubelet, kubeproxy, sandbox_image
 from localcluster.realnode.containerd import Containerd
-from localcluster.realnode.kubelet import Kubelet
 from localcluster.realnode.network import NodeNetwork
 
 
@@ -22,13 +21,14 @@ class RealNode:
         self._network = network
         self._folder = cluster.directory / "node"
         self._cgroup: str | None = None
-        self._containerd = Containerd(self._folder, network.namespaces, network.pods)
+        self._containerd = Containerd(self._folder, network.namespaces, network.subnets.pods)
 
     async def start(self) -> None:
         """Returns when the node is Ready. Raises ProcessFailed or LocalClusterError."""
         cluster, inside = self._cluster, self._network.namespaces
+        subnets = self._network.subnets
         self._folder.mkdir()
-        self._cgroup = cgroups.name_of(self._network.slot)
+        self._cgroup = cgroups.name_of(subnets.slot)
         try:
             cgroups.create(self._cgroup)
         except OSError as failure:
@@ -41,21 +41,10 @@ class RealNode:
         archive = self._folder / "pause.tar"
         sandbox_image.write_archive(cluster.programs["pause"], archive)
         await self.load(archive)
-        address = self._network.node_address
-        kubelet = Kubelet(self._folder, address, cluster.access, cluster.authority, self._cgroup)
-        proxy = kubeproxy.spec(
-            self._folder,
-            cluster.programs["kube-proxy"],
-            inside,
-            cluster.access,
-            cluster.authority,
-            address=address,
-            pods=self._network.pods,
-        )
         await together(
-            cluster.processes.start(proxy),
+            cluster.processes.start(kubeproxy.spec(cluster, self._folder, inside, subnets)),
             cluster.processes.start(
-                kubelet.spec(cluster.programs["kubelet"], inside, cluster.client)
+                kubelet.spec(cluster, self._folder, inside, subnets.node_address, self._cgroup)
             ),
         )
 
@@ -68,9 +57,7 @@ class RealNode:
         self._containerd.trust_registry(host_and_port)
 
     async def restart_kubelet(self) -> None:
-        """Restarts the kubelet like an update of the node; pods continue. Returns when it is
-        Ready.
-        """
+        """Restarts the kubelet while pods continue; returns when the node is Ready."""
         await self._cluster.processes.restart("kubelet")
 
     def close_now(self) -> None:

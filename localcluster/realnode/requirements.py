@@ -1,22 +1,19 @@
 """Checks what the machine lacks for a real node: root, programs, permissions of the kernel."""
 
 import os
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
+from localcluster.machine.tools import how_to_install, missing_programs, system_path
 from localcluster.realnode import cgroups
-from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS
-from localcluster.realnode.namespaces import system_path
+from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS, plugin_folder
 from localcluster.realnode.subnets import SLOTS
 
 # Debian package → its programs. The last two build our images.
 _PROGRAMS = {
     "containerd": ("containerd", "containerd-shim-runc-v2", "ctr"),
     "runc": ("runc",),
-    "containernetworking-plugins": (),  # no programs on the PATH
     "iptables": ("iptables", "iptables-save", "iptables-restore"),
     "conntrack": ("conntrack",),
     "iproute2": ("ip",),
@@ -24,8 +21,7 @@ _PROGRAMS = {
     "buildah": ("buildah",),
     "debootstrap": ("debootstrap",),
 }
-_PLUGINS_PACKAGE = "containernetworking-plugins"
-_KERNEL = (5, 8)
+_PLUGINS_PACKAGE = "containernetworking-plugins"  # its programs are not on the PATH
 
 _IN_NAMESPACES = ("unshare", "--pid", "--mount", "--net", "--fork", "--propagation", "private")
 # One line per possible refusal of the kernel. $1 is an empty temporary folder.
@@ -48,68 +44,39 @@ def missing() -> list[str]:
     """
     root = os.geteuid() == 0
     found = [] if root else ["A real node needs root: run this as root, or with sudo."]
-    if wanted := packages():
-        lacking = ", ".join(_lacking())
-        found.append(
-            f"Programs are missing: {lacking}. On Debian:"
-            f" apt-get install --no-install-recommends {' '.join(wanted)}"
-        )
+    if lacking := _lacking():
+        found.append(how_to_install(lacking))
     return found or _refused()
 
 
 def packages() -> list[str]:
     """Returns the Debian packages whose programs are missing, for apt-get."""
-    return [package for package, programs in _PROGRAMS.items() if _missing_of(package, programs)]
+    return [*_lacking()]
 
 
-def _lacking() -> list[str]:
-    return [
-        each for package, programs in _PROGRAMS.items() for each in _missing_of(package, programs)
-    ]
-
-
-def _missing_of(package: str, programs: Sequence[str]) -> list[str]:
-    path = system_path()["PATH"]
-    lacking = [each for each in programs if shutil.which(each, path=path) is None]
-    if package == _PLUGINS_PACKAGE and not _has_plugins():
-        lacking.append(f"the network plugins {', '.join(PLUGINS)} ({' or '.join(PLUGIN_FOLDERS)})")
+def _lacking() -> dict[str, list[str]]:
+    lacking = missing_programs(_PROGRAMS)
+    if not _has_plugins():
+        plugins = f"the network plugins {', '.join(PLUGINS)} ({' or '.join(PLUGIN_FOLDERS)})"
+        lacking[_PLUGINS_PACKAGE] = [plugins]
     return lacking
 
 
 def _has_plugins() -> bool:
-    return any(
-        all(os.access(f"{folder}/{each}", os.X_OK) for each in PLUGINS) for folder in PLUGIN_FOLDERS
-    )
+    return all(os.access(f"{plugin_folder()}/{each}", os.X_OK) for each in PLUGINS)
 
 
 def _refused() -> list[str]:
     """Returns what the kernel or a surrounding container forbids."""
-    release = os.uname().release
-    if kernel_version(release) < _KERNEL:
-        return [f"A real node needs Linux {_KERNEL[0]}.{_KERNEL[1]} or newer; this is {release}."]
     if not is_machines_root(Path("/proc/self/uid_map").read_text()):
         return [
             "A real node needs the machine's own root, and this is only root in a user namespace"
             " (a rootless container). Use a virtual machine, or a privileged container."
         ]
-    found = [
-        f"The cgroups at {each.mount} cannot be written."
-        for each in cgroups.hierarchies()
-        if not os.access(each.mount, os.W_OK)
-    ]
-    if not cgroups.hierarchies():
-        found.append("There are no cgroups: nothing of the kind is mounted.")
-    found = found or _cgroups_refused()
-    found += _tried()
+    found = [*_cgroups_refused(), *_tried()]
     if found:
         found.append("Use a virtual machine, or a privileged container.")
     return found
-
-
-def kernel_version(release: str) -> tuple[int, int]:
-    """Parses `6.1.0-13-amd64` → (6, 1)."""
-    major, minor, *_ = release.replace("-", ".").split(".")
-    return int(major), int(minor)
 
 
 def is_machines_root(uid_map: str) -> bool:
@@ -119,6 +86,8 @@ def is_machines_root(uid_map: str) -> bool:
 
 def _cgroups_refused() -> list[str]:
     """Makes the cgroups of a slot that no node has, and removes them again."""
+    if not cgroups.hierarchies():
+        return ["There are no cgroups: nothing of the kind is mounted."]
     name = cgroups.name_of(len(SLOTS))
     try:
         cgroups.create(name)

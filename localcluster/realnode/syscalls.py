@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -14,7 +13,6 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_SHARED = 1 << 20
 
-_PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -28,17 +26,9 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def enter_namespaces(pidfd: int, kinds: int) -> None:
-    """Calls setns(2) with a pidfd (Linux 5.8). The PID namespace is for children. Raises
-    OSError.
-    """
+    """Calls setns(2) (Linux 5.8). Only children enter the PID namespace. Raises OSError."""
     if _libc.setns(pidfd, kinds) != 0:
         _fail("setns")
-
-
-def die_with_parent() -> None:
-    """Sends this process SIGKILL when the thread that forked it ends. Raises OSError."""
-    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
-        _fail("prctl(PR_SET_PDEATHSIG)")
 
 
 def _fail(what: str) -> None:

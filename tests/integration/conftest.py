@@ -15,13 +15,13 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from localcluster.attached import AttachedCluster
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.progress import reporter_for
 from localcluster.machine.slowness import stretched
 from localcluster.programs.catalogue import KUEUE_VERSIONS
 from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.attached import AttachedCluster
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents
 from tests.support.cluster.own_team import make_own_nodes

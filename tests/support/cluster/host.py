@@ -21,6 +21,7 @@ from localcluster.access.options import decode_options
 from localcluster.cluster import LocalCluster
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
 from localcluster.machine.progress import reporter_for
+from tests.support.cluster.attached import write_attachment
 from tests.support.cluster.remote_observer import FAILED, SOCKET
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
@@ -97,6 +98,7 @@ class Host:
 async def hold(folder: Path, options: str) -> None:
     """Start the cluster and answer questions until cancelled."""
     async with LocalCluster(decode_options(options), reporter_for()) as cluster:
+        write_attachment(cluster)
         with Observer(cluster.kubeconfig) as observer:
             host = Host(cluster, observer)
             server = await asyncio.start_unix_server(host.serve, folder / SOCKET, limit=_LINE_BYTES)

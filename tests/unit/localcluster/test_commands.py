@@ -14,7 +14,7 @@ from localcluster.cluster import check
 from localcluster.commands import status_text
 from localcluster.installers import ON_REQUEST
 from localcluster.machine.concurrency import together
-from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.errors import LocalClusterError, ToolMissing
 from localcluster.machine.interrupts import Interrupted, interruptible
 from localcluster.machine.progress import Reporter
 from localcluster.realnode import requirements
@@ -66,7 +66,7 @@ def test_options_reach_the_supervisor() -> None:
     [
         pytest.param(
             ClusterOptions(frozenset({"kuberay", "kserve", "argo"})),
-            UnknownComponent,
+            LocalClusterError,
             "There is no component argo, kserve. Those that can be added are:"
             " cert-manager, coscheduler, jobset, kuberay, leaderworkerset, mpi-operator,"
             " training-operator.",

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from localcluster.access.running import RunningCluster
-from localcluster.pod_diagnostics import is_ready, keep, last_words, state_of
+from localcluster.pod_diagnostics import keep, last_words
 from shared.api.objects import JsonObject
 from shared.kube.client import Unreachable
 
@@ -27,25 +27,6 @@ WAITING: JsonObject = {
     },
 }
 PENDING: JsonObject = {"metadata": {"name": "new", "namespace": "a"}, "spec": {}, "status": {}}
-
-
-def test_the_state_of_a_pod_that_crashes() -> None:
-    assert state_of(WAITING).splitlines() == [
-        "Pod appwrapper-webhook-1: Running (real-node)",
-        "  Ready: containers with unready status",
-        "  webhook: waiting CrashLoopBackOff, back-off 10s",
-        "  webhook: before, terminated Error, 1",
-    ]
-
-
-def test_the_state_of_a_new_pod() -> None:
-    assert state_of(PENDING) == "Pod new: Unknown (no node yet)"
-
-
-def test_which_pods_are_ready() -> None:
-    assert not is_ready(WAITING)
-    assert not is_ready(PENDING)
-    assert is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
 
 
 class Gone:
@@ -72,48 +53,27 @@ def cluster_with(client: object, **others: object) -> RunningCluster:
     return cast(RunningCluster, SimpleNamespace(client=client, **others))
 
 
-async def test_without_an_api_server_there_are_no_words() -> None:
-    said = await last_words(cluster_with(Gone()), "appwrapper-system")
-    assert said == " The pods cannot be listed: connection refused."
-
-
-async def test_warnings_explain_a_missing_pod() -> None:
-    about = {"kind": "ReplicaSet", "name": "appwrapper-webhook-5d"}
-    events = [
-        {
-            "type": "Warning",
-            "involvedObject": about,
-            "reason": "FailedCreate",
-            "message": "forbidden: violates PodSecurity",
-            "lastTimestamp": "2026-11-21T20:00:02Z",
-        },
-        {"type": "Normal", "involvedObject": about, "reason": "Scaled", "message": "not told"},
-        {
-            "type": "Warning",
-            "involvedObject": about,
-            "reason": "Earlier",
-            "message": "quota",
-            "lastTimestamp": "2026-11-21T20:00:01Z",
-        },
-    ]
-    assert await last_words(cluster_with(PodText(events=events)), "appwrapper-system") == (
-        " There is no pod in appwrapper-system.\n"
-        "The last warnings:\n"
-        "  ReplicaSet appwrapper-webhook-5d: Earlier: quota\n"
-        "  ReplicaSet appwrapper-webhook-5d: FailedCreate: forbidden: violates PodSecurity"
-    )
-
-
-async def test_words_of_a_pod_that_crashes_end_with_its_log(tmp_path: Any) -> None:
+async def test_words_are_what_kubectl_reports_of_a_namespace(tmp_path: Any) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text('#!/bin/sh\necho "$@"\n')
     kubectl.chmod(0o755)
-    cluster = cluster_with(PodText(pods=[WAITING]), kubectl=kubectl, kubeconfig="/k")
+    cluster = cluster_with(None, kubectl=kubectl, kubeconfig="/k")
+    asked = "--kubeconfig=/k --request-timeout=10s --namespace=appwrapper-system"
+    logs = f"{asked} logs --selector=control-plane --ignore-errors --prefix --tail=20"
     assert await last_words(cluster, "appwrapper-system") == (
-        f"\n\n{state_of(WAITING)}\n"
-        "--kubeconfig=/k --request-timeout=10s --namespace=appwrapper-system"
-        " logs appwrapper-webhook-1 --all-containers --tail=20\n"
+        f"\n\n{asked} describe pods --show-events=false\n"
+        f"{asked} get events --field-selector=type=Warning --sort-by=.lastTimestamp\n"
+        f"{logs} --all-containers --previous\n"
+        f"{logs} --all-containers"
     )
+
+
+async def test_without_an_api_server_its_error_is_the_only_one(tmp_path: Any) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho 'connection refused' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    cluster = cluster_with(None, kubectl=kubectl, kubeconfig="/k")
+    assert await last_words(cluster, "appwrapper-system") == "\n\nconnection refused"
 
 
 async def test_fields_of_pods_that_are_kept(tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""When our Deployments are rolled out, and what is said where they are not."""
+"""How the product comes into a cluster with a real node, and what is said if it does not."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,46 +7,10 @@ from typing import Any, cast
 import pytest
 
 from localcluster.access.running import OwnedCluster
-from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError, ProcessFailed
 from localcluster.machine.progress import silent
 from localcluster.machine.slowness import stretched
-from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods, missing_of
-from shared.api.objects import JsonObject
-
-
-def deployment(**status: int) -> JsonObject:
-    return {
-        "metadata": {"name": "appwrapper-webhook", "generation": 3},
-        "spec": {"replicas": 2},
-        "status": {"observedGeneration": 3} | status,
-    }
-
-
-@pytest.mark.parametrize(
-    ("status", "missing"),
-    [
-        ({"observedGeneration": 2}, "the controller manager has not seen it yet"),
-        ({}, "0 of 2 pods are new"),
-        ({"replicas": 3, "updatedReplicas": 1}, "1 of 2 pods are new"),
-        ({"replicas": 3, "updatedReplicas": 2}, "1 old pods are not gone"),
-        ({"replicas": 2, "updatedReplicas": 2}, "0 of 2 pods are available"),
-        (
-            {"replicas": 2, "updatedReplicas": 2, "availableReplicas": 1},
-            "1 of 2 pods are available",
-        ),
-    ],
-)
-def test_obstacles_of_a_rollout_are_reported(status: dict[str, int], missing: str) -> None:
-    assert missing_of(deployment(**status)) == f"appwrapper-webhook: {missing}"
-
-
-def test_a_deployment_that_is_rolled_out() -> None:
-    assert missing_of(deployment(replicas=2, updatedReplicas=2, availableReplicas=2)) is None
-
-
-def test_a_new_deployment() -> None:
-    made: JsonObject = {"metadata": {"name": "new", "generation": 1}, "spec": {}}
-    assert missing_of(made) == "new: the controller manager has not seen it yet"
+from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods
 
 
 def cluster_with(kubectl: Path) -> Any:
@@ -74,3 +38,28 @@ async def test_a_refused_overlay_is_named_with_kubectls_message(tmp_path: Path) 
     with pytest.raises(LocalClusterError) as caught:
         await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
     assert str(caught.value) == f"`kubectl apply -k {OVERLAY}` failed: error: forbidden"
+
+
+async def test_the_wait_is_as_long_as_the_machine_needs(tmp_path: Path) -> None:
+    kubectl, told = tmp_path / "kubectl", tmp_path / "told"
+    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+    kubectl.chmod(0o755)
+    await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
+    assert told.read_text().splitlines() == [
+        f"--kubeconfig=/c/kubeconfig apply -k {OVERLAY}",
+        "--kubeconfig=/c/kubeconfig wait --for=condition=Available deployments --all"
+        f" --namespace=appwrapper-system --timeout={stretched(300.0):.0f}s",
+    ]
+
+
+async def test_deployments_that_do_not_run_are_reported_with_their_pods(tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(
+        '#!/bin/sh\ncase "$*" in *Available*) echo "error: timed out"; exit 1;; esac\necho "$@"\n'
+    )
+    kubectl.chmod(0o755)
+    with pytest.raises(ProcessFailed) as caught:
+        await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
+    said = str(caught.value)
+    assert said.startswith("The product does not run: error: timed out\n\n")
+    assert "describe pods" in said

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.probes import admits, both, node_is_ready
-from localcluster.machine.processes import Probe
+from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
 from tests.support.cluster.resources import JOB_SETS

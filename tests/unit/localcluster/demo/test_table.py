@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from localcluster.demo.table import age_text, line_of, row_of
+from localcluster.demo.table import age_text, line_of, row_of, style_of
 
 CREATED = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -39,3 +39,17 @@ def test_a_running_appwrapper() -> None:
 )
 def test_age(seconds: float, text: str) -> None:
     assert age_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "style"),
+    [
+        ("# Why does it wait?", "dim"),
+        ("$ kubectl apply -f a.yaml", "bold"),
+        ("ROOT CAUSE  worker-1: out of memory", "bold red"),
+        ("sample-job   Running", ""),
+        ("", ""),
+    ],
+)
+def test_the_style_of_a_line(line: str, style: str) -> None:
+    assert style_of(line) == style

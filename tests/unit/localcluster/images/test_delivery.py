@@ -40,18 +40,19 @@ def test_flags_become_an_order(
     assert command.main([*flags, "--push", "--no-tls-verify"]) == 0
     assert orders == [
         ImageOrder(),
-        ImageOrder(tool="podman", base_image="b", registry="r/p", push=True, verify_tls=False),
+        ImageOrder(tool="podman", base_image="b", registry="r/p", verify_tls=False),
     ]
     assert capsys.readouterr().out == "the report\nthe report\n"
 
 
-def test_push_needs_a_registry(
-    orders: list[ImageOrder], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("flags", [["--push"], ["--registry", "r/p"]])
+def test_a_push_needs_a_registry_and_a_registry_a_push(
+    orders: list[ImageOrder], flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        command.main(["--push"])
+        command.main(flags)
     assert end.value.code == 2
-    assert "--push needs --registry HOST/PATH: where to?" in capsys.readouterr().err
+    assert "--push and --registry HOST/PATH need each other" in capsys.readouterr().err
     assert orders == []
 
 
@@ -130,7 +131,7 @@ async def test_a_tool_works_if_it_is_installed_and_its_service_answers(
 
 
 async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
-    order = ImageOrder("podman", "base:1", registry="r/p", push=True, verify_tls=False)
+    order = ImageOrder("podman", "base:1", registry="r/p", verify_tls=False)
     assert await deliver(order, silent) == (
         "built: r/p/webhook:1\n  pushed: r/p/webhook:1\n"
         "built: r/p/controller:1\n  pushed: r/p/controller:1"
@@ -143,15 +144,6 @@ async def test_the_build_gets_arguments_and_secrets(tools: Path) -> None:
         f" --file {context}/Dockerfile.webhook --tag r/p/webhook:1 {context}"
     )
     assert push == "podman push --tls-verify=false r/p/webhook:1"
-
-
-async def test_docker_has_no_option_for_registries_without_tls(tools: Path) -> None:
-    with pytest.raises(ToolMissing) as missing:
-        await deliver(ImageOrder("docker", registry="r/p", push=True, verify_tls=False), silent)
-    assert str(missing.value) == (
-        "docker has no option for registries without TLS: they are named in its daemon's"
-        " configuration (insecure-registries). Leave TLS_VERIFY=0 out, or use TOOL=buildah."
-    )
 
 
 async def test_the_tools_last_output_is_shown(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:

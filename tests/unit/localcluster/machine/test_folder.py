@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.machine.errors import FolderInUse
+from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import ClusterFolder, running_owner, sweep, sweep_temporary
 
 
@@ -42,7 +42,7 @@ def test_claimed_folder_is_removed_whole(temporary: Path, tmp_path: Path) -> Non
 def test_second_claim_is_refused(temporary: Path, tmp_path: Path) -> None:
     path = tmp_path / "cluster"
     folder = ClusterFolder.claim(path)
-    with pytest.raises(FolderInUse) as caught:
+    with pytest.raises(LocalClusterError) as caught:
         ClusterFolder.claim(path)
     assert str(caught.value) == (
         f"A cluster is running already in {path} (process {os.getpid()})."
@@ -64,7 +64,7 @@ def test_folder_with_other_things_in_it_is_left_alone(temporary: Path, tmp_path:
     path = tmp_path / "thesis"
     path.mkdir()
     (path / "chapter").write_text("one")
-    with pytest.raises(FolderInUse) as caught:
+    with pytest.raises(LocalClusterError) as caught:
         ClusterFolder.claim(path)
     assert str(caught.value) == (
         f"{path} is no cluster's folder and is not empty. Use --dir to name another one."

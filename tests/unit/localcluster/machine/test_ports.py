@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcluster.machine.errors import NoFreePort
+from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import Ports, default_range
 
 
@@ -67,7 +67,7 @@ def test_another_clusters_port_is_skipped(free_port: int, other_port: int) -> No
 
 def test_no_free_port_names_the_range(listener: socket.socket) -> None:
     busy = listener.getsockname()[1]
-    with pytest.raises(NoFreePort) as caught:
+    with pytest.raises(LocalClusterError) as caught:
         Ports([busy]).reserve()
     assert str(caught.value) == (
         f"No port from {busy} to {busy} is free on 127.0.0.1."

@@ -11,7 +11,8 @@ import pytest
 
 from localcluster.machine.child import Child, captured
 from localcluster.machine.errors import DiskFull, ProcessFailed
-from localcluster.machine.processes import Probe, Processes, ProcessSpec
+from localcluster.machine.processes import Processes, ProcessSpec
+from localcluster.machine.waiting import Probe
 
 
 async def ready() -> str | None:

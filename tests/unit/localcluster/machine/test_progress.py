@@ -1,44 +1,10 @@
 import asyncio
 import io
+import re
 
 import pytest
 
-from localcluster.machine.progress import (
-    Event,
-    JsonReporter,
-    LineReporter,
-    StepStage,
-    TerminalReporter,
-    duration_text,
-    event_of,
-    line_of,
-    step,
-)
-
-EVENTS = [
-    Event(StepStage.MESSAGE, text="To build: etcd."),
-    Event(StepStage.STARTED, "build etcd", text="v3.6.0"),
-    Event(StepStage.RUNNING, "build etcd", 15.0),
-    Event(StepStage.DONE, "build etcd", 21.4),
-    Event(StepStage.FAILED, "start etcd", 0.25),
-    Event(StepStage.STOPPED, "start kueue", 3.0),
-]
-LINES = [
-    "To build: etcd.",
-    "  ...  build etcd (v3.6.0)",
-    "  ...  build etcd: still at it after 15 s",
-    "  ok   build etcd: 21 s",
-    "  FAIL start etcd: after 0.2 s",
-    "  --   start kueue: stopped after 3.0 s",
-]
-
-
-def test_lines() -> None:
-    assert [line_of(event) for event in EVENTS] == LINES
-    stream = io.StringIO()
-    for event in EVENTS:
-        LineReporter(stream)(event)
-    assert stream.getvalue().splitlines() == LINES
+from localcluster.machine.progress import duration_text, reporter_for, step
 
 
 @pytest.mark.parametrize(
@@ -50,59 +16,60 @@ def test_duration_text(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-def test_json_lines_carry_every_event() -> None:
+def test_lines_are_printed() -> None:
     stream = io.StringIO()
-    for event in EVENTS:
-        JsonReporter(stream)(event)
-    assert [event_of(line) for line in stream.getvalue().splitlines()] == EVENTS
+    reporter = reporter_for(stream)
+    for line in ("To build: etcd.", "  ...  build etcd"):
+        reporter(line)
+    assert stream.getvalue() == "To build: etcd.\n  ...  build etcd\n"
 
 
-def test_reader_that_has_gone_is_no_failure() -> None:
-    stream = io.StringIO()
-    stream.close()
-    JsonReporter(stream)(EVENTS[0])
+def test_a_terminal_that_is_gone_is_no_failure() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(5, "Input/output error")
 
-
-def test_terminal_shows_what_ended_and_ends_clean() -> None:
-    stream = io.StringIO()
-    reporter = TerminalReporter(stream)
-    for event in EVENTS:
-        reporter(event)
-    for line in (LINES[0], *LINES[3:]):
-        assert line in stream.getvalue()
+    reporter_for(Gone())("To build: etcd.")
 
 
 async def test_step_reports_its_start_and_its_end() -> None:
-    events: list[Event] = []
-    async with step(events.append, "build etcd", "v3.6.0"):
-        assert events == [Event(StepStage.STARTED, "build etcd", text="v3.6.0")]
-    assert [(event.stage, event.step) for event in events[1:]] == [(StepStage.DONE, "build etcd")]
+    lines: list[str] = []
+    async with step(lines.append, "build etcd"):
+        assert lines == ["  ...  build etcd"]
+    (end,) = lines[1:]
+    assert end.startswith("  ok   build etcd: ")
 
 
-async def test_step_that_fails_or_is_cancelled_is_reported() -> None:
-    events: list[Event] = []
-    for failure in (ValueError, asyncio.CancelledError):
-        with pytest.raises(failure):
-            async with step(events.append, "build etcd"):
-                raise failure
-    assert [event.stage for event in events] == [
-        StepStage.STARTED,
-        StepStage.FAILED,
-        StepStage.STARTED,
-        StepStage.STOPPED,
-    ]
+@pytest.mark.parametrize(
+    ("failure", "reported"),
+    [
+        (ValueError, "  FAIL build etcd: after"),
+        (asyncio.CancelledError, "  --   build etcd: stopped after"),
+    ],
+)
+async def test_step_that_fails_or_is_cancelled_is_reported(
+    failure: type[BaseException], reported: str
+) -> None:
+    lines: list[str] = []
+    with pytest.raises(failure):
+        async with step(lines.append, "build etcd"):
+            raise failure
+    start, end = lines
+    assert start == "  ...  build etcd"
+    assert end.startswith(f"{reported} ")
 
 
 async def test_long_step_reports_that_it_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localcluster.machine.progress.HEARTBEAT_SECONDS", 0)
-    events: list[Event] = []
+    lines: list[str] = []
     twice = asyncio.Event()
 
-    def report(event: Event) -> None:
-        events.append(event)
-        if len(events) == 3:
+    def report(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
             twice.set()
 
     async with step(report, "build etcd"):
         await twice.wait()
-    assert [event.stage for event in events[1:3]] == [StepStage.RUNNING, StepStage.RUNNING]
+    for line in lines[1:3]:
+        assert re.fullmatch(r"  \.\.\.  build etcd: still at it after \d\.\d s", line)

@@ -97,22 +97,22 @@ def test_cgroups_are_tried_and_leave_nothing(
         if failure is not None:
             raise failure
 
-    hierarchy = cgroups.Hierarchy(Path("/"), 2)
-    monkeypatch.setattr(cgroups, "hierarchies", lambda: [hierarchy])
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [cgroups.Hierarchy(Path("/"), 2)])
     monkeypatch.setattr(cgroups, "create", create)
     monkeypatch.setattr(cgroups, "remove", lambda name: made.remove(name))
-    monkeypatch.setattr("os.access", lambda path, mode: True)
     monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
     monkeypatch.setattr(requirements, "_tried", list)
     assert (requirements._refused(), made) == (told, [])
 
 
-@pytest.mark.parametrize(
-    ("release", "version"),
-    [("6.1.0-13-amd64", (6, 1)), ("5.15.0", (5, 15)), ("6.18-rc1", (6, 18))],
-)
-def test_kernel_versions(release: str, version: tuple[int, int]) -> None:
-    assert requirements.kernel_version(release) == version
+def test_missing_cgroups_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", list)
+    monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
+    monkeypatch.setattr(requirements, "_tried", list)
+    assert requirements._refused() == [
+        "There are no cgroups: nothing of the kind is mounted.",
+        "Use a virtual machine, or a privileged container.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,6 @@ def test_the_parts_of_a_slot_share_no_address() -> None:
     assert not any(one.overlaps(other) for one, other in itertools.combinations(parts, 2))
 
 
-@pytest.mark.parametrize("slot", [-1, 64])
-def test_there_are_64_slots(slot: int) -> None:
-    with pytest.raises(ValueError) as caught:
-        Subnets.of(slot)
-    assert str(caught.value) == f"slot {slot} is not one of 0 to 63"
-
-
 @pytest.mark.parametrize(
     "destination",
     [

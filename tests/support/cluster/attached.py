@@ -4,10 +4,8 @@ The owner writes one file when the cluster is ready. It adds what the folder lac
 kubectl and the modules, and the options.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import orjson
@@ -15,11 +13,11 @@ import orjson
 from localcluster.access.apply import ManifestApplier
 from localcluster.access.certificates import Authority, KeyPairFiles
 from localcluster.access.clients import connect_patiently
-from localcluster.access.identities import Identities
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
 from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.files import replace_private
 from localcluster.machine.folder import running_owner
 from shared.kube.http_client import HttpKubeClient
 from shared.process.clock import SystemClock
@@ -28,9 +26,7 @@ _FILE = "attach.json"
 
 
 def write_attachment(cluster: RunningCluster) -> None:
-    """Writes the file that `AttachedCluster` reads. The owner calls it once the cluster is
-    ready.
-    """
+    """Writes the file that `AttachedCluster` reads, once the cluster is ready."""
     content = {
         "options": encode_options(replace(cluster.options, directory=cluster.directory)),
         "server": cluster.access.server,
@@ -40,9 +36,7 @@ def write_attachment(cluster: RunningCluster) -> None:
         "kubectl": str(cluster.kubectl),
         "modules": {name: str(folder) for name, folder in cluster.modules.items()},
     }
-    draft = cluster.directory / f".{_FILE}.{os.getpid()}"
-    draft.write_bytes(orjson.dumps(content))
-    draft.rename(cluster.directory / _FILE)
+    replace_private(cluster.directory / _FILE, orjson.dumps(content))
 
 
 class AttachedCluster(RunningCluster):
@@ -63,7 +57,7 @@ class AttachedCluster(RunningCluster):
         self.kubeconfig = Path(content["kubeconfig"])
         self.kubectl = Path(content["kubectl"])
         self.modules = {name: Path(folder) for name, folder in content["modules"].items()}
-        self.authority = Authority.load(
+        self.authority = Authority(
             self._scratch / "certificates", SystemClock().now(), _pair(content["authority"])
         )
         self.access = ClusterAccess(
@@ -75,15 +69,10 @@ class AttachedCluster(RunningCluster):
         self._http: HttpKubeClient = await connect_patiently(self.kubeconfig)
         self.client = self._http
         self._applier = ManifestApplier(self.client)
-        self._identities = Identities(self._scratch / "kubeconfigs", self.access, self.client)
+        self._kubeconfigs = self._scratch / "kubeconfigs"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Closes the connections."""
         await self._http.close()
 

@@ -12,10 +12,10 @@ from localcluster.access.certificates import Authority
 from localcluster.access.kubeconfig import ClusterAccess
 from localcluster.access.options import ClusterOptions
 from localcluster.access.running import RunningCluster
-from localcluster.attached import AttachedCluster, write_attachment
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.processes import Processes
+from tests.support.cluster.attached import AttachedCluster, write_attachment
 from tests.support.moments import NOW
 
 
