@@ -8,6 +8,8 @@ import orjson
 
 from shared.api.objects import JsonObject, JsonValue
 
+# All values here can be encoded: `parse_review` refuses others, and so does the command.
+
 # The steps to a place, the last one first. Only a reported place is written as text.
 _Place = tuple["_Place", str] | None
 _Pair = tuple[JsonValue, JsonValue]
@@ -33,29 +35,7 @@ def first_difference(left: JsonValue, right: JsonValue) -> str | None:
 
 def is_identical(left: JsonValue, right: JsonValue) -> bool:
     """True if both have the same JSON except for the order of keys; 1 and 1.0 differ."""
-    try:
-        return _encoded(left) == _encoded(right)
-    except orjson.JSONEncodeError:  # too deep for the encoder; the loop has no limit
-        return _are_alike(left, right)
-
-
-def _are_alike(left: JsonValue, right: JsonValue) -> bool:
-    pending: list[_Pair] = [(left, right)]
-    while pending:
-        one, other = pending.pop()
-        if type(one) is not type(other):
-            return False
-        if isinstance(one, dict):
-            if one.keys() != other.keys():
-                return False
-            pending += [(one[key], other[key]) for key in one]
-        elif isinstance(one, list):
-            if len(one) != len(other):
-                return False
-            pending += zip(one, other, strict=True)
-        elif one != other:
-            return False
-    return True
+    return _encoded(left) == _encoded(right)
 
 
 def _differences(left: JsonValue, right: JsonValue) -> Iterator[tuple[_Place, bool]]:

@@ -56,8 +56,7 @@ def write_submitted_digest(submission: Submission) -> Iterator[Change]:
             if index not in incomplete:
                 continue
         path = ("spec", "components", index, "annotations", ANNOTATION_SUBMITTED_DIGEST)
-        digest = component_digest(component)
-        yield RemoveField(path) if digest is None else SetField(path, digest)
+        yield SetField(path, component_digest(component))
 
 
 def _is_digest(value: JsonValue) -> bool:
@@ -106,14 +105,11 @@ def _are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
 
 def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
     """True if its digest equals the recorded one. The Go operator records none: False."""
-    digest = _digest(stored)
-    return digest is not None and component_digest(sent) == digest
+    return component_digest(sent) == _digest(stored)
 
 
 def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Change]:
-    # A component without a digest is too deep for a patch; it equals the stored one anyway.
-    is_spelt_alike = is_identical(stored.get("template"), sent.get("template"))
-    if not is_spelt_alike and component_digest(stored) is not None:
+    if not is_identical(stored.get("template"), sent.get("template")):
         yield _as_stored((*path, "template"), stored)
     if sent.get("podSets") and _are_same_pod_sets(stored.get("podSets"), sent["podSets"]):
         yield SetField((*path, "podSets"), _with_annotations_as_sent(stored, sent))
