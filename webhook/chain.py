@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError
 from shared.api.objects import is_being_deleted
-from webhook.admission_review import AdmissionRequest, Operation
+from webhook.admission_review import APPWRAPPER, AdmissionRequest, Operation
 from webhook.rules.annotations import (
     check_annotations,
     check_changed_component_annotations,
@@ -36,17 +35,8 @@ from webhook.rules.kinds import (
 )
 from webhook.rules.names import check_names
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
-from webhook.rules.placement import (
-    check_direct_node_names,
-    check_elastic_jobs,
-    check_node_names,
-)
-from webhook.rules.pod_identity import (
-    check_direct_pod_labels,
-    check_direct_priority_classes,
-    check_pod_labels,
-    check_priority_classes,
-)
+from webhook.rules.placement import check_elastic_jobs, check_node_names
+from webhook.rules.pod_identity import check_pod_labels, check_priority_classes
 from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
 from webhook.rules.pod_templates import (
     check_pod_templates,
@@ -190,9 +180,9 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_readable": check_readable_directly,
     "direct_uncounted": check_uncounted_directly,
     "direct_endings": check_direct_endings,
-    "direct_pod_labels": check_direct_pod_labels,
-    "direct_priority_classes": check_direct_priority_classes,
-    "direct_node_names": check_direct_node_names,
+    "direct_pod_labels": check_pod_labels,
+    "direct_priority_classes": check_priority_classes,
+    "direct_node_names": check_node_names,
 }
 
 # The API server forwards this many in full: it keeps 4096 characters of all, 256 of each.
@@ -202,8 +192,6 @@ _MOST_WARNINGS: Final = 16
 _MOST_ERRORS: Final = 100
 # Reasons of one rule for an object that is created directly.
 _MOST_REASONS: Final = 20
-
-_APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
 def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
@@ -321,7 +309,7 @@ def chain_for(request: AdmissionRequest) -> Chain | None:
     is_creation = request.operation is Operation.CREATE
     if request.subresource:
         return None
-    if request.group_kind != _APPWRAPPER:
+    if request.group_kind != APPWRAPPER:
         return DIRECT_KINDS if is_creation and request.namespace else None
     if request.operation is Operation.UPDATE and not is_being_deleted(request.old_object):
         return APPWRAPPERS

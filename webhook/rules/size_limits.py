@@ -35,7 +35,9 @@ def check_depth(submission: Submission) -> Iterator[FieldError]:
         if _is_deeper(component, most):
             path = f"spec.components[{index}].template"
             break
-    detail = f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays are allowed"
+    detail = (
+        f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays are allowed"
+    )
     yield FieldError(path, FieldErrorKind.INVALID, detail)
 
 
