@@ -11,7 +11,7 @@ from typing import Final
 from cryptography import x509
 
 from shared.process.clock import Clock
-from webhook.tls.issue import AuthorityName, issue_leaf, make_authority, new_key
+from webhook.tls.issue import issue_leaf, make_authority, new_key
 from webhook.tls.key_pair import KeyPair
 
 _log: Final = logging.getLogger(__name__)
@@ -89,9 +89,7 @@ _STOPGAP_LIFE: Final = timedelta(days=3650)  # a process that waits as long has 
 
 def make_stopgap(now: datetime) -> KeyPair:
     """Make such a certificate and discard its CA's key."""
-    authority = make_authority(
-        AuthorityName(_STOPGAP_NAME, _STOPGAP_NAME), _STOPGAP_LIFE, now, new_key()
-    )
+    authority = make_authority(_STOPGAP_NAME, _STOPGAP_NAME, _STOPGAP_LIFE, now, new_key())
     return issue_leaf(authority, (_STOPGAP_NAME,), _STOPGAP_LIFE, now, new_key())
 
 

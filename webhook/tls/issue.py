@@ -7,7 +7,6 @@ fraction of one with RSA.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -51,14 +50,6 @@ def made_at(certificate: Certificate) -> datetime:
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorityName:
-    """The name of a CA; each part has at most 64 characters."""
-
-    common_name: str
-    organization: str
-
-
 def serving_names(namespace: str, service: str) -> tuple[str, ...]:
     """Return the names of a Service for clients in the cluster, the API server's first."""
     full = f"{service}.{namespace}.svc"
@@ -71,13 +62,20 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def make_authority(
-    name: AuthorityName, life: timedelta, now: datetime, key: ec.EllipticCurvePrivateKey
+    name: str,
+    organization: str,
+    life: timedelta,
+    now: datetime,
+    key: ec.EllipticCurvePrivateKey,
 ) -> KeyPair:
-    """Make a CA that is valid from shortly before `now` until `life` after it."""
+    """Make a CA that is valid from shortly before `now` until `life` after it.
+
+    Name and organization have at most 64 characters.
+    """
     subject = x509.Name(
         [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, name.organization),
-            x509.NameAttribute(NameOID.COMMON_NAME, name.common_name),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization),
+            x509.NameAttribute(NameOID.COMMON_NAME, name),
         ]
     )
     own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
