@@ -38,14 +38,12 @@ class Judge:
         self._gatherer = gatherer
 
     async def mutate(self, request: AdmissionRequest) -> Verdict:
-        """Return the answer to /mutate."""
         rules = chain_for(request)
         if rules is None:
             return Allowed()
         return await self._judge(request, rules, self._gatherer.for_mutation, rules.mutate)
 
     async def validate(self, request: AdmissionRequest) -> Verdict:
-        """Return the answer to /validate."""
         rules = chain_for(request)
         if rules is None:
             return Allowed()

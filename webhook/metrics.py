@@ -51,12 +51,10 @@ class PathMetrics:
         return seconds
 
     def denied(self, rules: Iterable[str]) -> None:
-        """Count a denial for each of these rules."""
         for rule in rules:
             self._counters.denials.labels(self._path, rule).inc()
 
     def errored(self, reason: ErrorReason) -> None:
-        """Count a request that could not be checked."""
         self._counters.errors.labels(self._path, reason).inc()
 
 

@@ -175,7 +175,6 @@ def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
 
 
 def registration_yaml(config: "Configuration") -> str:
-    """Write both as a file for `kubectl apply -f`."""
     return as_yaml(registration(config))
 
 
@@ -304,7 +303,6 @@ class _Plain(yaml.SafeDumper):
     """Write YAML as people do: no aliases for equal parts, expressions folded and not quoted."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Write every part in full."""
         return True
 
 

@@ -48,7 +48,6 @@ def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
 
 
 def _jobs_of(component: Component) -> list[str]:
-    """Return the paths of its Jobs."""
     kind = component.record
     specs = kind.job_specs(component.template) if kind is not None else ()
     return [spec.removesuffix(".spec") for spec in specs]

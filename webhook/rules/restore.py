@@ -170,7 +170,6 @@ def _finalizers(target: JsonObject | None) -> list[JsonValue]:
 
 
 def _names(finalizers: list[JsonValue]) -> set[str]:
-    """Return the strings; the API server rejects other values."""
     return {each for each in finalizers if isinstance(each, str)}
 
 

@@ -84,7 +84,6 @@ class Component:
 
     @property
     def is_direct(self) -> bool:
-        """True for a directly created object."""
         return not self.path
 
     def place(self, path: str) -> str:
@@ -141,12 +140,10 @@ class Submission:
 
     @property
     def config(self) -> "AppWrapperConfig":
-        """Return the operator's configuration."""
         return self.facts.config
 
     @property
     def object(self) -> JsonObject:
-        """Return the object as sent."""
         return self.request.object
 
     @property

@@ -49,7 +49,6 @@ class ServingContext:
 
 
 def server_context() -> ssl.SSLContext:
-    """Make a server context without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # No tickets: a client that resumes a session does not receive the new certificate. API servers
@@ -59,7 +58,6 @@ def server_context() -> ssl.SSLContext:
 
 
 def context_of(pair: KeyPair) -> ssl.SSLContext:
-    """Make a server context for this pair."""
     context = server_context()
     load(context, pair)
     return context

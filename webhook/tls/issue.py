@@ -21,7 +21,6 @@ from webhook.tls.key_pair import KeyPair
 
 
 def expires_at(certificate: Certificate) -> datetime:
-    """Return the end of its validity."""
     return certificate.not_valid_after_utc
 
 
@@ -57,7 +56,6 @@ def serving_names(namespace: str, service: str) -> tuple[str, ...]:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a private key for a new certificate."""
     return ec.generate_private_key(ec.SECP256R1())
 
 

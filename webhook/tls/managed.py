@@ -132,7 +132,6 @@ class ManagedCertificateSource:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with."""
         return self._serving.front
 
     @property
@@ -340,7 +339,6 @@ class ManagedCertificateSource:
 
 
 def _requested(secret: JsonObject | None) -> str | None:
-    """Return the value of the annotation that requests a rotation."""
     if secret is None:
         return None
     value: str | None = (secret["metadata"].get("annotations") or {}).get(ANNOTATION_ROTATE)
@@ -348,7 +346,6 @@ def _requested(secret: JsonObject | None) -> str | None:
 
 
 async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | None]:
-    """Return the result of a read, or its error."""
     try:
         return await reading, None
     except KubeError as error:

@@ -53,8 +53,6 @@ class Request(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The certificate that this replica serves, and the CA that issued it."""
-
     leaf: Certificate
     authority: Certificate
 
@@ -104,8 +102,6 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Serve this leaf from now on."""
-
     leaf: KeyPair
     authority: Certificate
 
