@@ -313,10 +313,7 @@ def submitted_components(
 
     Omit malformed components: they stay as they are, and validation rejects them.
     """
-    components = spec_of(request.object).get("components")
-    if not isinstance(components, list):
-        return
-    for index, component in enumerate(components):
+    for index, component in enumerate(elements_of(request.object)):
         template = component.get("template") if isinstance(component, dict) else None
         if isinstance(template, dict):
             yield index, component, template
