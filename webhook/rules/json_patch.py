@@ -104,6 +104,12 @@ class RemoveField:
 Change = SetField | RemoveField
 
 
+def as_stored(path: Path, parent: JsonObject) -> Change:
+    """Return the change that restores the field at `path`; `parent` is its stored parent."""
+    key = path[-1]
+    return SetField(path, parent[key]) if key in parent else RemoveField(path)
+
+
 def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
     """Return the operations that make `changes` in `target`; [] if none is needed.
 

@@ -8,7 +8,7 @@ from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject, label, metadata
 from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.json_patch import Change, RemoveField, SetField, first_difference
+from webhook.rules.json_patch import Change, SetField, as_stored, first_difference
 from webhook.rules.submission import Facts, Submission, component_pairs, is_suspended, spec_of
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ def keep_quota_fields(submission: Submission) -> Iterator[Change | AdmissionWarn
     if facts.is_admin:
         return
     for index, stored in _rewritten_infos(request):
-        path = ("spec", "components", index, "podSetInfos")
-        as_stored = SetField(path, stored.get("podSetInfos"))
-        yield as_stored if "podSetInfos" in stored else RemoveField(path)
+        yield as_stored(("spec", "components", index, "podSetInfos"), stored)
         field = f"spec.components[{index}].podSetInfos"
         yield AdmissionWarning(
             f"{field} is reset: only Kueue starts a queued AppWrapper and writes this"

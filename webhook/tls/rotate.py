@@ -298,19 +298,18 @@ def _publish(view: View, now: datetime, config: CertManagement) -> Publish | Non
 
 
 def _promote(view: View, now: datetime, config: CertManagement) -> Write | None:
-    contents, following = view.contents, view.contents.next
-    if following is None or _is_stale(following.pair, now):
+    contents = view.contents
+    authority, leaf, following = contents.authority, contents.leaf, contents.next
+    # Earlier rules replace a missing CA or leaf.
+    if authority is None or leaf is None or following is None or _is_stale(following.pair, now):
         return None
     since = view.since.get(following.pair.certificate)
     if since is None or since + config.settle_period > now:
         return None
-    previous = contents.previous
-    if contents.authority is not None:
-        leaf = contents.leaf
-        until = now + config.leaf_lifetime if leaf is None else expires_at(leaf.certificate)
-        if following.forced:
-            until = min(until, now + config.revocation_period)
-        previous = (*previous, PreviousAuthority(contents.authority.certificate, until))
+    until = expires_at(leaf.certificate)
+    if following.forced:
+        until = min(until, now + config.revocation_period)
+    previous = (*contents.previous, PreviousAuthority(authority.certificate, until))
     made = Contents(following.pair, _new_leaf(config, following.pair, now), None, previous)
     answers = view.request is Request.CA and following.forced
     return Write(Change.PROMOTE, "every caBundle has it", _tidied(made, now), answers)
