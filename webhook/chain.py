@@ -5,7 +5,6 @@ contains the errors of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -196,6 +195,8 @@ _MOST_REASONS: Final = 20
 
 def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
     """Reject, at both paths, an AppWrapper that no other code should have to read."""
+    if request.group_kind != APPWRAPPER:
+        return None
     submission = Submission(request, Facts(config))
     for name, rule in SIZE_LIMITS.items():
         if problems := list(_without_warnings(rule(submission), [])):
@@ -206,14 +207,12 @@ def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> 
 def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return the changes of the rules: Patched, or Allowed without a change."""
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
-    return _mutated(request, facts, rules.values())
-
-
-def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Change]]) -> Verdict:
+    if request.group_kind != APPWRAPPER:
+        rules = MUTATE_DIRECT_KIND
     changes: list[Change] = []
     warnings: list[str] = []
     submission = Submission(request, facts)
-    for rule in rules:
+    for rule in rules.values():
         changes += _without_warnings(rule(submission), warnings)
     patch = to_patch(request.object, changes)
     return Patched(patch, tuple(warnings)) if patch else Allowed(tuple(warnings))
@@ -221,6 +220,8 @@ def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Chan
 
 def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return Denied with all errors, or Allowed."""
+    if request.group_kind != APPWRAPPER:
+        return _validate_direct_kind(request, facts)
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
@@ -253,13 +254,8 @@ def _findings(
         yield name, rule(submission)
 
 
-def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """Return the changes of an object that is created directly, like `mutate`."""
-    return _mutated(request, facts, MUTATE_DIRECT_KIND.values())
-
-
-def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """Check an object that is created directly in a team's namespace, like `validate`."""
+def _validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
+    """Check an object that is created directly in a team's namespace."""
     if not facts.is_team_namespace:
         return Allowed()
     reasons: list[str] = []
@@ -287,30 +283,15 @@ def _without_warnings(
             warnings.append(finding.shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The rules for one sort of request. Mutation and validation check `size` first."""
-
-    size: Callable[[AdmissionRequest, "AppWrapperConfig"], Denied | None]
-    mutate: Callable[[AdmissionRequest, Facts], Verdict]
-    validate: Callable[[AdmissionRequest, Facts], Verdict]
-
-
-APPWRAPPERS: Final = Chain(check_size_limits, mutate, validate)
-DIRECT_KINDS: Final = Chain(lambda *_: None, mutate_direct_kind, validate_direct_kind)
-
-
-def chain_for(request: AdmissionRequest) -> Chain | None:
-    """Return the rules for a request: CREATE of anything in a namespace, UPDATE of AppWrappers.
+def is_checked(request: AdmissionRequest) -> bool:
+    """True for CREATE of anything in a namespace, and for UPDATE of AppWrappers.
 
     No rule may block the removal of a finalizer, so none checks an AppWrapper that is being
     deleted. The stored object decides about that: the submitted one could contain anything.
     """
-    is_creation = request.operation is Operation.CREATE
     if request.subresource:
-        return None
-    if request.group_kind != APPWRAPPER:
-        return DIRECT_KINDS if is_creation and request.namespace else None
-    if request.operation is Operation.UPDATE and not is_being_deleted(request.old_object):
-        return APPWRAPPERS
-    return APPWRAPPERS if is_creation else None
+        return False
+    if request.operation is Operation.CREATE:
+        return request.group_kind == APPWRAPPER or bool(request.namespace)
+    is_update = request.operation is Operation.UPDATE and request.group_kind == APPWRAPPER
+    return is_update and not is_being_deleted(request.old_object)
