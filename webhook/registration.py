@@ -54,9 +54,10 @@ def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject
     }
     if exemptions.quota_managers:
         conditions["not-updated-by-quota-managers"] = user_not_in(exemptions.quota_managers)
-    return _conditions(
-        {name: f"request.operation == 'CREATE' || {text}" for name, text in conditions.items()}
-    )
+    return [
+        {"name": name, "expression": f"request.operation == 'CREATE' || {text}"}
+        for name, text in conditions.items()
+    ]
 
 
 # Groups with leases and access reviews only.
@@ -125,10 +126,6 @@ def _identities(exemptions: "Exemptions") -> list[str]:
 def _in_one(name: str, tests: Iterable[str]) -> list[JsonObject]:
     """Combine the tests in one condition: the API server calls the webhook if all hold."""
     return [{"name": name, "expression": all_of(tests)}]
-
-
-def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
-    return [{"name": name, "expression": text} for name, text in expressions.items()]
 
 
 # Both webhook configurations, from the operator's configuration.
