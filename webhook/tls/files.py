@@ -11,6 +11,7 @@ from typing import Final
 from cryptography import x509
 
 from shared.process.clock import Clock
+from shared.process.file_states import FileStates, file_states
 from webhook.tls.issue import issue_leaf, make_authority, new_key
 from webhook.tls.key_pair import KeyPair
 
@@ -99,7 +100,7 @@ class CertificateError(Exception):
 class _Served:
     context: ssl.SSLContext
     not_after: datetime
-    stamp: tuple[object, ...]
+    states: FileStates
 
 
 class FileCertificateSource:
@@ -142,14 +143,14 @@ class FileCertificateSource:
         A new CA reaches the caBundle by another way than the files, so API servers may not trust
         it yet. An expired pair is replaced at once. A broken pair is logged, and the old one stays.
         """
-        if _stamp(self._certificate, self._key) == self._served.stamp:
+        if file_states((self._certificate, self._key)) == self._served.states:
             return False
         try:
             found = self._read()
         except CertificateError as error:
             _log.warning("the old certificate stays in use: %s", error)
             return False
-        if self._next is None or self._next[0].stamp != found.stamp:
+        if self._next is None or self._next[0].states != found.states:
             self._next = found, self._clock.monotonic()
         _, since = self._next
         settled = self._clock.monotonic() - since >= self._settle_period
@@ -167,7 +168,7 @@ class FileCertificateSource:
             self.reload()
 
     def _read(self) -> _Served:
-        stamp = _stamp(self._certificate, self._key)
+        states = file_states((self._certificate, self._key))
         not_after = self._expiry()
         context = server_context()
         try:
@@ -178,7 +179,7 @@ class FileCertificateSource:
                 f"{self._certificate} and {self._key} are no usable pair of certificate and key: "
                 f"{reason}"
             ) from error
-        return _Served(context, not_after, stamp)
+        return _Served(context, not_after, states)
 
     def _no_password(self) -> str:
         """Raise CertificateError for an encrypted key; OpenSSL would ask on the terminal."""
@@ -198,16 +199,3 @@ class FileCertificateSource:
             return x509.load_pem_x509_certificate(text).not_valid_after_utc
         except ValueError as error:
             raise CertificateError(f"{self._certificate} holds no PEM certificate") from error
-
-
-def _stamp(*files: Path) -> tuple[object, ...]:
-    """Return a value that changes when a file does. A missing file is a state of its own."""
-    stamps: list[object] = []
-    for file in files:
-        try:
-            found = os.stat(file)
-        except OSError:
-            stamps.append(None)
-        else:
-            stamps.append((found.st_ino, found.st_mtime_ns, found.st_size))
-    return tuple(stamps)
