@@ -9,7 +9,7 @@ FileStates = tuple[tuple[int, int, int] | None, ...]
 def file_states(paths: Iterable[str | os.PathLike[str]]) -> FileStates:
     """Return inode, size and time of each file: a replaced file differs in one of them.
 
-    None stands for a file that is missing or unreadable.
+    None: the file is missing or unreadable.
     """
     return tuple(map(_state, paths))
 
