@@ -1,7 +1,8 @@
-"""Log how reviews end."""
+"""Log how reviews end. A failed log line never blocks an answer."""
 
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Final, ParamSpec
 
 from shared.process.logs import object_fields, without_contents
 from webhook.admission_review import AdmissionRequest
@@ -10,8 +11,22 @@ from webhook.verdicts import Denied, Errored, Verdict
 _log: Final = logging.getLogger(__name__)
 
 _LONGEST_LOGGED: Final = 2000
+_Arguments = ParamSpec("_Arguments")
 
 
+def _never_raises(write: Callable[_Arguments, None]) -> Callable[_Arguments, None]:
+    """Log a failure of `write` instead of raising it: it must not block answers."""
+
+    def logged(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> None:
+        try:
+            write(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  as above
+            _log.error("a log line failed: %s", type(error).__name__)
+
+    return logged
+
+
+@_never_raises
 def log_verdict(review: AdmissionRequest, verdict: Verdict) -> None:
     """Log a rejection or a failure; an admission only at level debug."""
     if isinstance(verdict, Denied):
@@ -26,12 +41,14 @@ def log_verdict(review: AdmissionRequest, verdict: Verdict) -> None:
         log_line(logging.DEBUG, text, _fields(review, type(verdict).__name__))
 
 
+@_never_raises
 def log_bug(review: AdmissionRequest, error: Exception) -> None:
     """Log that a rule failed, without the error's text, which may quote from the object."""
     fields = _fields(review) | {"exception": without_contents(error)}
     log_line(logging.ERROR, f"{review.operation}: a rule failed", fields)
 
 
+@_never_raises
 def log_line(level: int, text: str, fields: dict[str, object]) -> None:
     """Log one line with structured fields; a long text is cut."""
     _log.log(level, "%s", text[:_LONGEST_LOGGED], extra=fields)

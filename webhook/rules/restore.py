@@ -152,13 +152,20 @@ def keep_finalizer(submission: Submission) -> Iterator[SetField]:
     """
     stored, sent = _finalizers(submission.old_object), _finalizers(submission.object)
     if FINALIZER in stored and FINALIZER not in sent:
-        # At the end, where the controller added it: nothing changes if the others stay.
-        yield SetField(("metadata", "finalizers"), [*sent, FINALIZER])
+        # Sets, for speed: every user may write 100,000 finalizers into an object.
+        before, wanted = _names(stored), {FINALIZER, *_names(sent)}
+        kept = [each for each in stored if isinstance(each, str) and each in wanted]
+        added = [each for each in sent if not (isinstance(each, str) and each in before)]
+        yield SetField(("metadata", "finalizers"), kept + added)
 
 
 def _finalizers(target: JsonObject | None) -> list[JsonValue]:
     found = metadata(target).get("finalizers")
     return found if isinstance(found, list) else []
+
+
+def _names(finalizers: list[JsonValue]) -> set[str]:
+    return {each for each in finalizers if isinstance(each, str)}
 
 
 _MARK: Final = ("metadata", "annotations", ANNOTATION_SUBMITTED_SUSPENDED)

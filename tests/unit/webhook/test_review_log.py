@@ -94,6 +94,27 @@ async def test_every_review_is_logged_at_debug_and_only_there(
     assert "password" not in caplog.text
 
 
+class Unprintable(str):
+    def __format__(self, _spec: str) -> str:
+        raise RuntimeError("a secret")
+
+    __str__ = __format__  # type: ignore[assignment]
+
+
+async def test_a_value_that_cannot_be_logged_costs_no_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def errored(_request: AdmissionRequest) -> Verdict:
+        return Errored(500, Unprintable("text"))
+
+    async with client(validate=errored) as http:
+        response = await http.post("/validate", content=orjson.dumps(review(appwrapper())))
+    assert response.json()["response"]["status"]["message"] == "text"
+    assert lines(caplog) == [
+        {"level": "error", "message": "a log line failed: RuntimeError"},
+    ]
+
+
 async def test_a_long_refusal_is_logged_in_part(caplog: pytest.LogCaptureFixture) -> None:
     async def errored(_request: AdmissionRequest) -> Verdict:
         return Errored(500, "x" * 10_000)
