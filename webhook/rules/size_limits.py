@@ -32,7 +32,7 @@ def check_depth(submission: Submission) -> Iterator[FieldError]:
     most = DEEPEST_APPWRAPPER - _AROUND_A_COMPONENT
     path = "spec"
     for index, component in enumerate(elements_of(submission.object)):
-        if _is_deeper(component, most):
+        if isinstance(component, dict) and _is_deeper(component, most):
             path = f"spec.components[{index}].template"
             break
     detail = (
@@ -41,9 +41,9 @@ def check_depth(submission: Submission) -> Iterator[FieldError]:
     yield FieldError(path, FieldErrorKind.INVALID, detail)
 
 
-def _is_deeper(value: JsonValue, levels: int) -> bool:
+def _is_deeper(target: JsonObject, levels: int) -> bool:
     """True if objects and arrays are nested deeper. Without recursion: no stack is that deep."""
-    level: list[JsonValue] = [value]
+    level: list[JsonValue] = [target]
     for _ in range(levels):
         level = [
             child

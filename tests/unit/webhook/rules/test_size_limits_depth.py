@@ -43,6 +43,13 @@ def test_a_deeper_one_is_refused_by_its_place() -> None:
     )
 
 
+def test_malformed_components_beside_it_are_skipped() -> None:
+    made = appwrapper(component(template(97)))
+    made["spec"]["components"] = [None, 7, "x", [], *made["spec"]["components"]]
+    [found] = errors_of(request(made))
+    assert found.path == "spec.components[4].template"
+
+
 @pytest.mark.parametrize("levels", [101, 250, 5000])
 def test_any_depth_is_measured(levels: int) -> None:
     [found] = errors_of(request({"status": nested(levels - 1)}))
