@@ -105,7 +105,8 @@ def _are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
 
 def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
     """True if its digest equals the recorded one. The Go operator records none: False."""
-    return component_digest(sent) == _digest(stored)
+    digest = _digest(stored)
+    return digest is not None and component_digest(sent) == digest
 
 
 def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Change]:
