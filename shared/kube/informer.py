@@ -142,6 +142,7 @@ class Informer(Generic[T]):
         return f"the {self.resource.plural} are not known yet{why}"
 
     async def wait_synced(self) -> None:
+        """Wait for the first whole list."""
         await self._synced.wait()
 
     def get(self, namespace: str, name: str) -> T | None:

@@ -32,6 +32,7 @@ class ServerClock:
         return moment + timedelta(seconds=self._clock.monotonic() - at)
 
     def correct(self) -> None:
+        """Correct the time after an answer of the API server."""
         ahead = self._ahead()
         if ahead is None:
             return
