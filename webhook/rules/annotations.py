@@ -183,7 +183,8 @@ def _given(submission: Submission) -> Iterator[_Given]:
         )
         for path, template in pod_templates(component):
             if template is not component.template:
-                yield f"{path}.{_ON_APPWRAPPER}", annotations(template), _ON_WRAPPED
+                here = f"{component.path}.{path}.{_ON_APPWRAPPER}"
+                yield here, annotations(template), _ON_WRAPPED
 
 
 def _given_of_pod_sets(component: Component) -> Iterator[_Given]:

@@ -8,7 +8,8 @@ import orjson
 
 from shared.api.objects import JsonObject, JsonValue
 
-# All values here can be encoded: `parse_review` refuses others, and so does the command.
+# All values here can be encoded: `parse_review` refuses others. Aliases in a file can nest deeper;
+# the command then fails.
 
 # The steps to a place, the last one first. Only a reported place is written as text.
 _Place = tuple["_Place", str] | None

@@ -18,7 +18,7 @@ def check_node_names(submission: Submission) -> Iterator[FieldError]:
         for path, pod_template in all_pod_templates(component):
             if spec_of(pod_template).get("nodeName"):
                 yield FieldError(
-                    f"{path}.spec.nodeName",
+                    component.place(f"{path}.spec.nodeName"),
                     FieldErrorKind.FORBIDDEN,
                     "the pod would skip the scheduler, and so run on a cordoned or broken node: "
                     "remove this field (a nodeSelector can name the node)",
@@ -48,6 +48,7 @@ def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
 
 
 def _jobs_of(component: Component) -> list[str]:
+    """Return the paths of its Jobs."""
     kind = component.record
     specs = kind.job_specs(component.template) if kind is not None else ()
     return [spec.removesuffix(".spec") for spec in specs]

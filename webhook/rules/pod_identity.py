@@ -28,7 +28,8 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
     """
     for component in submission.of_team:
         for path, template in other_pod_templates(component):
-            yield from _claimed(f"{path}.metadata.labels", metadata(template).get("labels"))
+            place = component.place(f"{path}.metadata.labels")
+            yield from _claimed(place, metadata(template).get("labels"))
         if (kind := component.record) is not None:
             for path in kind.pod_labels(component.template):
                 found = value_or_none(component.template, path)
@@ -53,8 +54,8 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
     """
     for component in submission.of_team:
         for path, template in all_pod_templates(component):
-            found = spec_of(template).get("priorityClassName")
-            yield from _as_system(f"{path}.spec.priorityClassName", found)
+            place = component.place(f"{path}.spec.priorityClassName")
+            yield from _as_system(place, spec_of(template).get("priorityClassName"))
         for path in record_of(component.group_kind).priority_classes:
             found = value_or_none(component.template, path)
             yield from _as_system(component.place(path), found)

@@ -170,8 +170,8 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
             for each in long_grace_periods(template, longest):
                 if each.asked is not None:
                     yield AdmissionWarning(
-                        f"{path}.{each.path}: pods get {each.cut} instead of {each.asked}: "
-                        f"{whose} is {format_duration(longest)}"
+                        f"{component.path}.{path}.{each.path}: pods get {each.cut} instead of "
+                        f"{each.asked}: {whose} is {format_duration(longest)}"
                     )
 
 
@@ -182,11 +182,11 @@ def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
     program's finalizer.
     """
     for component in submission.components:
-        places: dict[str, JsonObject] = {f"{component.path}.template": component.template}
-        places |= pod_templates(component)
-        for path, template in places.items():
+        templates: dict[str, JsonObject] = {ROOT: component.template}
+        templates |= pod_templates(component)
+        for path, template in templates.items():
             if metadata(template).get("finalizers"):
                 yield AdmissionWarning(
-                    f"{path}.metadata.finalizers: resets and suspensions wait, and the quota stays "
-                    "reserved, until the owners of these finalizers remove them"
+                    f"{component.path}.{path}.metadata.finalizers: resets and suspensions wait, "
+                    "and the quota stays reserved, until the owners of these finalizers remove them"
                 )

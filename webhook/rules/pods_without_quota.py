@@ -4,11 +4,11 @@ In team namespaces the rules reject them if they use a counted resource: a key o
 one of `countedResources`, or any resource of a device plugin. For cpu and memory they only warn.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
-from shared.api.objects import JsonValue
+from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT
 from shared.kinds.table import record_of, uncounted, unreadable
 from shared.kinds.uncounted_pods import (
@@ -25,6 +25,7 @@ from webhook.rules.submission import (
     all_pod_templates,
     in_object,
     is_checked_directly,
+    other_pod_templates,
     pod_templates,
     readable_pod_sets,
     spec_of,
@@ -61,14 +62,17 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
     Kueue counts wrapped pods on a copy of the pod template that omits some fields.
     """
     for component in submission.components:
-        for path, template in pod_templates(component):
+        templates = list(pod_templates(component))
+        for path, template in templates:
             spec = template["spec"]
             if not (spec.get("initContainers") or spec.get("resources")):
                 continue  # the usual case
             for found in beyond_the_copy(spec):
-                yield _finding(found, f"{path}.spec.{found.path}", submission.facts)
+                place = component.place(f"{path}.spec.{found.path}")
+                yield _finding(found, place, submission.facts)
         what = "Kueue does not see resource claims of an AppWrapper"
-        yield from _check_claims(component, what, submission.facts)
+        templates += other_pod_templates(component)
+        yield from _check_claims(component, templates, what, submission.facts)
 
 
 def check_readable_directly(submission: Submission) -> Iterator[str]:
@@ -94,7 +98,8 @@ def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | Ad
         for found in uncounted(record_of(created.group_kind), created.template, Counter.DIRECT):
             yield _finding(found, created.place(found.path), submission.facts)
         what = "not every Kueue counts resource claims"
-        yield from _check_claims(created, what, submission.facts)
+        templates = all_pod_templates(created)
+        yield from _check_claims(created, templates, what, submission.facts)
 
 
 def _finding(
@@ -126,12 +131,12 @@ def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
 
 
 def _check_claims(
-    component: Component, what: str, facts: Facts
+    component: Component, templates: Iterable[tuple[str, JsonObject]], what: str, facts: Facts
 ) -> Iterator[FieldError | AdmissionWarning]:
-    for template_path, template in all_pod_templates(component):
+    for template_path, template in templates:
         if not spec_of(template).get("resourceClaims"):
             continue
-        path = f"{template_path}.spec.resourceClaims"
+        path = component.place(f"{template_path}.spec.resourceClaims")
         if facts.is_team_namespace and facts.config.resource_claims == "Reject":
             detail = (
                 f"{what}: request devices in the containers' resources, or have an admin allow "

@@ -183,12 +183,11 @@ class Submission:
 
 
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Yield its pod templates, each once after its field path; for a Pod the Pod itself.
+    """Yield its pod templates, each once after its path, which begins at the component.
 
-    Omit unreadable ones: `pod_set_paths` reports these.
+    For a Pod the Pod itself. Omit unreadable ones: `pod_set_paths` reports these.
     """
-    for path, template in templates_of(component, readable_pod_sets(component.raw)):
-        yield f"{component.path}.{path}", template
+    return templates_of(component, readable_pod_sets(component.raw))
 
 
 def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
@@ -229,12 +228,12 @@ def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]
         return  # the usual case
     counted = {path for path, _template in pod_templates(component)}
     for path, template in every_pod_template(kind, component.template):
-        if (place := component.place(path)) not in counted:
-            yield place, template
+        if path not in counted:
+            yield path, template
 
 
 def all_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Yield every readable pod template after its field path, covered by a pod set or not."""
+    """Yield every readable pod template after its path, covered by a pod set or not."""
     return chain(pod_templates(component), other_pod_templates(component))
 
 

@@ -105,3 +105,28 @@ def test_the_platform_creates_what_it_wants() -> None:
 def test_an_admin_who_is_not_exempt_is_refused() -> None:
     """The registration spares admins; the rule knows nothing of them."""
     assert isinstance(judged("Pod", is_admin=True), Denied)
+
+
+def test_errors_name_the_fields_of_a_pod_that_may_be_created_directly() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "mine", "labels": {"workload.codeflare.dev/appwrapper": "other"}},
+        "spec": {
+            "containers": [],
+            "nodeName": "a",
+            "priorityClassName": "system-node-critical",
+            "resourceClaims": [{"name": "gpu"}],
+        },
+    }
+    facts = Facts(
+        AppWrapperConfig(allowed_kinds=AllowedKinds(direct=("Pod",))), is_team_namespace=True
+    )
+    denied = chain.validate(request(pod, group_kind="Pod", name="mine"), facts)
+    assert isinstance(denied, Denied)
+    assert [reason.partition(": ")[0] for reason in denied.reasons] == [
+        "spec.resourceClaims",
+        "metadata.labels[workload.codeflare.dev/appwrapper]",
+        "spec.priorityClassName",
+        "spec.nodeName",
+    ]
