@@ -19,6 +19,7 @@ from webhook.verdicts import Allowed, Denied, Errored, Patched, Verdict
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
+APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"  # the `group_kind` of a request
 
 # The API server accepts objects of up to 3 MiB; a review of an UPDATE holds two, and other fields.
 LARGEST_BODY: Final = 7 << 20
@@ -38,7 +39,6 @@ _HEAD: Final = re.compile(
     rb'"request":{"uid":"([-0-9A-Za-z]{1,253})"'
 )
 _REQUEST: Final = "request"
-_APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 _T = TypeVar("_T", dict[str, Any], list[Any], str, bool)
 
 
@@ -186,7 +186,7 @@ def _parse_request(uid: str, request: JsonObject, size: int, brackets: int) -> A
         review_size=size,
         review_brackets=brackets,
     )
-    if parsed.group_kind == _APPWRAPPER and not parsed.namespace:
+    if parsed.group_kind == APPWRAPPER and not parsed.namespace:
         raise _MalformedRequest("request.namespace is missing")
     if len(parsed.name) > _LONGEST_NAME:
         raise _MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")

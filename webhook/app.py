@@ -91,7 +91,6 @@ class ReviewPath:
         self._limits = limits
 
     async def answered(self, request: Request) -> Response:
-        """Return the answer to any request."""
         code = 500  # the answer if even this code fails
         began = self._metrics.began()
         try:

@@ -27,18 +27,15 @@ NO_ADMIN: Final = "!authorizer.group('*').resource('*').check('*').allowed()"
 
 
 def user_not_in(users: Iterable[str]) -> str:
-    """Test that the user has none of these names."""
     return f"!(request.userInfo.username in {list_of(users)})"
 
 
 def user_without_prefix(prefixes: Iterable[str]) -> str:
-    """Test that the user's name begins with none of these prefixes."""
     name = "request.userInfo.username"
     return f"!{list_of(prefixes)}.exists(prefix, {name}.startsWith(prefix))"
 
 
 def user_not_in_group(group: str) -> str:
-    """Test that the user is not in this group."""
     return f"!({literal(group)} in request.userInfo.groups)"
 
 
@@ -64,7 +61,6 @@ def any_of(tests: Iterable[str]) -> str:
 
 
 def list_of(texts: Iterable[str]) -> str:
-    """Write a CEL list of string literals."""
     return f"[{', '.join(map(literal, texts))}]"
 
 

@@ -5,14 +5,12 @@ contains the errors of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError
 from shared.api.objects import is_being_deleted
-from webhook.admission_review import AdmissionRequest, Operation
+from webhook.admission_review import APPWRAPPER, AdmissionRequest, Operation
 from webhook.rules.annotations import (
     check_annotations,
     check_changed_component_annotations,
@@ -36,17 +34,8 @@ from webhook.rules.kinds import (
 )
 from webhook.rules.names import check_names
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
-from webhook.rules.placement import (
-    check_direct_node_names,
-    check_elastic_jobs,
-    check_node_names,
-)
-from webhook.rules.pod_identity import (
-    check_direct_pod_labels,
-    check_direct_priority_classes,
-    check_pod_labels,
-    check_priority_classes,
-)
+from webhook.rules.placement import check_elastic_jobs, check_node_names
+from webhook.rules.pod_identity import check_pod_labels, check_priority_classes
 from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
 from webhook.rules.pod_templates import (
     check_pod_templates,
@@ -190,9 +179,9 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_readable": check_readable_directly,
     "direct_uncounted": check_uncounted_directly,
     "direct_endings": check_direct_endings,
-    "direct_pod_labels": check_direct_pod_labels,
-    "direct_priority_classes": check_direct_priority_classes,
-    "direct_node_names": check_direct_node_names,
+    "direct_pod_labels": check_pod_labels,
+    "direct_priority_classes": check_priority_classes,
+    "direct_node_names": check_node_names,
 }
 
 # The API server forwards this many in full: it keeps 4096 characters of all, 256 of each.
@@ -203,11 +192,11 @@ _MOST_ERRORS: Final = 100
 # Reasons of one rule for an object that is created directly.
 _MOST_REASONS: Final = 20
 
-_APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
-
 
 def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
     """Reject, at both paths, an AppWrapper that no other code should have to read."""
+    if request.group_kind != APPWRAPPER:
+        return None
     submission = Submission(request, Facts(config))
     for name, rule in SIZE_LIMITS.items():
         if problems := list(_without_warnings(rule(submission), [])):
@@ -218,14 +207,12 @@ def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> 
 def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return the changes of the rules: Patched, or Allowed without a change."""
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
-    return _mutated(request, facts, rules.values())
-
-
-def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Change]]) -> Verdict:
+    if request.group_kind != APPWRAPPER:
+        rules = MUTATE_DIRECT_KIND
     changes: list[Change] = []
     warnings: list[str] = []
     submission = Submission(request, facts)
-    for rule in rules:
+    for rule in rules.values():
         changes += _without_warnings(rule(submission), warnings)
     patch = to_patch(request.object, changes)
     return Patched(patch, tuple(warnings)) if patch else Allowed(tuple(warnings))
@@ -233,6 +220,8 @@ def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_Rule[Chan
 
 def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Return Denied with all errors, or Allowed."""
+    if request.group_kind != APPWRAPPER:
+        return _validate_direct_kind(request, facts)
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
@@ -265,13 +254,8 @@ def _findings(
         yield name, rule(submission)
 
 
-def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """Return the changes of an object that is created directly, like `mutate`."""
-    return _mutated(request, facts, MUTATE_DIRECT_KIND.values())
-
-
-def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """Check an object that is created directly in a team's namespace, like `validate`."""
+def _validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
+    """Check an object that is created directly in a team's namespace."""
     if not facts.is_team_namespace:
         return Allowed()
     reasons: list[str] = []
@@ -299,30 +283,15 @@ def _without_warnings(
             warnings.append(finding.shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The rules for one sort of request. Mutation and validation check `size` first."""
-
-    size: Callable[[AdmissionRequest, "AppWrapperConfig"], Denied | None]
-    mutate: Callable[[AdmissionRequest, Facts], Verdict]
-    validate: Callable[[AdmissionRequest, Facts], Verdict]
-
-
-APPWRAPPERS: Final = Chain(check_size_limits, mutate, validate)
-DIRECT_KINDS: Final = Chain(lambda *_: None, mutate_direct_kind, validate_direct_kind)
-
-
-def chain_for(request: AdmissionRequest) -> Chain | None:
-    """Return the rules for a request: CREATE of anything in a namespace, UPDATE of AppWrappers.
+def is_checked(request: AdmissionRequest) -> bool:
+    """True for CREATE of anything in a namespace, and for UPDATE of AppWrappers.
 
     No rule may block the removal of a finalizer, so none checks an AppWrapper that is being
     deleted. The stored object decides about that: the submitted one could contain anything.
     """
-    is_creation = request.operation is Operation.CREATE
     if request.subresource:
-        return None
-    if request.group_kind != _APPWRAPPER:
-        return DIRECT_KINDS if is_creation and request.namespace else None
-    if request.operation is Operation.UPDATE and not is_being_deleted(request.old_object):
-        return APPWRAPPERS
-    return APPWRAPPERS if is_creation else None
+        return False
+    if request.operation is Operation.CREATE:
+        return request.group_kind == APPWRAPPER or bool(request.namespace)
+    is_update = request.operation is Operation.UPDATE and request.group_kind == APPWRAPPER
+    return is_update and not is_being_deleted(request.old_object)

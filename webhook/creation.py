@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.api.objects import GroupVersionKind, JsonObject, metadata
 from webhook.admission_review import AdmissionRequest, Operation, User
-from webhook.chain import chain_for
+from webhook.chain import check_size_limits, mutate, validate
 from webhook.rules.json_patch import applied
 from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed, Denied, Patched
@@ -40,10 +40,8 @@ def judge_creation(sent: JsonObject, namespace: str, user: User, facts: Facts) -
 def _verdict(
     request: AdmissionRequest, facts: Facts, *, is_mutation: bool
 ) -> Allowed | Patched | Denied:
-    rules = chain_for(request)
-    assert rules is not None
-    judge = rules.mutate if is_mutation else rules.validate
-    verdict = rules.size(request, facts.config) or judge(request, facts)
+    judge = mutate if is_mutation else validate
+    verdict = check_size_limits(request, facts.config) or judge(request, facts)
     assert isinstance(verdict, Allowed | Patched | Denied), verdict  # no rule errs
     return verdict
 

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from shared.config.configuration import AppWrapperConfig
-from webhook.admission_review import AdmissionRequest
-from webhook.chain import DIRECT_KINDS, Chain, chain_for
+from webhook import chain
+from webhook.admission_review import APPWRAPPER, AdmissionRequest
 from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Allowed, Errored, ErrorReason, Verdict
 
@@ -38,29 +38,22 @@ class Judge:
         self._gatherer = gatherer
 
     async def mutate(self, request: AdmissionRequest) -> Verdict:
-        """Return the answer to /mutate."""
-        rules = chain_for(request)
-        if rules is None:
-            return Allowed()
-        return await self._judge(request, rules, self._gatherer.for_mutation, rules.mutate)
+        return await self._judge(request, self._gatherer.for_mutation, chain.mutate)
 
     async def validate(self, request: AdmissionRequest) -> Verdict:
-        """Return the answer to /validate."""
-        rules = chain_for(request)
-        if rules is None:
-            return Allowed()
-        return await self._judge(request, rules, self._gatherer.for_validation, rules.validate)
+        return await self._judge(request, self._gatherer.for_validation, chain.validate)
 
     async def _judge(
         self,
         request: AdmissionRequest,
-        rules: Chain,
         gather: Callable[[AdmissionRequest], Awaitable[Facts]],
         decide: Callable[[AdmissionRequest, Facts], Verdict],
     ) -> Verdict:
-        if (denied := rules.size(request, self._gatherer.config)) is not None:
+        if not chain.is_checked(request):
+            return Allowed()
+        if (denied := chain.check_size_limits(request, self._gatherer.config)) is not None:
             return denied
-        if rules is DIRECT_KINDS:
+        if request.group_kind != APPWRAPPER:
             gather = self._gatherer.for_direct_kind
         try:
             facts = await gather(request)

@@ -21,80 +21,39 @@ _LIKELY_CODES = (200, 500)
 class PathMetrics:
     """The metrics of one path of the webhook, `/mutate` or `/validate`."""
 
-    def __init__(self, path: str, counters: "_Counters", rules: Iterable[str]) -> None:
+    def __init__(self, path: str, metrics: "WebhookMetrics", rules: Iterable[str]) -> None:
         self._path = path
-        self._counters = counters
+        self._all = metrics
         # Found once: finding a label's counter costs more than counting.
-        self._seconds = counters.seconds.labels(path)
-        self._in_flight = counters.in_flight.labels(path)
-        self._answered = {code: counters.requests.labels(path, code) for code in _LIKELY_CODES}
+        self._seconds = metrics.seconds.labels(path)
+        self._in_flight = metrics.in_flight.labels(path)
+        self._answered = {code: metrics.requests.labels(path, code) for code in _LIKELY_CODES}
         # Zero from the start: a rate over a counter that appears later misses its first step.
         for rule in rules:
-            counters.denials.labels(path, rule)
+            metrics.denials.labels(path, rule)
         for reason in ErrorReason:
-            counters.errors.labels(path, reason)
+            metrics.errors.labels(path, reason)
 
     def began(self) -> float:
         """Count a request in flight. Return its start for `ended`."""
         self._in_flight.inc()
         return time.perf_counter()
 
-    def ended(self, began: float, code: int) -> float:
-        """Count a request that was answered with this HTTP status. Return its seconds."""
-        seconds = time.perf_counter() - began
-        self._seconds.observe(seconds)
+    def ended(self, began: float, code: int) -> None:
+        """Count a request that was answered with this HTTP status."""
+        self._seconds.observe(time.perf_counter() - began)
         self._in_flight.dec()
         answered = self._answered.get(code)
         if answered is None:
-            answered = self._counters.requests.labels(self._path, code)
+            answered = self._all.requests.labels(self._path, code)
         answered.inc()
-        return seconds
 
     def denied(self, rules: Iterable[str]) -> None:
-        """Count a denial for each of these rules."""
         for rule in rules:
-            self._counters.denials.labels(self._path, rule).inc()
+            self._all.denials.labels(self._path, rule).inc()
 
     def errored(self, reason: ErrorReason) -> None:
-        """Count a request that could not be checked."""
-        self._counters.errors.labels(self._path, reason).inc()
-
-
-class _Counters:
-    """All metrics, without values for their labels."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.requests = Counter(
-            "controller_runtime_webhook_requests_total",
-            "Total number of admission requests by HTTP status code.",
-            ("webhook", "code"),
-            registry=registry,
-        )
-        self.seconds = Histogram(
-            "controller_runtime_webhook_latency_seconds",
-            "Histogram of the latency of processing admission requests.",
-            ("webhook",),
-            registry=registry,
-            buckets=_BUCKETS,
-        )
-        self.in_flight = Gauge(
-            "controller_runtime_webhook_requests_in_flight",
-            "Current number of admission requests being served.",
-            ("webhook",),
-            registry=registry,
-        )
-        self.denials = Counter(
-            "appwrapper_webhook_denials_total",
-            "Denied requests, counted once for each rule that denied them.",
-            ("webhook", "rule"),
-            registry=registry,
-        )
-        self.errors = Counter(
-            "appwrapper_webhook_errors_total",
-            "Requests that failed because the webhook could not check them, by reason.",
-            ("webhook", "reason"),
-            registry=registry,
-        )
+        self._all.errors.labels(self._path, reason).inc()
 
 
 class WebhookMetrics:
@@ -106,8 +65,38 @@ class WebhookMetrics:
     def __init__(self, rules: Mapping[str, Iterable[str]]) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        counters = _Counters(self.registry)
-        self._paths = {path: PathMetrics(path, counters, names) for path, names in rules.items()}
+        self.requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Total number of admission requests by HTTP status code.",
+            ("webhook", "code"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests.",
+            ("webhook",),
+            registry=self.registry,
+            buckets=_BUCKETS,
+        )
+        self.in_flight = Gauge(
+            "controller_runtime_webhook_requests_in_flight",
+            "Current number of admission requests being served.",
+            ("webhook",),
+            registry=self.registry,
+        )
+        self.denials = Counter(
+            "appwrapper_webhook_denials_total",
+            "Denied requests, counted once for each rule that denied them.",
+            ("webhook", "rule"),
+            registry=self.registry,
+        )
+        self.errors = Counter(
+            "appwrapper_webhook_errors_total",
+            "Requests that failed because the webhook could not check them, by reason.",
+            ("webhook", "reason"),
+            registry=self.registry,
+        )
+        self._paths = {path: PathMetrics(path, self, names) for path, names in rules.items()}
 
     def __getitem__(self, path: str) -> PathMetrics:
         return self._paths[path]

@@ -53,7 +53,6 @@ def policies(config: Configuration) -> tuple[JsonObject, ...]:
 
 
 def policies_yaml(config: Configuration) -> str:
-    """Write all policies as a file for `kubectl apply -f`."""
     return as_yaml(policies(config))
 
 

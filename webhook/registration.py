@@ -54,9 +54,10 @@ def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject
     }
     if exemptions.quota_managers:
         conditions["not-updated-by-quota-managers"] = user_not_in(exemptions.quota_managers)
-    return _conditions(
-        {name: f"request.operation == 'CREATE' || {text}" for name, text in conditions.items()}
-    )
+    return [
+        {"name": name, "expression": f"request.operation == 'CREATE' || {text}"}
+        for name, text in conditions.items()
+    ]
 
 
 # Groups with leases and access reviews only.
@@ -127,10 +128,6 @@ def _in_one(name: str, tests: Iterable[str]) -> list[JsonObject]:
     return [{"name": name, "expression": all_of(tests)}]
 
 
-def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
-    return [{"name": name, "expression": text} for name, text in expressions.items()]
-
-
 # Both webhook configurations, from the operator's configuration.
 
 # Seconds that the API server waits. Gathering facts needs at most 6 for an AppWrapper, and at most
@@ -175,7 +172,6 @@ def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
 
 
 def registration_yaml(config: "Configuration") -> str:
-    """Write both as a file for `kubectl apply -f`."""
     return as_yaml(registration(config))
 
 
@@ -304,7 +300,6 @@ class _Plain(yaml.SafeDumper):
     """Write YAML as people do: no aliases for equal parts, expressions folded and not quoted."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Write every part in full."""
         return True
 
 

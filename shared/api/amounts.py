@@ -35,7 +35,6 @@ def read_amounts(value: JsonValue) -> dict[str, Decimal]:
 
 
 def added_up(several: Iterable[Amounts]) -> dict[str, Decimal]:
-    """Add amounts, resource by resource."""
     total: dict[str, Decimal] = {}
     for each in several:
         for name, amount in each.items():
@@ -44,7 +43,6 @@ def added_up(several: Iterable[Amounts]) -> dict[str, Decimal]:
 
 
 def largest(several: Iterable[Amounts]) -> dict[str, Decimal]:
-    """Return the largest amount of each resource."""
     most: dict[str, Decimal] = {}
     for each in several:
         for name, amount in each.items():

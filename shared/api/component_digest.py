@@ -18,21 +18,18 @@ _NEEDS_CARE: Final = (b'":null', b".0,", b".0}", b".0]", orjson.dumps(1e16)[1:3]
 _INTEGERS: Final = range(-(2**63), 2**64)  # the encoder's range
 
 
-def component_digest(component: JsonObject) -> str | None:
+def component_digest(component: JsonObject) -> str:
     """Return the SHA-256, in hex, of template and podSets of an element of spec.components.
 
     Only path and replicas of a pod set count. The order of keys does not matter. A key with null
-    equals an absent key, since merge patches drop it; 1.0 equals 1, true does not. Return None if
-    the component is nested too deep for the encoder.
+    equals an absent key, since merge patches drop it; 1.0 equals 1, true does not. The component
+    must not be nested too deep for the encoder.
     """
     asked = {
         "template": component.get("template"),
         "podSets": counted_pod_sets(component.get("podSets")),
     }
-    try:
-        encoded = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:
-        return None
+    encoded = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     if any(mark in encoded for mark in _NEEDS_CARE):
         encoded = orjson.dumps(_canonical(asked), option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(encoded).hexdigest()

@@ -21,13 +21,11 @@ def condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
 
 
 def is_true(conditions: Iterable[JsonObject], kind: str) -> bool:
-    """True if the condition of that type exists and is True."""
     found = condition(conditions, kind)
     return found is not None and found.get("status") == "True"
 
 
 def true_types(conditions: Iterable[JsonObject]) -> frozenset[str]:
-    """Return the types of the conditions that are True."""
     return frozenset(each["type"] for each in conditions if each.get("status") == "True")
 
 

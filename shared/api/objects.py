@@ -57,7 +57,6 @@ class GroupVersionKind:
 
     @property
     def api_version(self) -> str:
-        """Return the value of an object's `apiVersion` field."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -222,5 +221,4 @@ def metadata(target: JsonObject | None) -> JsonObject:
 
 
 def is_being_deleted(target: JsonObject | None) -> bool:
-    """True if the object has a deletionTimestamp."""
     return bool(metadata(target).get("deletionTimestamp"))

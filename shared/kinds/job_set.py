@@ -24,7 +24,6 @@ _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return one pod set for each replicated Job."""
     found = []
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         job = f"template.spec.replicatedJobs[{index}]"
@@ -44,7 +43,6 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def job_specs(template: JsonObject) -> Iterator[str]:
-    """Yield the specs of the Jobs that it makes."""
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         yield f"template.spec.replicatedJobs[{index}].template.spec"
 

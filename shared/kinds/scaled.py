@@ -26,7 +26,6 @@ STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Return one pod set."""
     return (PodSet("template.spec.template", count_at(template, "template.spec.replicas")),)
 
 

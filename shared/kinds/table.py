@@ -76,7 +76,6 @@ def record_of(group_kind: str) -> Kind:
 
 
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:
-    """Return an object's report of itself."""
     report = record_of(group_kind).report
     return UNFINISHED if report is None else report(item)
 

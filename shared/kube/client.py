@@ -130,9 +130,7 @@ class KubeClient(ABC):
         ...
 
     @abstractmethod
-    async def close(self) -> None:
-        """Close the open connections."""
-        ...
+    async def close(self) -> None: ...
 
     get = _sent(requests.get)
     create = _sent(requests.create)

@@ -16,6 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from shared.kube.client import CannotConnect
 from shared.process.clock import Clock
+from shared.process.file_states import FileStates, file_states
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +57,6 @@ class FixedCredential(Generic[T]):
         return self._value
 
 
-# Inode, size and time of each file: a replaced file differs in one of them.
-_State = tuple[tuple[int, int, int] | None, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificates:
     """The PEM files of a TLS client, by path. `authority_text` is an authority's PEM.
@@ -94,20 +91,11 @@ class ClientCertificates:
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    def state(self) -> _State:
-        """Return a value that changes when a file is replaced."""
-        return tuple(map(_state_of, self._paths()))
+    def state(self) -> FileStates:
+        return file_states(self._paths())
 
     def _paths(self) -> list[str]:
         return [path for path in (self.authority, self.certificate, self.key) if path]
-
-
-def _state_of(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class TlsFiles:

@@ -6,12 +6,12 @@ from typing import Final
 _MOST_NAMES: Final = 3
 
 
-def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:
+def few(names: Iterable[str]) -> str:
     """Format `a, b, c and 5 more`, in order."""
     named = sorted(names)
-    if len(named) <= most:
+    if len(named) <= _MOST_NAMES:
         return joined(named)
-    return f"{', '.join(named[:most])} and {len(named) - most} more"
+    return f"{', '.join(named[:_MOST_NAMES])} and {len(named) - _MOST_NAMES} more"
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -46,9 +46,9 @@ def judged(
     group = sent["apiVersion"].rpartition("/")[0]
     kind = f"{group}/{sent['kind']}" if group else sent["kind"]
     asked = request(sent, name=name, group_kind=kind)
-    mutated = _mutated(sent, chain.mutate_direct_kind(asked, facts))
+    mutated = _mutated(sent, chain.mutate(asked, facts))
     asked = request(mutated, name=name, group_kind=kind)
-    return mutated, chain.validate_direct_kind(asked, facts)
+    return mutated, chain.validate(asked, facts)
 
 
 def _mutated(sent: JsonObject, verdict: Verdict) -> JsonObject:

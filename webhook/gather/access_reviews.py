@@ -5,7 +5,8 @@ the webhook admits nothing.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
@@ -65,31 +66,24 @@ class AccessReviews:
 
     async def is_admin(self, user: User) -> bool:
         """True if the user may do everything everywhere."""
-        deadline = self._deadline()
-        denied = await self._in_time(self._refusals(user, [_EVERYTHING], deadline))
-        return denied[_EVERYTHING] is None
+        async with self._in_time() as deadline:
+            denied = await self._refusals(user, [_EVERYTHING], deadline)
+            return denied[_EVERYTHING] is None
 
     async def denied_creations(
         self, user: User, namespace: str, kinds: Iterable[GroupVersionKind]
     ) -> dict[GroupVersionKind, str]:
         """Return the `kinds` that the user may not create in `namespace`, each with the reason."""
-        deadline = self._deadline()
-        return await self._in_time(self._denied_creations(user, namespace, list(kinds), deadline))
-
-    def _deadline(self) -> float:
-        return self._clock.monotonic() + SECONDS_IN_ALL
-
-    async def _denied_creations(
-        self, user: User, namespace: str, kinds: Sequence[GroupVersionKind], deadline: float
-    ) -> dict[GroupVersionKind, str]:
-        accesses = await _all_of(self._creation(kind, namespace) for kind in kinds)
-        # One review per distinct resource, not per component.
-        refusals = await self._refusals(user, list(dict.fromkeys(accesses)), deadline)
-        return {
-            kind: refusal
-            for kind, access in zip(kinds, accesses, strict=True)
-            if (refusal := refusals[access]) is not None
-        }
+        asked = list(kinds)
+        async with self._in_time() as deadline:
+            accesses = await _all_of(self._creation(kind, namespace) for kind in asked)
+            # One review per distinct resource, not per component.
+            refusals = await self._refusals(user, list(dict.fromkeys(accesses)), deadline)
+            return {
+                kind: refusal
+                for kind, access in zip(asked, accesses, strict=True)
+                if (refusal := refusals[access]) is not None
+            }
 
     async def _creation(self, kind: GroupVersionKind, namespace: str) -> Access:
         """Return the access that the creation of one object needs.
@@ -159,10 +153,12 @@ class AccessReviews:
                 status = answer.get("status")
                 return status if isinstance(status, dict) else {}
 
-    async def _in_time(self, work: Coroutine[Any, Any, _Found]) -> _Found:
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[float]:
+        """Limit the block to 4 seconds, and yield their end."""
         try:
             async with self._clock.timeout(SECONDS_IN_ALL):
-                return await work
+                yield self._clock.monotonic() + SECONDS_IN_ALL
         except TimeoutError as error:
             raise CannotGather(
                 "the API server did not report what the user may do: "

@@ -31,7 +31,6 @@ class Namespaces:
         )
 
     async def run(self) -> None:
-        """Watch all namespaces until cancelled."""
         await self._informer.run()
 
     def problem(self) -> str | None:
@@ -93,7 +92,6 @@ class Gatherer:
         self._reviews = AccessReviews(client, sources.clock)
 
     async def run(self) -> None:
-        """Watch namespaces until cancelled."""
         await self._namespaces.run()
 
     def problem(self) -> str | None:

@@ -1,7 +1,7 @@
 """Check annotations under the operator's prefix: values, keys, and what precedes their effect."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,11 +119,11 @@ _OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTE
 _OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
 _OF_APPWRAPPER: Final = (*KEYS, ANNOTATION_SUBMITTED_SUSPENDED)
 _ON_APPWRAPPER: Final = "metadata.annotations"
-_PLACES: Final[Mapping[str, Collection[str]]] = {
-    _ON_APPWRAPPER: _OF_APPWRAPPER,
-    "spec.components[].annotations": _OF_COMPONENTS,
-    "spec.components[].podSets[].annotations": _OF_POD_SETS,
-}
+_PLACE_OF: Final = (
+    dict.fromkeys(_OF_APPWRAPPER, _ON_APPWRAPPER)
+    | dict.fromkeys(_OF_COMPONENTS, "spec.components[].annotations")
+    | dict.fromkeys(_OF_POD_SETS, "spec.components[].podSets[].annotations")
+)
 _ALIKE: Final = 0.7  # of 1
 _LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # the API server's limit for such a key
 _MOST: Final = 10  # warnings; comparing thousands of keys would take seconds
@@ -138,9 +138,11 @@ def _bare(name: str) -> str:
     return name.lower().removesuffix("s").removesuffix("duration")
 
 
-_BY_NAME: Final = {
-    _bare(key.removeprefix(ANNOTATION_PREFIX)): key for keys in _PLACES.values() for key in keys
-}
+def _name(key: str) -> str:
+    return key.removeprefix(ANNOTATION_PREFIX)
+
+
+_BY_NAME: Final = {_bare(_name(key)): key for key in _PLACE_OF}
 _GENERIC: Final = frozenset({ANNOTATION_HELPER, ANNOTATION_KEEP})  # other projects may have them
 
 # The path of annotations, their keys, and the keys that are known there.
@@ -181,7 +183,8 @@ def _given(submission: Submission) -> Iterator[_Given]:
         )
         for path, template in pod_templates(component):
             if template is not component.template:
-                yield f"{path}.{_ON_APPWRAPPER}", annotations(template), _ON_WRAPPED
+                here = f"{component.path}.{path}.{_ON_APPWRAPPER}"
+                yield here, annotations(template), _ON_WRAPPED
 
 
 def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
@@ -218,19 +221,12 @@ def _meant(key: str) -> str | None:
 
 def _advice(key: str, known: Collection[str]) -> str:
     whose = "" if known else " of the AppWrapper"
-    meant = _meant(key)
-    for place, keys in _PLACES.items():
-        if meant in keys:
-            return f"it does nothing; write {meant} in {place}{whose}"
-        if key in keys:
-            return f"it does nothing here; it belongs in {place}{whose}"
-    # The keys of the same place first.
-    for keys in (known, *_PLACES.values()):
+    if (meant := _meant(key)) is not None:
+        return f"it does nothing; write {meant} in {_PLACE_OF[meant]}{whose}"
+    if (place := _PLACE_OF.get(key)) is not None:
+        return f"it does nothing here; it belongs in {place}{whose}"
+    for keys in (known, _PLACE_OF):  # the keys of the same place first
         by_name = {_name(each).lower(): _name(each) for each in keys}
         if alike := difflib.get_close_matches(_name(key).lower(), by_name, n=1, cutoff=_ALIKE):
             return f"unknown, so it does nothing; the nearest known one is {by_name[alike[0]]}"
     return "unknown, so it does nothing"
-
-
-def _name(key: str) -> str:
-    return key.removeprefix(ANNOTATION_PREFIX)

@@ -97,7 +97,6 @@ def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator
 
 
 def _used(kind: Kind, target: JsonObject) -> frozenset[str]:
-    """Return the resources that any of its pods uses."""
     return frozenset().union(
         *(resources_used(each) for _path, each in every_pod_template(kind, target))
     )

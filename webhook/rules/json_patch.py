@@ -8,6 +8,9 @@ import orjson
 
 from shared.api.objects import JsonObject, JsonValue
 
+# All values here can be encoded: `parse_review` refuses others. Aliases in a file can nest deeper;
+# the command then fails.
+
 # The steps to a place, the last one first. Only a reported place is written as text.
 _Place = tuple["_Place", str] | None
 _Pair = tuple[JsonValue, JsonValue]
@@ -33,29 +36,7 @@ def first_difference(left: JsonValue, right: JsonValue) -> str | None:
 
 def is_identical(left: JsonValue, right: JsonValue) -> bool:
     """True if both have the same JSON except for the order of keys; 1 and 1.0 differ."""
-    try:
-        return _encoded(left) == _encoded(right)
-    except orjson.JSONEncodeError:  # too deep for the encoder; the loop has no limit
-        return _are_alike(left, right)
-
-
-def _are_alike(left: JsonValue, right: JsonValue) -> bool:
-    pending: list[_Pair] = [(left, right)]
-    while pending:
-        one, other = pending.pop()
-        if type(one) is not type(other):
-            return False
-        if isinstance(one, dict):
-            if one.keys() != other.keys():
-                return False
-            pending += [(one[key], other[key]) for key in one]
-        elif isinstance(one, list):
-            if len(one) != len(other):
-                return False
-            pending += zip(one, other, strict=True)
-        elif one != other:
-            return False
-    return True
+    return _encoded(left) == _encoded(right)
 
 
 def _differences(left: JsonValue, right: JsonValue) -> Iterator[tuple[_Place, bool]]:
@@ -122,6 +103,12 @@ class RemoveField:
 
 
 Change = SetField | RemoveField
+
+
+def as_stored(path: Path, parent: JsonObject) -> Change:
+    """Return the change that restores the field at `path`; `parent` is its stored parent."""
+    key = path[-1]
+    return SetField(path, parent[key]) if key in parent else RemoveField(path)
 
 
 def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:

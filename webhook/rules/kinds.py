@@ -6,12 +6,11 @@ kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 chara
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from shared.api.objects import metadata
 from shared.kinds.table import KINDS, record_of
-from webhook.admission_review import AdmissionRequest
+from webhook.admission_review import APPWRAPPER, AdmissionRequest
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import (
     Component,
@@ -25,18 +24,13 @@ if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
 
 
-def is_appwrapper(component: Component) -> bool:
-    """True for every version of the API."""
-    return (component.group, component.kind) == (names.GROUP, names.KIND)
-
-
 def check_nesting(submission: Submission) -> Iterator[FieldError]:
     """Reject an AppWrapper inside an AppWrapper.
 
     Forbidden under every configuration of the allowed Kinds: quota would be counted twice.
     """
     for component in submission.components:
-        if is_appwrapper(component):
+        if component.group_kind == APPWRAPPER:
             yield FieldError(
                 f"{component.path}.template",
                 FieldErrorKind.FORBIDDEN,
@@ -69,7 +63,7 @@ def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
     allowed = submission.config.allowed_kinds.wrapped
     listed = f"; {_where_listed(allowed)}"
     for component in submission.components:
-        if may_be_wrapped(component, allowed) or is_appwrapper(component):
+        if is_listed(component.group_kind, (*allowed, APPWRAPPER)):
             continue
         nearest = _nearest(component.group_kind, allowed)
         instead = f": use {nearest} instead" if nearest else ""
@@ -112,11 +106,6 @@ def _where_listed(allowed: tuple[str, ...]) -> str:
     if allowed == _BY_DEFAULT:
         return f"`kubectl explain {place}` lists the Kinds that may be wrapped"
     return "the operator's configuration lists the Kinds that may be wrapped (allowedKinds.wrapped)"
-
-
-def may_be_wrapped(component: Component, allowed: tuple[str, ...]) -> bool:
-    """True if `allowed` has the component's Kind, in any version, or every Kind."""
-    return is_listed(component.group_kind, allowed)
 
 
 def is_listed(group_kind: str, allowed: tuple[str, ...]) -> bool:
@@ -201,7 +190,7 @@ def _kinds(components: Sequence[Component], config: "AppWrapperConfig") -> list[
         dict.fromkeys(
             (component.api_version, component.kind)
             for component in components
-            if may_be_wrapped(component, allowed) and not is_appwrapper(component)
+            if is_listed(component.group_kind, allowed) and component.group_kind != APPWRAPPER
         )
     )
 

@@ -1,22 +1,11 @@
 """Keep the pods of team namespaces under the scheduler and under Kueue's control."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
-from shared.api.objects import JsonObject
 from shared.kinds.kind import ROOT, value_or_none
-from shared.kinds.table import every_pod_template
-from webhook.rules.submission import (
-    Component,
-    Submission,
-    direct_kind,
-    in_object,
-    other_pod_templates,
-    pod_templates,
-    spec_of,
-)
+from webhook.rules.submission import Component, Submission, all_pod_templates, spec_of
 
 
 def check_node_names(submission: Submission) -> Iterator[FieldError]:
@@ -25,29 +14,15 @@ def check_node_names(submission: Submission) -> Iterator[FieldError]:
     In every pod template. Such a pod skips the scheduler, and so runs on a cordoned node, or on one
     that Autopilot or the controller keeps it from.
     """
-    if not submission.facts.is_team_namespace:
-        return
-    for component in submission.components:
-        for path, template in chain(pod_templates(component), other_pod_templates(component)):
-            yield from _bound(path, template)
-
-
-def check_direct_node_names(submission: Submission) -> Iterator[FieldError]:
-    """Reject `spec.nodeName` in the pod templates of directly created objects."""
-    if (kind := direct_kind(submission)) is None:
-        return
-    for path, template in every_pod_template(kind, submission.object):
-        yield from _bound(in_object(path), template)
-
-
-def _bound(path: str, pod_template: JsonObject) -> Iterator[FieldError]:
-    if spec_of(pod_template).get("nodeName"):
-        yield FieldError(
-            f"{path}.spec.nodeName",
-            FieldErrorKind.FORBIDDEN,
-            "the pod would skip the scheduler, and so run on a cordoned or broken node: remove "
-            "this field (a nodeSelector can name the node)",
-        )
+    for component in submission.of_team:
+        for path, pod_template in all_pod_templates(component):
+            if spec_of(pod_template).get("nodeName"):
+                yield FieldError(
+                    component.place(f"{path}.spec.nodeName"),
+                    FieldErrorKind.FORBIDDEN,
+                    "the pod would skip the scheduler, and so run on a cordoned or broken node: "
+                    "remove this field (a nodeSelector can name the node)",
+                )
 
 
 _ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
@@ -60,9 +35,7 @@ def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
     the gates only for a Workload of the Job's own. In an AppWrapper the pods would hold quota and
     wait until their deletion.
     """
-    if not submission.facts.is_team_namespace:
-        return
-    for component in submission.components:
+    for component in submission.of_team:
         for path in dict.fromkeys((ROOT, *_jobs_of(component))):
             found = value_or_none(component.template, f"{path}.metadata.annotations")
             if isinstance(found, dict) and _ELASTIC in found:

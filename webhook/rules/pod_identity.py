@@ -1,20 +1,17 @@
 """Keep the pods of teams from passing as a part of the system, or of another AppWrapper."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.names import GROUP
-from shared.api.objects import JsonObject, JsonValue, metadata
+from shared.api.objects import JsonValue, metadata
 from shared.kinds.kind import value_or_none
-from shared.kinds.table import every_pod_template, record_of
+from shared.kinds.table import record_of
 from webhook.rules.submission import (
     Submission,
-    direct_kind,
-    in_object,
+    all_pod_templates,
     other_pod_templates,
-    pod_templates,
     spec_of,
 )
 
@@ -29,31 +26,14 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
     labels that an operator adds to those of the templates. In pod templates with a pod set the
     webhook and the controller overwrite them, so that copies of stored AppWrappers can be applied.
     """
-    if not submission.facts.is_team_namespace:
-        return
-    for component in submission.components:
+    for component in submission.of_team:
         for path, template in other_pod_templates(component):
-            yield from _claimed(f"{path}.metadata.labels", metadata(template).get("labels"))
+            place = component.place(f"{path}.metadata.labels")
+            yield from _claimed(place, metadata(template).get("labels"))
         if (kind := component.record) is not None:
             for path in kind.pod_labels(component.template):
                 found = value_or_none(component.template, path)
-                yield from _claimed(f"{component.path}.{path}", found)
-
-
-def check_direct_pod_labels(submission: Submission) -> Iterator[FieldError]:
-    """Reject labels under the operator's prefix on pods of directly created objects."""
-    if (kind := direct_kind(submission)) is None:
-        return
-    labels = [
-        (f"{path}.metadata.labels", metadata(template).get("labels"))
-        for path, template in every_pod_template(kind, submission.object)
-    ]
-    labels += [
-        (path, value_or_none(submission.object, path))
-        for path in kind.pod_labels(submission.object)
-    ]
-    for path, found in labels:
-        yield from _claimed(in_object(path), found)
+                yield from _claimed(component.place(path), found)
 
 
 def _claimed(path: str, labels: JsonValue) -> Iterator[FieldError]:
@@ -72,31 +52,13 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
     In every pod template. Such pods would evict all other pods from the nodes, and Kueue would
     preempt all other workloads for them.
     """
-    if not submission.facts.is_team_namespace:
-        return
-    for component in submission.components:
-        for path, template in chain(pod_templates(component), other_pod_templates(component)):
-            yield from _as_system(f"{path}.spec.priorityClassName", _priority_class(template))
+    for component in submission.of_team:
+        for path, template in all_pod_templates(component):
+            place = component.place(f"{path}.spec.priorityClassName")
+            yield from _as_system(place, spec_of(template).get("priorityClassName"))
         for path in record_of(component.group_kind).priority_classes:
             found = value_or_none(component.template, path)
-            yield from _as_system(f"{component.path}.{path}", found)
-
-
-def check_direct_priority_classes(submission: Submission) -> Iterator[FieldError]:
-    """Reject the priority classes `system-*` in directly created objects."""
-    if (kind := direct_kind(submission)) is None:
-        return
-    classes = [
-        (f"{path}.spec.priorityClassName", _priority_class(template))
-        for path, template in every_pod_template(kind, submission.object)
-    ]
-    classes += [(path, value_or_none(submission.object, path)) for path in kind.priority_classes]
-    for path, found in classes:
-        yield from _as_system(in_object(path), found)
-
-
-def _priority_class(pod_template: JsonObject) -> JsonValue:
-    return spec_of(pod_template).get("priorityClassName")
+            yield from _as_system(component.place(path), found)
 
 
 def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:

@@ -21,7 +21,7 @@ from shared.kinds.table import (
     pod_sets_to_declare,
 )
 from webhook.rules.json_patch import SetField
-from webhook.rules.kinds import may_be_wrapped
+from webhook.rules.kinds import is_listed
 from webhook.rules.pods_without_quota import uses_counted
 from webhook.rules.submission import Component, Facts, Submission, submitted_components
 
@@ -181,7 +181,8 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     allowed = submission.config.allowed_kinds.wrapped
     certain = not submission.malformed
     for component in submission.components:
-        certain = certain and may_be_wrapped(component, allowed) and not _has_other_roles(component)
+        is_allowed = is_listed(component.group_kind, allowed)
+        certain = certain and is_allowed and not _has_other_roles(component)
         try:
             counts.append((len(pod_sets_once_admitted(component.raw)), component))
         except PodSetError:

@@ -1,7 +1,7 @@
 """Inject fields into pod templates, and check them strictly."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from shared.annotations import LONGEST_POD_GRACE
@@ -34,7 +34,7 @@ from webhook.rules.json_patch import SetField
 from webhook.rules.submission import (
     Component,
     Submission,
-    other_pod_templates,
+    all_pod_templates,
     pod_templates,
     submitted_components,
     templates_of,
@@ -166,12 +166,12 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
     is_operators = longest == own.limit(limits)
     whose = "the operator's forceful deletion period" if is_operators else own.key
     for component in submission.components:
-        for path, template in chain(pod_templates(component), other_pod_templates(component)):
+        for path, template in all_pod_templates(component):
             for each in long_grace_periods(template, longest):
                 if each.asked is not None:
                     yield AdmissionWarning(
-                        f"{path}.{each.path}: pods get {each.cut} instead of {each.asked}: "
-                        f"{whose} is {format_duration(longest)}"
+                        f"{component.path}.{path}.{each.path}: pods get {each.cut} instead of "
+                        f"{each.asked}: {whose} is {format_duration(longest)}"
                     )
 
 
@@ -182,11 +182,11 @@ def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
     program's finalizer.
     """
     for component in submission.components:
-        places: dict[str, JsonObject] = {f"{component.path}.template": component.template}
-        places |= pod_templates(component)
-        for path, template in places.items():
+        templates: dict[str, JsonObject] = {ROOT: component.template}
+        templates |= pod_templates(component)
+        for path, template in templates.items():
             if metadata(template).get("finalizers"):
                 yield AdmissionWarning(
-                    f"{path}.metadata.finalizers: resets and suspensions wait, and the quota stays "
-                    "reserved, until the owners of these finalizers remove them"
+                    f"{component.path}.{path}.metadata.finalizers: resets and suspensions wait, "
+                    "and the quota stays reserved, until the owners of these finalizers remove them"
                 )

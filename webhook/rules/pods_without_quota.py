@@ -4,15 +4,13 @@ In team namespaces the rules reject them if they use a counted resource: a key o
 one of `countedResources`, or any resource of a device plugin. For cpu and memory they only warn.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT
-from shared.kinds.table import every_pod_template, uncounted, unreadable
+from shared.kinds.table import record_of, uncounted, unreadable
 from shared.kinds.uncounted_pods import (
     Counter,
     Uncounted,
@@ -21,9 +19,10 @@ from shared.kinds.uncounted_pods import (
     resources_used,
 )
 from webhook.rules.submission import (
+    Component,
     Facts,
     Submission,
-    direct_kind,
+    all_pod_templates,
     in_object,
     is_checked_directly,
     other_pod_templates,
@@ -49,7 +48,8 @@ def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | Admiss
         for found in uncounted(component.record, component.template, Counter.WRAPPED):
             declared = {each.path for each in readable_pod_sets(component.raw)}
             if found.template not in declared:
-                yield _finding(found, component.path, submission.facts, refused=found.certain)
+                place = component.place(found.path)
+                yield _finding(found, place, submission.facts, refused=found.certain)
 
 
 def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
@@ -68,11 +68,11 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
             if not (spec.get("initContainers") or spec.get("resources")):
                 continue  # the usual case
             for found in beyond_the_copy(spec):
-                yield _finding(found, f"{path}.spec", submission.facts)
-        for path, template in chain(templates, other_pod_templates(component)):
-            if _claims(template):
-                what = "Kueue does not see resource claims of an AppWrapper"
-                yield _claimed(f"{path}.spec.resourceClaims", what, submission.facts)
+                place = component.place(f"{path}.spec.{found.path}")
+                yield _finding(found, place, submission.facts)
+        what = "Kueue does not see resource claims of an AppWrapper"
+        templates += other_pod_templates(component)
+        yield from _check_claims(component, templates, what, submission.facts)
 
 
 def check_readable_directly(submission: Submission) -> Iterator[str]:
@@ -94,21 +94,17 @@ def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | Ad
 
     Yield why the object may not be created as it is, and what to write instead.
     """
-    kind = direct_kind(submission)
-    if kind is None:
-        return
-    for found in uncounted(kind, submission.object, Counter.DIRECT):
-        yield _finding(replace(found, path=in_object(found.path)), "", submission.facts)
-    for path, template in every_pod_template(kind, submission.object):
-        if _claims(template):
-            what = "not every Kueue counts resource claims"
-            yield _claimed(in_object(f"{path}.spec.resourceClaims"), what, submission.facts)
+    for created in submission.of_team:
+        for found in uncounted(record_of(created.group_kind), created.template, Counter.DIRECT):
+            yield _finding(found, created.place(found.path), submission.facts)
+        what = "not every Kueue counts resource claims"
+        templates = all_pod_templates(created)
+        yield from _check_claims(created, templates, what, submission.facts)
 
 
 def _finding(
-    found: Uncounted, where: str, facts: Facts, *, refused: bool = False
+    found: Uncounted, path: str, facts: Facts, *, refused: bool = False
 ) -> FieldError | AdmissionWarning:
-    path = f"{where}.{found.path}" if where else found.path
     counted = counted_among(found.uses, facts.config) if facts.is_team_namespace else []
     if not refused and not counted:
         return AdmissionWarning(f"{path}: not counted against the quota: {found.what}")
@@ -134,15 +130,18 @@ def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
     return bool(counted_among(used, facts.config))
 
 
-def _claims(pod_template: JsonObject) -> bool:
-    return bool(spec_of(pod_template).get("resourceClaims"))
-
-
-def _claimed(path: str, what: str, facts: Facts) -> FieldError | AdmissionWarning:
-    if facts.is_team_namespace and facts.config.resource_claims == "Reject":
-        detail = (
-            f"{what}: request devices in the containers' resources, or have an admin allow claims "
-            "(configuration resourceClaims)"
-        )
-        return FieldError(path, FieldErrorKind.FORBIDDEN, detail)
-    return AdmissionWarning(f"{path}: not counted against the quota: {what}")
+def _check_claims(
+    component: Component, templates: Iterable[tuple[str, JsonObject]], what: str, facts: Facts
+) -> Iterator[FieldError | AdmissionWarning]:
+    for template_path, template in templates:
+        if not spec_of(template).get("resourceClaims"):
+            continue
+        path = component.place(f"{template_path}.spec.resourceClaims")
+        if facts.is_team_namespace and facts.config.resource_claims == "Reject":
+            detail = (
+                f"{what}: request devices in the containers' resources, or have an admin allow "
+                "claims (configuration resourceClaims)"
+            )
+            yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+        else:
+            yield AdmissionWarning(f"{path}: not counted against the quota: {what}")

@@ -8,7 +8,7 @@ from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject, label, metadata
 from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.json_patch import Change, RemoveField, SetField, first_difference
+from webhook.rules.json_patch import Change, SetField, as_stored, first_difference
 from webhook.rules.submission import Facts, Submission, component_pairs, is_suspended, spec_of
 
 if TYPE_CHECKING:
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 _IDENTITY = ("apiVersion", "kind", "name", "uid")
 
 
-def controller_references(target: JsonObject | None) -> list[JsonObject]:
+def controller_references(target: JsonObject | None) -> set[tuple[str | None, ...]]:
     """Return the ownerReferences with controller true, each as apiVersion, kind, name and uid.
 
-    The API server allows at most one.
+    The API server allows one, but other clients can call the webhook. None replaces a value that is
+    no string, which the API server rejects.
     """
     owners = metadata(target).get("ownerReferences")
-    return [
-        {key: owner.get(key) for key in _IDENTITY}
+    return {
+        tuple(value if isinstance(value, str) else None for value in map(owner.get, _IDENTITY))
         for owner in (owners if isinstance(owners, list) else [])
         if isinstance(owner, dict) and owner.get("controller") is True
-    ]
+    }
 
 
 _PATH = ("metadata", "labels", LABEL_QUEUE_NAME)
@@ -151,9 +152,7 @@ def keep_quota_fields(submission: Submission) -> Iterator[Change | AdmissionWarn
     if facts.is_admin:
         return
     for index, stored in _rewritten_infos(request):
-        path = ("spec", "components", index, "podSetInfos")
-        as_stored = SetField(path, stored.get("podSetInfos"))
-        yield as_stored if "podSetInfos" in stored else RemoveField(path)
+        yield as_stored(("spec", "components", index, "podSetInfos"), stored)
         field = f"spec.components[{index}].podSetInfos"
         yield AdmissionWarning(
             f"{field} is reset: only Kueue starts a queued AppWrapper and writes this"
@@ -246,20 +245,9 @@ def check_controller_owner(submission: Submission) -> Iterator[FieldError]:
     """
     if not is_quota_at_stake(submission.request, submission.facts):
         return
-    if _controllers(submission.object) - _controllers(submission.old_object):
+    if controller_references(submission.object) - controller_references(submission.old_object):
         yield FieldError(
             "metadata.ownerReferences",
             FieldErrorKind.FORBIDDEN,
             "a queued AppWrapper cannot get a controller: Kueue would never evict it again",
         )
-
-
-def _controllers(target: JsonObject | None) -> set[tuple[str | None, ...]]:
-    """Return the controllers: the API server allows one, but other clients can call the webhook.
-
-    None replaces a value that is no string, which the API server rejects.
-    """
-    return {
-        tuple(value if isinstance(value, str) else None for value in each.values())
-        for each in controller_references(target)
-    }

@@ -56,14 +56,14 @@ def _restart_policies(component: Component, kind: Kind) -> Iterator[tuple[str, s
         if kind.roles is not None:
             holder = path.removesuffix(".template")
             where = f"{holder}.restartPolicy"
-            given = value_or_none(component.template, where.removeprefix(f"{component.path}."))
+            given = value_or_none(component.template, where)
             role = component.api_version, holder.rpartition(".")[2]
             default = kind.roles.restart_policies.get(role, default)
         else:
             where, given = f"{path}.spec.restartPolicy", template["spec"].get("restartPolicy")
         policy = given or default
         if isinstance(policy, str) and policy in _RESTARTING:
-            yield where, policy, bool(given)
+            yield f"{component.path}.{where}", policy, bool(given)
 
 
 def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None, int, str]]:

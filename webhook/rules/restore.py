@@ -17,8 +17,8 @@ from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import (
     Change,
     Path,
-    RemoveField,
     SetField,
+    as_stored,
     first_difference,
     is_identical,
 )
@@ -56,8 +56,7 @@ def write_submitted_digest(submission: Submission) -> Iterator[Change]:
             if index not in incomplete:
                 continue
         path = ("spec", "components", index, "annotations", ANNOTATION_SUBMITTED_DIGEST)
-        digest = component_digest(component)
-        yield RemoveField(path) if digest is None else SetField(path, digest)
+        yield SetField(path, component_digest(component))
 
 
 def _is_digest(value: JsonValue) -> bool:
@@ -92,7 +91,7 @@ def keep_components(submission: Submission) -> Iterator[Change]:
         if _is_stored(stored, sent) or _was_submitted(stored, sent):
             yield from _put_back(("spec", "components", index), stored, sent)
             if keeps_infos and not sent.get("podSetInfos"):
-                yield _as_stored(("spec", "components", index, "podSetInfos"), stored)
+                yield as_stored(("spec", "components", index, "podSetInfos"), stored)
 
 
 def _is_stored(stored: JsonObject, sent: JsonObject) -> bool:
@@ -111,22 +110,15 @@ def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
 
 
 def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Change]:
-    # A component without a digest is too deep for a patch; it equals the stored one anyway.
-    is_spelt_alike = is_identical(stored.get("template"), sent.get("template"))
-    if not is_spelt_alike and component_digest(stored) is not None:
-        yield _as_stored((*path, "template"), stored)
+    if not is_identical(stored.get("template"), sent.get("template")):
+        yield as_stored((*path, "template"), stored)
     if sent.get("podSets") and _are_same_pod_sets(stored.get("podSets"), sent["podSets"]):
         yield SetField((*path, "podSets"), _with_annotations_as_sent(stored, sent))
     else:
-        yield _as_stored((*path, "podSets"), stored)
+        yield as_stored((*path, "podSets"), stored)
     digest = _digest(stored)
     if digest is not None:
         yield SetField((*path, "annotations", ANNOTATION_SUBMITTED_DIGEST), digest)
-
-
-def _as_stored(path: Path, stored: JsonObject) -> Change:
-    key = path[-1]
-    return SetField(path, stored[key]) if key in stored else RemoveField(path)
 
 
 def _with_annotations_as_sent(stored: JsonObject, sent: JsonObject) -> JsonValue:
@@ -174,7 +166,6 @@ def _finalizers(target: JsonObject | None) -> list[JsonValue]:
 
 
 def _names(finalizers: list[JsonValue]) -> set[str]:
-    """Return the strings; the API server rejects other values."""
     return {each for each in finalizers if isinstance(each, str)}
 
 
@@ -217,17 +208,12 @@ def keep_running(submission: Submission) -> Iterator[Change | AdmissionWarning]:
     if is_suspended(stored):
         return
     if not is_suspended(submission.object):
-        yield _suspend_as_stored(stored)  # false and absent mean the same
+        yield as_stored(_SUSPEND, spec_of(stored))  # false and absent mean the same
     elif mark == _TRUE and _is_the_file(submission.request):
-        yield _suspend_as_stored(stored)
+        yield as_stored(_SUSPEND, spec_of(stored))
         yield from _infos_as_stored(submission.request)
         instead = TO_STOP if label(stored, LABEL_QUEUE_NAME) else _TO_SUSPEND
         yield AdmissionWarning(f"{_NOT_SUSPENDED}{instead}")
-
-
-def _suspend_as_stored(stored: JsonObject | None) -> Change:
-    spec = spec_of(stored)
-    return SetField(_SUSPEND, spec["suspend"]) if "suspend" in spec else RemoveField(_SUSPEND)
 
 
 def _infos_as_stored(request: AdmissionRequest) -> Iterator[SetField]:

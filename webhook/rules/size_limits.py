@@ -14,68 +14,46 @@ from webhook.rules.submission import Submission, elements_of
 # programs that read AppWrappers, or lists of them, have limits too.
 DEEPEST_APPWRAPPER: Final = 100
 
-_CONTAINERS: Final = (dict, list)
-_LONGEST_KEY_SHOWN: Final = 63
-_STEPS_SHOWN: Final = 5  # spec, components, [0], template, and another one
-
-_Way = tuple[str | int, ...]
+_AROUND_A_COMPONENT: Final = 3  # levels: the AppWrapper, its spec, the components
 
 
 def check_depth(submission: Submission) -> Iterator[FieldError]:
     """Reject AppWrappers that are nested deeper than most readers of JSON can follow.
 
-    On CREATE: an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER.
-
-    It does not recurse: no stack is that deep.
+    On CREATE: an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER. The error names the
+    first component that is too deep.
     """
     if submission.request.operation is not Operation.CREATE:
         return
     if 0 < submission.request.review_brackets <= DEEPEST_APPWRAPPER:
         return
-    target = submission.object
+    if not _is_deeper(submission.object, DEEPEST_APPWRAPPER):
+        return
+    most = DEEPEST_APPWRAPPER - _AROUND_A_COMPONENT
+    path = "spec"
+    for index, component in enumerate(elements_of(submission.object)):
+        if isinstance(component, dict) and _is_deeper(component, most):
+            path = f"spec.components[{index}].template"
+            break
+    detail = (
+        f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays are allowed"
+    )
+    yield FieldError(path, FieldErrorKind.INVALID, detail)
+
+
+def _is_deeper(target: JsonObject, levels: int) -> bool:
+    """True if objects and arrays are nested deeper. Without recursion: no stack is that deep."""
     level: list[JsonValue] = [target]
-    for _ in range(DEEPEST_APPWRAPPER):
+    for _ in range(levels):
         level = [
             child
             for parent in level
             for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, _CONTAINERS)
+            if isinstance(child, (dict, list))
         ]
         if not level:
-            return
-    yield FieldError(
-        _as_field_path(_way_to_deepest(target)),
-        FieldErrorKind.INVALID,
-        f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays are allowed",
-    )
-
-
-def _way_to_deepest(target: JsonObject) -> _Way:
-    """Return the first steps to the value that is nested deepest."""
-    level: list[tuple[_Way, JsonValue]] = [((), target)]
-    way: _Way = ()
-    while level:
-        way = level[0][0]
-        level = [
-            ((*path, step) if len(path) < _STEPS_SHOWN else path, child)
-            for path, parent in level
-            for step, child in (parent.items() if isinstance(parent, dict) else enumerate(parent))
-            if isinstance(child, _CONTAINERS)
-        ]
-    return way
-
-
-def _as_field_path(way: Sequence[str | int]) -> str:
-    """Write keys and indices as Kubernetes does: `request.object.spec.components[0]`.
-
-    Cut long keys: the client chooses their length.
-    """
-    steps = (f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in way)
-    return "".join(steps).removeprefix(".")
-
-
-def _shown(key: str) -> str:
-    return key if len(key) <= _LONGEST_KEY_SHOWN else f"{key[:_LONGEST_KEY_SHOWN]}..."
+            return False
+    return True
 
 
 _KIBIBYTE: Final = 1024

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from shared.api.findings import FieldError, FieldErrorKind
@@ -17,7 +18,7 @@ from shared.kinds.table import (
 )
 from shared.kinds.uncounted_pods import Counter
 from shared.pod_schema.pod_schema import PodSchema
-from webhook.admission_review import AdmissionRequest
+from webhook.admission_review import APPWRAPPER, AdmissionRequest
 from webhook.rules.malformed_components import problem_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class Component:
 
     `path` is the element's path in messages; `raw` is the whole element. `record` is that of its
     Kind; None also if the record cannot read the template, for which `components_of` rejects it.
+
+    An object that a team's user creates directly is a component, too: `template` is the object, and
+    it has neither `path` nor `raw`.
     """
 
     path: str
@@ -77,6 +81,14 @@ class Component:
     def group_kind(self) -> str:
         """Return `group/Kind`, or `Kind` in the core group, as configuration and messages do."""
         return f"{self.group}/{self.kind}" if self.group else self.kind
+
+    @property
+    def is_direct(self) -> bool:
+        return not self.path
+
+    def place(self, path: str) -> str:
+        """Return, for messages, a path that begins at the component (`template.spec`)."""
+        return in_object(path) if self.is_direct else f"{self.path}.{path}"
 
 
 def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
@@ -128,12 +140,10 @@ class Submission:
 
     @property
     def config(self) -> "AppWrapperConfig":
-        """Return the operator's configuration."""
         return self.facts.config
 
     @property
     def object(self) -> JsonObject:
-        """Return the object as sent."""
         return self.request.object
 
     @property
@@ -152,6 +162,19 @@ class Submission:
         return self._parsed[1]
 
     @cached_property
+    def of_team(self) -> list[Component]:
+        """Return the components of a team's AppWrapper, or its directly created object.
+
+        [] outside of team namespaces, and for an object that `direct_kind` does not return.
+        """
+        if self.request.group_kind == APPWRAPPER:
+            return self.components if self.facts.is_team_namespace else []
+        if (kind := direct_kind(self)) is None:
+            return []
+        resource = kind.resource
+        return [Component("", {}, self.object, resource.group, resource.kind, kind)]
+
+    @cached_property
     def _parsed(self) -> tuple[list[Component], list[FieldError]]:
         return components_of(self.object)
 
@@ -160,12 +183,11 @@ class Submission:
 
 
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Yield its pod templates, each once after its field path; for a Pod the Pod itself.
+    """Yield its pod templates, each once after its path, which begins at the component.
 
-    Omit unreadable ones: `pod_set_paths` reports these.
+    For a Pod the Pod itself. Omit unreadable ones: `pod_set_paths` reports these.
     """
-    for path, template in templates_of(component, readable_pod_sets(component.raw)):
-        yield f"{component.path}.{path}", template
+    return templates_of(component, readable_pod_sets(component.raw))
 
 
 def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
@@ -195,14 +217,24 @@ def templates_of(
 
 
 def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the pod templates that no pod set covers although pods may use them."""
+    """Yield the pod templates that no pod set covers although pods may use them.
+
+    A directly created object has no pod sets, so these are all of its templates.
+    """
     kind = component.record
-    if kind is None or (kind.inferred and not has_more_templates(kind, component.template)):
+    if kind is None:
         return
+    if kind.inferred and not (component.is_direct or has_more_templates(kind, component.template)):
+        return  # the usual case
     counted = {path for path, _template in pod_templates(component)}
     for path, template in every_pod_template(kind, component.template):
-        if f"{component.path}.{path}" not in counted:
-            yield f"{component.path}.{path}", template
+        if path not in counted:
+            yield path, template
+
+
+def all_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+    """Yield every readable pod template after its path, covered by a pod set or not."""
+    return chain(pod_templates(component), other_pod_templates(component))
 
 
 def has_pods(component: JsonObject) -> bool:
@@ -280,10 +312,7 @@ def submitted_components(
 
     Omit malformed components: they stay as they are, and validation rejects them.
     """
-    components = spec_of(request.object).get("components")
-    if not isinstance(components, list):
-        return
-    for index, component in enumerate(components):
+    for index, component in enumerate(elements_of(request.object)):
         template = component.get("template") if isinstance(component, dict) else None
         if isinstance(template, dict):
             yield index, component, template

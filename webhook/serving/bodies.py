@@ -179,5 +179,4 @@ class BodyLimits:
         self._large = DecodeQueue(MOST_JUDGED, rounds=_ROUNDS)
 
     def queue(self, body: bytes) -> DecodeQueue:
-        """Return the queue for a body of this size."""
         return self._small if len(body) <= SMALL else self._large

@@ -66,7 +66,6 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """True if a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
@@ -79,5 +78,4 @@ class Connection(HttpToolsProtocol):
 
     @property
     def has_had_a_request(self) -> bool:
-        """True after the first request."""
         return self.cycle is not None

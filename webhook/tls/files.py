@@ -11,7 +11,8 @@ from typing import Final
 from cryptography import x509
 
 from shared.process.clock import Clock
-from webhook.tls.issue import AuthorityName, issue_leaf, make_authority, new_key
+from shared.process.file_states import FileStates, file_states
+from webhook.tls.issue import issue_leaf, make_authority, new_key
 from webhook.tls.key_pair import KeyPair
 
 _log: Final = logging.getLogger(__name__)
@@ -49,7 +50,6 @@ class ServingContext:
 
 
 def server_context() -> ssl.SSLContext:
-    """Make a server context without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # No tickets: a client that resumes a session does not receive the new certificate. API servers
@@ -59,7 +59,6 @@ def server_context() -> ssl.SSLContext:
 
 
 def context_of(pair: KeyPair) -> ssl.SSLContext:
-    """Make a server context for this pair."""
     context = server_context()
     load(context, pair)
     return context
@@ -89,9 +88,7 @@ _STOPGAP_LIFE: Final = timedelta(days=3650)  # a process that waits as long has 
 
 def make_stopgap(now: datetime) -> KeyPair:
     """Make such a certificate and discard its CA's key."""
-    authority = make_authority(
-        AuthorityName(_STOPGAP_NAME, _STOPGAP_NAME), _STOPGAP_LIFE, now, new_key()
-    )
+    authority = make_authority(_STOPGAP_NAME, _STOPGAP_NAME, _STOPGAP_LIFE, now, new_key())
     return issue_leaf(authority, (_STOPGAP_NAME,), _STOPGAP_LIFE, now, new_key())
 
 
@@ -103,7 +100,7 @@ class CertificateError(Exception):
 class _Served:
     context: ssl.SSLContext
     certificate: x509.Certificate
-    stamp: tuple[object, ...]
+    states: FileStates
 
 
 class FileCertificateSource:
@@ -154,14 +151,14 @@ class FileCertificateSource:
         A new CA reaches the caBundle by another way than the files, so API servers may not trust
         it yet. An expired pair is replaced at once. A broken pair is logged, and the old one stays.
         """
-        if _stamp(self._certificate, self._key) == self._served.stamp:
+        if file_states((self._certificate, self._key)) == self._served.states:
             return False
         try:
             found = self._read()
         except CertificateError as error:
             _log.warning("the old certificate stays in use: %s", error)
             return False
-        if self._next is None or self._next[0].stamp != found.stamp:
+        if self._next is None or self._next[0].states != found.states:
             self._next = found, self._clock.monotonic()
         _, since = self._next
         settled = self._clock.monotonic() - since >= self._settle_period
@@ -181,7 +178,7 @@ class FileCertificateSource:
             self.reload()
 
     def _read(self) -> _Served:
-        stamp = _stamp(self._certificate, self._key)
+        states = file_states((self._certificate, self._key))
         certificate = self._load()
         context = server_context()
         try:
@@ -192,7 +189,7 @@ class FileCertificateSource:
                 f"{self._certificate} and {self._key} are no usable pair of certificate and key: "
                 f"{reason}"
             ) from error
-        return _Served(context, certificate, stamp)
+        return _Served(context, certificate, states)
 
     def _no_password(self) -> str:
         """Raise CertificateError for an encrypted key; OpenSSL would ask on the terminal."""
@@ -212,16 +209,3 @@ class FileCertificateSource:
             return x509.load_pem_x509_certificate(text)
         except ValueError as error:
             raise CertificateError(f"{self._certificate} holds no PEM certificate") from error
-
-
-def _stamp(*files: Path) -> tuple[object, ...]:
-    """Return a value that changes when a file does. A missing file is a state of its own."""
-    stamps: list[object] = []
-    for file in files:
-        try:
-            found = os.stat(file)
-        except OSError:
-            stamps.append(None)
-        else:
-            stamps.append((found.st_ino, found.st_mtime_ns, found.st_size))
-    return tuple(stamps)

@@ -7,7 +7,6 @@ fraction of one with RSA.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -22,7 +21,6 @@ from webhook.tls.key_pair import KeyPair
 
 
 def expires_at(certificate: Certificate) -> datetime:
-    """Return the end of its validity."""
     return certificate.not_valid_after_utc
 
 
@@ -51,14 +49,6 @@ def made_at(certificate: Certificate) -> datetime:
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorityName:
-    """The name of a CA; each part has at most 64 characters."""
-
-    common_name: str
-    organization: str
-
-
 def serving_names(namespace: str, service: str) -> tuple[str, ...]:
     """Return the names of a Service for clients in the cluster, the API server's first."""
     full = f"{service}.{namespace}.svc"
@@ -66,18 +56,24 @@ def serving_names(namespace: str, service: str) -> tuple[str, ...]:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a private key for a new certificate."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def make_authority(
-    name: AuthorityName, life: timedelta, now: datetime, key: ec.EllipticCurvePrivateKey
+    name: str,
+    organization: str,
+    life: timedelta,
+    now: datetime,
+    key: ec.EllipticCurvePrivateKey,
 ) -> KeyPair:
-    """Make a CA that is valid from shortly before `now` until `life` after it."""
+    """Make a CA that is valid from shortly before `now` until `life` after it.
+
+    Name and organization have at most 64 characters.
+    """
     subject = x509.Name(
         [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, name.organization),
-            x509.NameAttribute(NameOID.COMMON_NAME, name.common_name),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization),
+            x509.NameAttribute(NameOID.COMMON_NAME, name),
         ]
     )
     own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())

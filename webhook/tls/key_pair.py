@@ -60,7 +60,6 @@ class KeyPair:
 
     @property
     def certificate_pem(self) -> bytes:
-        """Return the certificate without the key."""
         return pem([self.certificate])
 
     @property

@@ -37,9 +37,8 @@ from shared.process.clock import ExponentialBackoff
 from shared.process.logs import without_contents
 from shared.process.sources import Sources
 from webhook.tls.files import ServingContext, context_of, load, make_stopgap
-from webhook.tls.issue import AuthorityName, expires_at, serving_names
+from webhook.tls.issue import expires_at
 from webhook.tls.rotate import (
-    Plan,
     Publish,
     Request,
     Serve,
@@ -68,18 +67,6 @@ _WINDOW: Final = 10.0
 _LONGEST_REQUEST_SHOWN: Final = 40
 
 _Read = TypeVar("_Read")
-
-
-def plan_of(certificates: CertManagement) -> Plan:
-    """Return the configured names and lifetimes of certificates."""
-    return Plan(
-        AuthorityName(certificates.certificate_name, certificates.certificate_org),
-        serving_names(certificates.namespace, certificates.webhook_service_name),
-        certificates.ca_lifetime,
-        certificates.leaf_lifetime,
-        certificates.settle_period,
-        certificates.revocation_period,
-    )
 
 
 class StoredObject(NamedTuple):
@@ -119,7 +106,7 @@ class ManagedCertificateSource:
         self._client = client
         self._clock = sources.clock
         self._time = ServerClock(sources.clock, client.server_ahead)
-        self._plan = plan_of(certificates)
+        self._config = certificates
         self._secret = StoredObject(
             SECRETS, certificates.namespace, certificates.webhook_secret_name
         )
@@ -145,7 +132,6 @@ class ManagedCertificateSource:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with."""
         return self._serving.front
 
     @property
@@ -200,7 +186,7 @@ class ManagedCertificateSource:
         while True:
             observed = await self._observe()
             now = self._time.now()
-            step = decide(observed.view, now, self._plan, frozenset(failures))
+            step = decide(observed.view, now, self._config, frozenset(failures))
             if isinstance(step, Wait):
                 self._warn((*self._problems_in(observed), *failures.values()))
                 if failures or observed.unread is not None:
@@ -353,7 +339,6 @@ class ManagedCertificateSource:
 
 
 def _requested(secret: JsonObject | None) -> str | None:
-    """Return the value of the annotation that requests a rotation."""
     if secret is None:
         return None
     value: str | None = (secret["metadata"].get("annotations") or {}).get(ANNOTATION_ROTATE)
@@ -361,7 +346,6 @@ def _requested(secret: JsonObject | None) -> str | None:
 
 
 async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | None]:
-    """Return the result of a read, or its error."""
     try:
         return await reading, None
     except KubeError as error:

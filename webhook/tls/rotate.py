@@ -17,7 +17,7 @@ decides which replica writes; the others then read the result.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from itertools import chain
 from typing import Final
@@ -25,8 +25,8 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
+from shared.config.configuration import CertManagement
 from webhook.tls.issue import (
-    AuthorityName,
     due_at,
     expires_at,
     is_to_come,
@@ -35,6 +35,7 @@ from webhook.tls.issue import (
     made_at,
     make_authority,
     new_key,
+    serving_names,
 )
 from webhook.tls.key_pair import KeyPair, certificates_in, pem
 from webhook.tls.stored import Contents, NextAuthority, PreviousAuthority
@@ -51,29 +52,7 @@ class Request(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The configuration. `names` are the leaf's, the API server's first."""
-
-    authority_name: AuthorityName
-    names: tuple[str, ...]
-    ca_life: timedelta
-    leaf_life: timedelta
-    settle_period: timedelta
-    revocation_period: timedelta
-
-    def authority(self, now: datetime) -> KeyPair:
-        """Make a CA."""
-        return make_authority(self.authority_name, self.ca_life, now, new_key())
-
-    def leaf(self, authority: KeyPair, now: datetime) -> KeyPair:
-        """Issue a leaf."""
-        return issue_leaf(authority, self.names, self.leaf_life, now, new_key())
-
-
-@dataclass(frozen=True, slots=True)
 class Served:
-    """The certificate that this replica serves, and the CA that issued it."""
-
     leaf: Certificate
     authority: Certificate
 
@@ -123,8 +102,6 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Serve this leaf from now on."""
-
     leaf: KeyPair
     authority: Certificate
 
@@ -153,7 +130,7 @@ Step = Write | Serve | Publish | Wait
 
 
 def decide(
-    view: View, now: datetime, plan: Plan, blocked: frozenset[type[Step]] = frozenset()
+    view: View, now: datetime, config: CertManagement, blocked: frozenset[type[Step]] = frozenset()
 ) -> Step:
     """Return the next step. `blocked` are the classes of steps that fail at present.
 
@@ -163,10 +140,10 @@ def decide(
     if not view.stored:
         blocked |= {Write}
     for rule in _RULES:
-        step = rule(view, now, plan)
+        step = rule(view, now, config)
         if step is not None and type(step) not in blocked:
             return step
-    return Wait(_next_moment(view, now, plan))
+    return Wait(_next_moment(view, now, config))
 
 
 def trusted_since(
@@ -186,7 +163,20 @@ def trusted_since(
     return {one: min(before.get(one, now), now) for one in carried}
 
 
-def _generate(view: View, now: datetime, plan: Plan) -> Write | None:
+def _names(config: CertManagement) -> tuple[str, ...]:
+    return serving_names(config.namespace, config.webhook_service_name)
+
+
+def _new_authority(config: CertManagement, now: datetime) -> KeyPair:
+    name, organization = config.certificate_name, config.certificate_org
+    return make_authority(name, organization, config.ca_lifetime, now, new_key())
+
+
+def _new_leaf(config: CertManagement, authority: KeyPair, now: datetime) -> KeyPair:
+    return issue_leaf(authority, _names(config), config.leaf_lifetime, now, new_key())
+
+
+def _generate(view: View, now: datetime, config: CertManagement) -> Write | None:
     contents = view.contents
     if view.published is None:
         return None  # the new CA would push out the trusted ones
@@ -205,17 +195,17 @@ def _generate(view: View, now: datetime, plan: Plan) -> Write | None:
     # These have no known end; a leaf that is made right now lives longest.
     found = dict.fromkeys(each for one in view.published for each in certificates_in(one))
     for certificate in list(found)[:_MOST_FOUND]:
-        known.setdefault(certificate, now + plan.leaf_life)
+        known.setdefault(certificate, now + config.leaf_lifetime)
     if view.request is Request.CA:
-        soon = now + plan.revocation_period
+        soon = now + config.revocation_period
         known = {certificate: min(until, soon) for certificate, until in known.items()}
-    authority = plan.authority(now)
+    authority = _new_authority(config, now)
     previous = tuple(PreviousAuthority(each, until) for each, until in known.items())
-    made = Contents(authority, plan.leaf(authority, now), None, previous)
+    made = Contents(authority, _new_leaf(config, authority, now), None, previous)
     return Write(Change.GENERATE, why, _tidied(made, now), view.request is not None)
 
 
-def _serve(view: View, now: datetime, plan: Plan) -> Serve | None:
+def _serve(view: View, now: datetime, config: CertManagement) -> Serve | None:
     authority, leaf = view.contents.authority, view.contents.leaf
     if authority is None or leaf is None or expires_at(leaf.certificate) <= now:
         return None
@@ -223,26 +213,26 @@ def _serve(view: View, now: datetime, plan: Plan) -> Serve | None:
         return None
     if view.served is not None and view.served.leaf == leaf.certificate:
         return None
-    if leaf_problem(leaf, authority, plan.names) is not None:
+    if leaf_problem(leaf, authority, _names(config)) is not None:
         return None
-    if not _may_serve(view, authority.certificate, now, plan):
+    if not _may_serve(view, authority.certificate, now, config):
         return None
     return Serve(leaf, authority.certificate)
 
 
-def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) -> bool:
+def _may_serve(view: View, authority: Certificate, now: datetime, config: CertManagement) -> bool:
     """True if clients will accept a leaf of the CA in use, or reject the served one anyway."""
     served, since = view.served, view.since.get(authority)
     if served is not None and served.authority == authority:
         return True
     if since is None:
         return False
-    if since + plan.settle_period <= now:
+    if since + config.settle_period <= now:
         return True
     if served is None:
         # At a first installation no client trusts another CA, so waiting gains nothing. Later a CA
         # is younger than the settle period only if the Secret was emptied while replicas ran.
-        return not view.contents.previous or made_at(authority) + plan.settle_period <= now
+        return not view.contents.previous or made_at(authority) + config.settle_period <= now
     # Clients reject the served certificate already, or will soon.
     return (
         expires_at(served.leaf) <= now
@@ -251,7 +241,7 @@ def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) ->
     )
 
 
-def _adopt(view: View, now: datetime, _plan: Plan) -> Write | None:
+def _adopt(view: View, now: datetime, _config: CertManagement) -> Write | None:
     contents, served = view.contents, view.served
     if served is None or contents.authority is None or expires_at(served.leaf) <= now:
         return None
@@ -262,20 +252,20 @@ def _adopt(view: View, now: datetime, _plan: Plan) -> Write | None:
     return Write(Change.ADOPT, "the Secret lacks it", _tidied(made, now))
 
 
-def _renew_leaf(view: View, now: datetime, plan: Plan) -> Write | None:
+def _renew_leaf(view: View, now: datetime, config: CertManagement) -> Write | None:
     authority, leaf = view.contents.authority, view.contents.leaf
-    if authority is None or (why := _renewal_reason(view, authority, leaf, now, plan)) is None:
+    if authority is None or (why := _renewal_reason(view, authority, leaf, now, config)) is None:
         return None
-    made = replace(view.contents, leaf=plan.leaf(authority, now))
+    made = replace(view.contents, leaf=_new_leaf(config, authority, now))
     return Write(Change.RENEW, why, _tidied(made, now), view.request is Request.LEAF)
 
 
 def _renewal_reason(
-    view: View, authority: KeyPair, leaf: KeyPair | None, now: datetime, plan: Plan
+    view: View, authority: KeyPair, leaf: KeyPair | None, now: datetime, config: CertManagement
 ) -> str | None:
     if leaf is None:
         return "; ".join(view.contents.problems) or "there is none"
-    if (problem := leaf_problem(leaf, authority, plan.names)) is not None:
+    if (problem := leaf_problem(leaf, authority, _names(config))) is not None:
         return problem
     if is_to_come(leaf.certificate, now):
         return f"it is not valid before {leaf.certificate.not_valid_before_utc}"
@@ -284,14 +274,14 @@ def _renewal_reason(
     if not isinstance(leaf.key, ec.EllipticCurvePrivateKey):
         return "handshakes with its RSA key are slow"
     # At the end of a CA's life a new leaf may end no later than the old one.
-    gains = min(now + plan.leaf_life, expires_at(authority.certificate))
+    gains = min(now + config.leaf_lifetime, expires_at(authority.certificate))
     if due_at(leaf.certificate) <= now and gains > expires_at(leaf.certificate):
         return "two thirds of its life are over"
     return None
 
 
-def _publish(view: View, now: datetime, plan: Plan) -> Publish | None:
-    if view.contents.authority is None or _adopt(view, now, plan) is not None:
+def _publish(view: View, now: datetime, config: CertManagement) -> Publish | None:
+    if view.contents.authority is None or _adopt(view, now, config) is not None:
         return None
     published, bundle = view.published or (), view.contents.bundle
     if not view.stored:
@@ -307,26 +297,25 @@ def _publish(view: View, now: datetime, plan: Plan) -> Publish | None:
     return None if all(one == bundle for one in published) else Publish(bundle)
 
 
-def _promote(view: View, now: datetime, plan: Plan) -> Write | None:
-    contents, following = view.contents, view.contents.next
-    if following is None or _is_stale(following.pair, now):
+def _promote(view: View, now: datetime, config: CertManagement) -> Write | None:
+    contents = view.contents
+    authority, leaf, following = contents.authority, contents.leaf, contents.next
+    # Earlier rules replace a missing CA or leaf.
+    if authority is None or leaf is None or following is None or _is_stale(following.pair, now):
         return None
     since = view.since.get(following.pair.certificate)
-    if since is None or since + plan.settle_period > now:
+    if since is None or since + config.settle_period > now:
         return None
-    previous = contents.previous
-    if contents.authority is not None:
-        leaf = contents.leaf
-        until = now + plan.leaf_life if leaf is None else expires_at(leaf.certificate)
-        if following.forced:
-            until = min(until, now + plan.revocation_period)
-        previous = (*previous, PreviousAuthority(contents.authority.certificate, until))
-    made = Contents(following.pair, plan.leaf(following.pair, now), None, previous)
+    until = expires_at(leaf.certificate)
+    if following.forced:
+        until = min(until, now + config.revocation_period)
+    previous = (*contents.previous, PreviousAuthority(authority.certificate, until))
+    made = Contents(following.pair, _new_leaf(config, following.pair, now), None, previous)
     answers = view.request is Request.CA and following.forced
     return Write(Change.PROMOTE, "every caBundle has it", _tidied(made, now), answers)
 
 
-def _add_next(view: View, now: datetime, plan: Plan) -> Write | None:
+def _add_next(view: View, now: datetime, config: CertManagement) -> Write | None:
     authority, following = view.contents.authority, view.contents.next
     if authority is None:
         return None
@@ -340,7 +329,7 @@ def _add_next(view: View, now: datetime, plan: Plan) -> Write | None:
         why = "two thirds of the CA's life are over"
     else:
         return None
-    made = replace(view.contents, next=NextAuthority(plan.authority(now), requested))
+    made = replace(view.contents, next=NextAuthority(_new_authority(config, now), requested))
     return Write(Change.ADD_NEXT, why, _tidied(made, now))
 
 
@@ -348,7 +337,7 @@ def _is_stale(pair: KeyPair, now: datetime) -> bool:
     return due_at(pair.certificate) <= now or is_to_come(pair.certificate, now)
 
 
-def _tidy(view: View, now: datetime, _plan: Plan) -> Write | None:
+def _tidy(view: View, now: datetime, _config: CertManagement) -> Write | None:
     made = _tidied(view.contents, now)
     if made == view.contents:
         return None
@@ -369,7 +358,7 @@ def _tidied(contents: Contents, now: datetime) -> Contents:
     return replace(contents, previous=kept, problems=())
 
 
-_RULES: Final[tuple[Callable[[View, datetime, Plan], Step | None], ...]] = (
+_RULES: Final[tuple[Callable[[View, datetime, CertManagement], Step | None], ...]] = (
     # Without a CA nothing else is possible.
     _generate,
     # Needs no write, so it comes before the steps that can fail.
@@ -384,9 +373,9 @@ _RULES: Final[tuple[Callable[[View, datetime, Plan], Step | None], ...]] = (
 )
 
 
-def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
+def _next_moment(view: View, now: datetime, config: CertManagement) -> datetime:
     """Return when a rule may decide differently without any change; the far future if never."""
-    contents, settle = view.contents, plan.settle_period
+    contents, settle = view.contents, config.settle_period
     moments = [since + settle for since in view.since.values()]
     moments += [one.trusted_until for one in contents.previous]
     for pair in (contents.authority, contents.leaf):
@@ -395,4 +384,4 @@ def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
             moments.append(made_at(pair.certificate) + settle)
     if view.served is not None:
         moments.append(expires_at(view.served.leaf))
-    return min((one for one in moments if one > now), default=now + plan.leaf_life)
+    return min((one for one in moments if one > now), default=now + config.leaf_lifetime)

@@ -113,7 +113,7 @@ async def test_an_object_nested_too_deep_is_refused(
     for levels, reason in (
         (
             150,
-            "spec.components[0].template.spec: Invalid value: nested too deep: at most 100 levels "
+            "spec.components[0].template: Invalid value: nested too deep: at most 100 levels "
             "of objects and arrays are allowed",
         ),
         (400, "the request is nested deeper than 250 levels"),

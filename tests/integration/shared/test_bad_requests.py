@@ -108,7 +108,7 @@ JUDGED = {
     "150 levels": (
         of({**POD, "x": 1}).replace(b'"x":1', b'"x":' + DEEP[150:450]),
         422,
-        "spec.components[0].template.x: Invalid value: nested too deep: at most 100 levels of "
+        "spec.components[0].template: Invalid value: nested too deep: at most 100 levels of "
         "objects and arrays are allowed",
     ),
     "a template that is a string": (of("Pod"), 422, "template: Invalid value: must be an object"),

@@ -168,7 +168,7 @@ def direct_errors(body: dict[str, Any]) -> list[str]:
     """Returns why a team's user may not create this object without wrapping it."""
     group = body["apiVersion"].rpartition("/")[0]
     asked = request(body, group_kind=f"{group}/{body['kind']}")
-    verdict = chain.validate_direct_kind(asked, team_facts())
+    verdict = chain.validate(asked, team_facts())
     if isinstance(verdict, Allowed):
         return []
     assert isinstance(verdict, Denied)

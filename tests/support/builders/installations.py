@@ -19,7 +19,7 @@ from shared.config.configuration import Configuration
 from shared.config.kueue import wait_for_pods_ready
 from webhook.policies import policies
 from webhook.registration import registration
-from webhook.tls.issue import AuthorityName, make_authority, new_key
+from webhook.tls.issue import make_authority, new_key
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CONFIG = Configuration()
@@ -40,7 +40,7 @@ KUEUES_WEBHOOKS = {
 
 
 def certificate(life: timedelta) -> str:
-    pair = make_authority(AuthorityName("ca", "org"), life, NOW, new_key())
+    pair = make_authority("ca", "org", life, NOW, new_key())
     return base64.b64encode(pair.certificate_pem).decode()
 
 

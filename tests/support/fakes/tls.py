@@ -6,32 +6,26 @@ from datetime import UTC, datetime, timedelta
 from cryptography.x509 import Certificate, DNSName
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhook.tls.issue import AuthorityName, issue_leaf, make_authority, new_key, serving_names
+from shared.config.configuration import CertManagement
+from webhook.tls.issue import issue_leaf, make_authority, new_key, serving_names
 from webhook.tls.key_pair import KeyPair
-from webhook.tls.rotate import Change, Plan, Write
+from webhook.tls.rotate import Change, Write
 from webhook.tls.stored import Contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"
 NAMES = serving_names("appwrapper-system", "appwrapper-webhook-service")
-PLAN = Plan(
-    AuthorityName("appwrapper-ca", "appwrapper"),
-    NAMES,
-    ca_life=timedelta(days=3650),
-    leaf_life=timedelta(days=90),
-    settle_period=timedelta(seconds=30),
-    revocation_period=timedelta(minutes=10),
-)
+PLAN = CertManagement()
 
 
-def authority(now: datetime = START, life: timedelta = PLAN.ca_life) -> KeyPair:
-    return make_authority(PLAN.authority_name, life, now, new_key())
+def authority(now: datetime = START, life: timedelta = PLAN.ca_lifetime) -> KeyPair:
+    return make_authority(PLAN.certificate_name, PLAN.certificate_org, life, now, new_key())
 
 
 def leaf(
     issuer: KeyPair,
     now: datetime = START,
-    life: timedelta = PLAN.leaf_life,
+    life: timedelta = PLAN.leaf_lifetime,
     names: tuple[str, ...] = NAMES,
 ) -> KeyPair:
     return issue_leaf(issuer, names, life, now, new_key())

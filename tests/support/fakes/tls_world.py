@@ -14,11 +14,11 @@ from typing import Any
 
 from cryptography.x509 import Certificate
 
+from shared.config.configuration import CertManagement
 from tests.support.fakes.tls import PLAN, START, accepted
 from webhook.tls.key_pair import certificates_in
 from webhook.tls.rotate import (
     Change,
-    Plan,
     Publish,
     Request,
     Serve,
@@ -108,7 +108,7 @@ class Replica:
 
 
 class RotationWorld:
-    def __init__(self, replicas: int = 2, plan: Plan = PLAN, seed: int = 0) -> None:
+    def __init__(self, replicas: int = 2, plan: CertManagement = PLAN, seed: int = 0) -> None:
         self.now: datetime = START
         self.plan = plan
         self.secret: Secret | None = Secret()

@@ -51,7 +51,7 @@ def test_a_request_is_in_flight_until_it_is_answered(metrics: WebhookMetrics) ->
     began = path.began()
     in_flight = "controller_runtime_webhook_requests_in_flight"
     assert shown(metrics, in_flight) == {'{webhook="/mutate"}': 1, '{webhook="/validate"}': 0}
-    assert path.ended(began, 200) >= 0
+    path.ended(began, 200)
     assert shown(metrics, in_flight) == {'{webhook="/mutate"}': 0, '{webhook="/validate"}': 0}
     assert shown(metrics, 'controller_runtime_webhook_requests_total{code="200"') == {
         ',webhook="/mutate"}': 1,

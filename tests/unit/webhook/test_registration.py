@@ -139,7 +139,7 @@ def test_registered_for_what_users_write_and_for_no_subresource(
 def test_kinds_with_a_default_queue_are_registered_for_mutation(kind: str) -> None:
     config = parse_config(EVERYTHING).config.appwrapper
     created = request({"metadata": {"name": "x"}}, group_kind=kind)
-    verdict = chain.mutate_direct_kind(created, Facts(config, is_team_namespace=True))
+    verdict = chain.mutate(created, Facts(config, is_team_namespace=True))
     assert isinstance(verdict, Patched)
 
 
@@ -199,4 +199,4 @@ def test_the_default_configuration_is_registered_as_it_is() -> None:
     config = Configuration()
     documents: list[Any] = list(yaml.safe_load_all(registration.registration_yaml(config)))
     assert documents == list(registration.registration(config))
-    assert chain.chain_for(request(appwrapper())) is chain.APPWRAPPERS
+    assert chain.is_checked(request(appwrapper()))

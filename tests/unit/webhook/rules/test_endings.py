@@ -66,13 +66,13 @@ def asked(body: Any) -> Any:
 
 def mutated(body: Any, known: Facts | None = None) -> tuple[list[Any], tuple[str, ...]]:
     """The patch, and what is warned of."""
-    verdict = chain.mutate_direct_kind(asked(body), known or team_facts())
+    verdict = chain.mutate(asked(body), known or team_facts())
     assert isinstance(verdict, Allowed | Patched)
     return list(verdict.patch) if isinstance(verdict, Patched) else [], verdict.warnings
 
 
 def refused(body: Any, known: Facts | None = None) -> list[str]:
-    verdict = chain.validate_direct_kind(asked(body), known or team_facts())
+    verdict = chain.validate(asked(body), known or team_facts())
     assert isinstance(verdict, Allowed | Denied)
     assert verdict.warnings == ()
     if isinstance(verdict, Allowed):
@@ -287,6 +287,6 @@ def test_some_pod_templates_of_a_hostile_object_are_named() -> None:
     role = {"replicas": 1, "template": template(terminationGracePeriodSeconds=9999)}
     body = cleaned("Running")
     body["spec"]["pytorchReplicaSpecs"] = {f"r{index}": role for index in range(90)}
-    verdict = chain.validate_direct_kind(asked(body), team_facts())
+    verdict = chain.validate(asked(body), team_facts())
     assert isinstance(verdict, Denied)
     assert verdict.status["message"].count("a deleted pod") == 20

@@ -5,6 +5,7 @@ import pytest
 from shared.config.configuration import AllowedKinds, AppWrapperConfig
 from tests.support.builders.admission import request
 from webhook import chain
+from webhook.admission_review import APPWRAPPER
 from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed, Denied, Verdict
 
@@ -19,7 +20,7 @@ def judged(
     created = request(
         NAMED if name else {"metadata": {"generateName": "mine-"}}, group_kind=group_kind, name=name
     )
-    return chain.validate_direct_kind(created, facts)
+    return chain.validate(created, facts)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,9 @@ def test_the_nearest_kind_that_may_be_wrapped_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("group_kind", AllowedKinds().direct)
+@pytest.mark.parametrize("group_kind", sorted({*AllowedKinds().direct} - {APPWRAPPER}))
 def test_a_listed_kind_is_allowed(group_kind: str) -> None:
+    """AppWrappers have rules of their own."""
     assert judged(group_kind) == Allowed()
 
 
@@ -93,7 +95,7 @@ def test_outside_a_teams_namespace_every_kind_is_allowed() -> None:
         request(NAMED, group_kind="apps/DaemonSet", name="mine"),
         request(owned, group_kind="kubeflow.org/PyTorchJob", name="mine"),
     ):
-        assert chain.validate_direct_kind(created, facts) == Allowed()
+        assert chain.validate(created, facts) == Allowed()
 
 
 def test_the_platform_creates_what_it_wants() -> None:
@@ -103,3 +105,28 @@ def test_the_platform_creates_what_it_wants() -> None:
 def test_an_admin_who_is_not_exempt_is_refused() -> None:
     """The registration spares admins; the rule knows nothing of them."""
     assert isinstance(judged("Pod", is_admin=True), Denied)
+
+
+def test_errors_name_the_fields_of_a_pod_that_may_be_created_directly() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "mine", "labels": {"workload.codeflare.dev/appwrapper": "other"}},
+        "spec": {
+            "containers": [],
+            "nodeName": "a",
+            "priorityClassName": "system-node-critical",
+            "resourceClaims": [{"name": "gpu"}],
+        },
+    }
+    facts = Facts(
+        AppWrapperConfig(allowed_kinds=AllowedKinds(direct=("Pod",))), is_team_namespace=True
+    )
+    denied = chain.validate(request(pod, group_kind="Pod", name="mine"), facts)
+    assert isinstance(denied, Denied)
+    assert [reason.partition(": ")[0] for reason in denied.reasons] == [
+        "spec.resourceClaims",
+        "metadata.labels[workload.codeflare.dev/appwrapper]",
+        "spec.priorityClassName",
+        "spec.nodeName",
+    ]

@@ -73,7 +73,7 @@ def direct(body: Any, *, known: Any = None) -> tuple[list[str], list[str]]:
     """Why it is refused, and what is warned of."""
     group = body["apiVersion"].rpartition("/")[0]
     asked = request(body, group_kind=f"{group}/{body['kind']}")
-    verdict = chain.validate_direct_kind(asked, known or team_facts())
+    verdict = chain.validate(asked, known or team_facts())
     assert isinstance(verdict, Allowed | Denied)
     if isinstance(verdict, Allowed):
         return [], list(verdict.warnings)

@@ -245,18 +245,6 @@ def test_components_in_another_order_are_not_restored() -> None:
     assert patch_of(new, old=RUNNING) == []
 
 
-def test_a_template_too_deep_for_a_patch_is_left_as_sent() -> None:
-    def deep(leaf: float) -> dict[str, Any]:
-        value: Any = leaf
-        for _ in range(300):
-            value = {"a": value}
-        return {**SERVICE, "spec": value}
-
-    old, new = appwrapper(component(deep(1))), appwrapper(component(deep(1.0)))
-    assert patch_of(new, old=old) == []
-    assert errors_of(new, old=old) == []
-
-
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.floats(-2, 2, width=16) | st.text("ab"),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("ab", max_size=1), inner),

@@ -20,18 +20,18 @@ def of_roles(*indices: str) -> Component:
     return parsed(component(SPARK, podSets=pod_sets))
 
 
-def test_each_template_comes_once_with_its_field_path() -> None:
+def test_each_template_comes_once_with_its_path_in_the_component() -> None:
     first, second = SPARK["spec"]["roles"]
     assert list(pod_templates(of_roles("0", "00", "1", "0"))) == [
-        ("spec.components[0].template.spec.roles[0]", first),
-        ("spec.components[0].template.spec.roles[1]", second),
+        ("template.spec.roles[0]", first),
+        ("template.spec.roles[1]", second),
     ]
-    assert list(pod_templates(parsed(component(POD)))) == [("spec.components[0].template", POD)]
+    assert list(pod_templates(parsed(component(POD)))) == [("template", POD)]
 
 
 def test_components_whose_pods_cannot_be_determined_are_omitted() -> None:
     assert [path for path, _ in pod_templates(of_roles("7", "x", "1"))] == [
-        "spec.components[0].template.spec.roles[1]"
+        "template.spec.roles[1]"
     ]
     assert list(pod_templates(parsed(component(POD, podSets="x")))) == []
 

@@ -157,10 +157,10 @@ def test_a_ca_with_an_rsa_key_issues_too() -> None:
         .public_key(key.public_key())
         .serial_number(1)
         .not_valid_before(START)
-        .not_valid_after(START + PLAN.ca_life)
+        .not_valid_after(START + PLAN.ca_lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
     old = KeyPair(certificate, key)
-    new = issue_leaf(old, NAMES, PLAN.leaf_life, START, new_key())
+    new = issue_leaf(old, NAMES, PLAN.leaf_lifetime, START, new_key())
     assert leaf_problem(new, old, NAMES) is None

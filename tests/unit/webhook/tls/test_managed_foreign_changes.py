@@ -53,7 +53,7 @@ def with_a_doubled_extension() -> x509.Certificate:
 @pytest.mark.parametrize("key", [RSA_KEY, EC_KEY], ids=["short", "of an old curve"])
 async def test_a_leaf_with_an_unacceptable_key_is_replaced(key: PrivateKey) -> None:
     cluster = Cluster()
-    weak = issue_leaf(CA, NAMES, PLAN.leaf_life, START, key)  # type: ignore[arg-type]
+    weak = issue_leaf(CA, NAMES, PLAN.leaf_lifetime, START, key)  # type: ignore[arg-type]
     cluster.put(SECRETS, empty_secret() | {"data": encode(Contents(CA, weak))})
     async with cluster.replica() as source:
         assert is_served(source, cluster)
@@ -121,7 +121,7 @@ async def test_the_late_write_of_a_frozen_replica_removes_no_ca_from_a_bundle() 
 
         def freeze_in_the_first(verb: str, _plural: str) -> None:
             if verb == "patch" and not seen:
-                old = PreviousAuthority(cluster.contents.trusted[0], START + PLAN.leaf_life)
+                old = PreviousAuthority(cluster.contents.trusted[0], START + PLAN.leaf_lifetime)
                 by_others(cluster, Contents(new, leaf(new), previous=(old,)))
             elif not seen:
                 return

@@ -190,7 +190,7 @@ SECRET_STEPS = [
         tidy(UNNEEDED), id="a previous CA that is in use",
     ),
     pytest.param(view(DAMAGED), NOW, tidy("rotation.json is damaged"), id="damage beside"),
-    pytest.param(view(Contents(), stored=False, served=None), NOW, Wait(NOW + PLAN.leaf_life),
+    pytest.param(view(Contents(), stored=False, served=None), NOW, Wait(NOW + PLAN.leaf_lifetime),
                  id="no Secret, and there never was one"),
 ]  # fmt: skip
 
@@ -329,7 +329,7 @@ def test_a_generated_ca_keeps_every_served_certificate_trusted() -> None:
         published=(pem([foreign, CA.certificate, EXPIRED.certificate]), OTHER),
     )
     made = written(seen).contents
-    leaf_end = NOW + PLAN.leaf_life
+    leaf_end = NOW + PLAN.leaf_lifetime
     assert {one.certificate: one.trusted_until for one in made.previous} == {
         OLD.certificate: PREVIOUS.trusted_until,
         CA.certificate: LEAF.certificate.not_valid_after_utc,

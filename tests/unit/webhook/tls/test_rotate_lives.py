@@ -249,8 +249,8 @@ def test_a_replica_that_returns_after_its_ca_was_dropped_uses_the_new_one_at_onc
 
 
 # Lives short enough to be lived many times: a leaf every 11 hours, a CA every 48.
-QUICK = replace(PLAN, leaf_life=16 * HOUR, ca_life=72 * HOUR)
-LEAF_LIFE = QUICK.leaf_life
+QUICK = PLAN.model_copy(update={"leaf_lifetime": 16 * HOUR, "ca_lifetime": 72 * HOUR})
+LEAF_LIFE = QUICK.leaf_lifetime
 
 TROUBLES: dict[str, Callable[[RotationWorld], None]] = {
     "a first start": lambda _: None,
