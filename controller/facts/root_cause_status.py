@@ -19,9 +19,9 @@ from controller.phases.root_cause import (
     Decision,
     RootCause,
     Source,
-    clipped,
     summary,
 )
+from shared.api.lines import clipped
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, format_time, parse_time
 

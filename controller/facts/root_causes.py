@@ -22,8 +22,9 @@ from controller.facts.root_cause_evidence import (
     gather_evidence,
 )
 from controller.facts.suspects import NO_SUCH_COMMAND
-from controller.phases.root_cause import Confidence, RootCause, Source, clipped
+from controller.phases.root_cause import Confidence, RootCause, Source
 from controller.phases.snapshot import FaultTolerance
+from shared.api.lines import clipped
 from worker.error_texts import is_device_fault, is_peer_loss
 from worker.record import SYSTEM, USER, ErrorRecord
 

@@ -37,7 +37,7 @@ class DeletionBlocked(ConditionReport):
     `forced_off`: the pods that are removed without confirmation from their node.
     """
 
-    type = CONDITION_DELETING_RESOURCES
+    type: str = CONDITION_DELETING_RESOURCES
     status: bool = True
     reason: Reason = Reason.DELETION_BLOCKED
     blockers: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Report components that are unreadable or not created, or a namespace that ends. Pure."""
+"""Report components that cannot be read. Pure."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,40 +13,13 @@ _LONGEST_WHY: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceTerminating(ConditionReport):
-    """The namespace is being deleted."""
-
-    type = CONDITION_RESOURCES_DEPLOYED
-    status: bool = True
-    reason: Reason = Reason.NAMESPACE_ENDING
-
-    def text(self) -> str:
-        """Return the message for users."""
-        return "its namespace is being deleted, and everything in it"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotCreate(ConditionReport):
-    """A component cannot be created."""
-
-    type = CONDITION_RESOURCES_DEPLOYED
-    status: bool = True
-    reason: Reason = Reason.CREATE_FAILED
-    problem: str
-
-    def text(self) -> str:
-        """Return the problem."""
-        return self.problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentsUnreadable(ConditionReport):
     """Components cannot be read. `components`: Kinds and names; `why`: the API server's answer.
 
     The answer is no news: every change of a pod causes a pass, and each may get another answer.
     """
 
-    type = CONDITION_RESOURCES_DEPLOYED
+    type: str = CONDITION_RESOURCES_DEPLOYED
     status: bool = True
     reason: Reason = Reason.COMPONENT_UNREADABLE
     components: tuple[str, ...]

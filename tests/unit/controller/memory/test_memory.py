@@ -15,7 +15,7 @@ from controller.memory.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
-from controller.reports.resources_deployed import NamespaceTerminating
+from controller.reports.resources_deployed import ComponentsUnreadable
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.kube.object_cache import Change
@@ -50,7 +50,9 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.measured = Measured(1.0)
     remembered.evacuated_since = 1.0
     remembered.entered = Phase.RUNNING, 1.0
-    remembered.reported = {"ResourcesDeployed": NamespaceTerminating()}
+    remembered.reported = {
+        "ResourcesDeployed": ComponentsUnreadable(components=("Job train",), why="403")
+    }
     remembered.preemptors = {("w2", "u2"): "Job urgent of namespace b"}
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],
