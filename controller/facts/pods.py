@@ -21,7 +21,6 @@ from controller.facts.container_ends import (
     failed_at,
 )
 from controller.facts.scheduling import scheduler_message, unheeded
-from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
@@ -29,12 +28,6 @@ from shared.api.pod_requests import all_requested
 from shared.api.times import format_time, parse_time
 from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
-
-
-def is_terminal(codes: Iterable[int], config: FaultTolerance) -> bool:
-    """True if some code is listed as terminal, or is missing in a list of retryable ones."""
-    return any(config.forbids(code) for code in codes)
-
 
 # Whether containers of a running pod crash again and again in place.
 #

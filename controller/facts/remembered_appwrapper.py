@@ -17,7 +17,7 @@ import orjson
 from controller.facts.component_status import kind_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
-from controller.facts.placement import topology_outline
+from controller.facts.placement import TOPOLOGY, topology_workload
 from controller.facts.wait_times import NO_WAIT, WaitTimes, wait_times_of
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
@@ -160,8 +160,8 @@ def _component(whole: JsonObject) -> JsonObject:
     if infos := whole.get("podSetInfos"):
         # Only their number is compared with that of the pod sets, which has this limit.
         outline["podSetInfos"] = [{}] * min(len(infos), MOST_POD_SETS + 1)
-        if any(each.get("schedulingGates") for each in infos):
-            outline |= topology_outline(whole)
+        if workload := topology_workload(whole):
+            outline[TOPOLOGY] = workload
     return outline
 
 
