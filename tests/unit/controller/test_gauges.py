@@ -117,7 +117,7 @@ def test_a_scrape_shows_the_stuck_deletions_by_finalizer_and_kind() -> None:
     assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
     job, pods = ("other", "Job"), ("none", "Pod")
     for uid, stuck in (("u1", ((job, 1),)), ("u2", ((pods, 3), (job, 1))), ("u3", ())):
-        memory.deletions.explain(uid, Explanation(NOW, False, (), (), stuck=stuck))
+        memory.deletions.of(uid).explanation = Explanation(NOW, False, (), (), stuck=stuck)
     assert [line for line in shown(metrics) if "deletions_stuck{" in line] == [
         'appwrapper_deletions_stuck{finalizer="none",kind="Pod"} 3.0',
         'appwrapper_deletions_stuck{finalizer="other",kind="Job"} 2.0',

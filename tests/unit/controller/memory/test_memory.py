@@ -37,7 +37,8 @@ def fill(memory: Memory, uid: str) -> None:
     memory.creations.record_success(uid, 1, 0, "j1")
     memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
     memory.deletions.accept(uid, "j1")
-    memory.deletions.explain(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
+    told = Explanation(NOW, forcing=False, blockers=(), forced_off=())
+    memory.deletions.of(uid).explanation = told
     memory.creations.is_replaced(uid, 1, 1, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
@@ -126,7 +127,7 @@ def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
-    memory.deletions.find_left("u1")
+    memory.deletions.known("u1").clear_since = None
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0
     assert list(places(memory, "u1", "memory", {})) == []
