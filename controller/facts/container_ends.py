@@ -14,7 +14,7 @@ from shared.api.times import format_time, parse_time
 from worker.record import ErrorRecord
 from worker.termination_message import find
 
-_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
+KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
 # The kubelet reports this reason, the code 137 and no time for a container that it cannot find. If
 # its pod is being deleted, the container has usually not been started: other pods failed earlier.
 _NOT_FOUND: Final = "ContainerStatusUnknown"
@@ -42,7 +42,7 @@ def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
         finished = parse_time(ended.get("finishedAt") or "")
     except ValueError:
         return ended.get("reason") == _NOT_FOUND
-    return finished > deleted or (finished == deleted and ended["exitCode"] in _KILLED)
+    return finished > deleted or (finished == deleted and ended["exitCode"] in KILLED)
 
 
 def exit_codes(item: JsonObject) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import orjson
 
-from controller.facts.component_status import kind_of
+from controller.facts.component_status import kind_of, pod_sets_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import TOPOLOGY, topology_workload
@@ -148,7 +148,7 @@ def requested(appwrapper: AppWrapper) -> dict[str, float]:
 
 
 def _component(whole: JsonObject) -> JsonObject:
-    template, pod_sets = whole.get("template"), _pod_sets(whole)
+    template, pod_sets = whole.get("template"), pod_sets_of(whole)
     outline: JsonObject = {
         "template": _named(template) if isinstance(template, dict) else {},
         MAY_HAVE_PODS: bool(pod_sets) or may_have_pods(whole),
@@ -163,14 +163,6 @@ def _component(whole: JsonObject) -> JsonObject:
         if workload := topology_workload(whole):
             outline[TOPOLOGY] = workload
     return outline
-
-
-def _pod_sets(component: JsonObject) -> list[JsonObject]:
-    """Return the pod sets; none if they are unreadable, which the creation reports."""
-    try:
-        return [each.as_json() for each in component_pod_sets(component)]
-    except PodSetError:
-        return []
 
 
 def _named(template: JsonObject) -> JsonObject:

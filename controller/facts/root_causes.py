@@ -62,18 +62,18 @@ def find_root_cause(
     if not failed and not records:
         return None  # as on nearly every pass
     basis = Attempt.at(now, attempt, flagged_nodes)
-    gathered = gather_evidence(failed, others, records, basis)
+    by_pod, unknown = gather_evidence(failed, others, records, basis)
     # The containers of one pod share one clock.
-    found = [first for each in gathered.by_pod if (first := choose(each)) is not None]
+    found = [first for each in by_pod if (first := choose(each)) is not None]
     recorded = sum(each.record is not None for each in found)
     first = choose(found)
-    unbound = [each for each in gathered.unbound if _may_count(each, first, others)]
+    unbound = [each for each in unknown if _may_count(each, first, others)]
     if unbound and not recorded:
         loose = [evidence_of(each, basis) for each in unbound]
         first, recorded = _with_loose(first, choose(loose)), len(loose)
     if first is None:
         return None
-    pods = max(1, len(gathered.by_pod))
+    pods = max(1, len(by_pod))
     return replace(_described(first, config), failed_pods=pods, records=recorded)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
+from shared.api.lines import clipped
 from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
@@ -23,7 +24,7 @@ EXPLAIN_AFTER: Final = timedelta(seconds=45)
 EXPLAIN_AGAIN: Final = timedelta(seconds=20)
 
 MOST_TEXTS: Final = 8
-LONGEST_TEXT: Final = 400
+LONGEST_TEXT: Final = 400  # bytes
 _MOST_NAMES: Final = 3
 STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 # The garbage collector's own finalizers, for foreground and orphaning deletion.
@@ -155,7 +156,7 @@ def blockers(
     ]
     shown = texts if len(texts) <= MOST_TEXTS else texts[: MOST_TEXTS - 1]
     more = [f"and {len(texts) - len(shown)} more"] if len(shown) < len(texts) else []
-    return tuple(_cut(text) for text in [*shown, *more])
+    return tuple(clipped(text, LONGEST_TEXT) for text in [*shown, *more])
 
 
 def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tuple[str, ...]:
@@ -163,7 +164,7 @@ def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tupl
     texts = list(_grouped(pods, _on_silent_node(silent_nodes)))
     shown = texts[:MOST_TEXTS]
     more = [f"and pods on {len(texts) - len(shown)} more nodes"] if len(shown) < len(texts) else []
-    return tuple(_cut(text) for text in [*shown, *more])
+    return tuple(clipped(text, LONGEST_TEXT) for text in [*shown, *more])
 
 
 def of_component(left: LeftComponent) -> Iterable[str]:
@@ -260,7 +261,3 @@ def _few(names: Iterable[str]) -> str:
     if len(named) <= _MOST_NAMES:
         return ", ".join(named)
     return f"{', '.join(named[:_MOST_NAMES])} and {len(named) - _MOST_NAMES} more"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"

@@ -88,8 +88,8 @@ def test_a_reason_that_comes_late_explains_lost_peers_at_any_time(
     reason: str, proof: Proof
 ) -> None:
     attempt = Attempt.at(NOW, 1, ())
-    gathered = gather_evidence([with_reason(reason)], [], [], attempt)
-    assert [each.is_reported_late for each in gathered.by_pod[0]] == [proof.late]
+    by_pod, _ = gather_evidence([with_reason(reason)], [], [], attempt)
+    assert [each.is_reported_late for each in by_pod[0]] == [proof.late]
 
 
 @pytest.mark.parametrize("reason", ["", "Error", "StartError", "DeletionBySomebodyNew"])
