@@ -13,6 +13,7 @@ from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
+from shared.waits.words import listed
 
 # A label that is this much older than a pod's binding was certainly there first. Clocks differ a
 # little, pods' times have whole seconds, and the scheduler's watch lags as the controller's does.
@@ -124,6 +125,4 @@ def _message(driven: Collection[_Driven]) -> str:
 def _at_place(pods: list[str], node: str, resource: str, label: str) -> str:
     if len(pods) == 1:
         return f"node {node} ({label}): pod {pods[0]} uses {resource}"
-    more = len(pods) - _NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return f"node {node} ({label}): pods {', '.join(pods[:_NAMED])}{rest} use {resource}"
+    return f"node {node} ({label}): pods {listed(pods)} use {resource}"

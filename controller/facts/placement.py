@@ -20,6 +20,7 @@ from shared.api.conditions import is_true
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
 from shared.injection.avoided_hosts import GATE_TOPOLOGY, LABEL_HOSTNAME
+from shared.waits.words import listed
 from shared.waits.workload import ADMITTED, EVICTED, is_finished
 
 # Kueue's own annotation, written together with the gate: the Workload's name.
@@ -122,8 +123,6 @@ def _tolerates_cordon(spec: JsonObject) -> bool:
 
 # Whether new pods can go there.
 
-_MOST_NAMED: Final = 3
-
 
 def misplacement(
     assignment: Assignment, nodes: Iterable[JsonObject], taints: ResourceTaints
@@ -143,11 +142,8 @@ def misplacement(
     if not bad:
         return None
     named = [f"{name} ({why})" for name, why in sorted(bad.items())]
-    more = len(named) - _MOST_NAMED
-    rest = f" and {more} more" if more > 0 else ""
     return Misplacement(
-        f"its pods are assigned to {'node' if len(named) == 1 else 'nodes'} "
-        f"{', '.join(named[:_MOST_NAMED])}{rest}",
+        f"its pods are assigned to {'node' if len(named) == 1 else 'nodes'} {listed(named)}",
         assignment.workload,
         assignment.uid,
         assignment.version,

@@ -7,8 +7,8 @@ from typing import Final
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.waits.words import listed
 
-_MOST_NAMES: Final = 3
 _LONGEST_WHY: Final = 400
 
 
@@ -32,7 +32,4 @@ class ComponentsUnreadable(ConditionReport):
 
     def text(self) -> str:
         """Return the components, and the answer for the first of them."""
-        names = ", ".join(self.components[:_MOST_NAMES])
-        more = len(self.components) - _MOST_NAMES
-        others = f" and {more} more" if more > 0 else ""
-        return f"cannot be read: {names}{others}: {self.why[:_LONGEST_WHY]}"
+        return f"cannot be read: {listed(self.components)}: {self.why[:_LONGEST_WHY]}"

@@ -7,11 +7,15 @@ _MOST_NAMES: Final = 3
 
 
 def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:
-    """Format `a, b, c and 5 more`, in order."""
+    """Format `a, b, c and 5 more`, sorted; `a and b` if there are no more."""
     named = sorted(names)
-    if len(named) <= most:
-        return joined(named)
-    return f"{', '.join(named[:most])} and {len(named) - most} more"
+    return joined(named) if len(named) <= most else listed(named, most)
+
+
+def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+    """Format `a, b, c and 5 more`, in the given order; `a, b` if there are no more."""
+    shown, more = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def joined(parts: Sequence[str]) -> str:
