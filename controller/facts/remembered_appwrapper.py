@@ -18,11 +18,12 @@ from controller.facts.component_status import kind_of, pod_sets_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
 from controller.facts.placement import TOPOLOGY, topology_workload
-from controller.facts.wait_times import NO_WAIT, WaitTimes, wait_times_of
+from controller.facts.unused_quota import unused_since
 from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import is_true
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED, GROUP
+from shared.api.conditions import condition, is_true
+from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED, GROUP
 from shared.api.objects import GroupVersionKind, JsonObject, JsonValue
 from shared.api.pod_requests import containers_requests
 from shared.kinds.kind import MOST_POD_SETS, PodSetError, template_at
@@ -47,9 +48,10 @@ _REQUESTED: Final = "requested"
 class Outline:
     """An AppWrapper as the controller remembers it. Each pass decodes its text.
 
-    Other readers use the fields beside the text. `wait_times` are for metrics. `waits_in`:
-    namespace and name of the LocalQueue while it is Suspended.
-    `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
+    Other readers use the fields beside the text. `waits_in`: namespace and name of the LocalQueue
+    while it is Suspended. `phase_since`: when it entered its phase (phase_times.py), in seconds
+    since the epoch, as `unused_since` (unused_quota.py). `deletion_blocked`: something blocks the
+    deletion of its resources.
     `requested`: how much of each measured resource its pods request.
     `kinds`: of its components while they exist; AppWrappers with the same Kinds share the tuple.
     """
@@ -58,9 +60,10 @@ class Outline:
     phase: str
     is_ours: bool
     text: bytes
-    wait_times: WaitTimes = NO_WAIT
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None
+    unused_since: float | None = None
+    deletion_blocked: bool = False
     requested: tuple[tuple[str, float], ...] = ()
     kinds: tuple[GroupVersionKind, ...] = ()
 
@@ -82,12 +85,19 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase=str(appwrapper.status.get("phase") or ""),
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
-        wait_times=wait_times_of(appwrapper),
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),
+        unused_since=unused_since(appwrapper),
+        deletion_blocked=_is_deletion_blocked(appwrapper),
         requested=tuple(requested(AppWrapper(outline)).items()),
         kinds=_kinds(appwrapper),
     )
+
+
+def _is_deletion_blocked(appwrapper: AppWrapper) -> bool:
+    deleting = condition(appwrapper.conditions, CONDITION_DELETING_RESOURCES) or {}
+    found = deleting.get("status"), deleting.get("reason")
+    return found == ("True", Reason.DELETION_BLOCKED)
 
 
 def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
