@@ -7,7 +7,7 @@ from typing import Final
 from shared.api.times import parse_time
 
 SECOND: Final = 1_000_000_000
-NEVER: Final = 2**80  # after all times; stands for an unknown one
+NEVER: Final = 2**80  # an unknown time, which is after all others
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
