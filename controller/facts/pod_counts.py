@@ -191,7 +191,7 @@ def count_pods(
     pods: Sequence[Pod], membership: Membership, config: FaultTolerance, now: datetime
 ) -> PodCounts:
     """Count the pods. `pods`: those of the current attempt."""
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    awaited = _awaited(pods, membership)
     ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
     failed = list(unreplaced_failures(awaited, membership))
     on_the_way = [pod for pod in awaited if _is_under_way(pod)]
@@ -256,6 +256,10 @@ def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
     )
 
 
+def _awaited(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
+    return [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+
+
 def _is_awaited(component: Component | None) -> bool:
     """True if its pods still matter; a helper or a component that ended well needs none."""
     return component is None or not (component.helper or component.terminal is Terminal.SUCCEEDED)
@@ -316,14 +320,13 @@ def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     """Return the failed pods that count against the attempt. `pods`: those of this attempt."""
     if not any(pod.phase == "Failed" for pod in pods):
         return []  # as on nearly every pass
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    awaited = _awaited(pods, membership)
     return list(_judged(awaited, unreplaced_failures(awaited, membership), membership))
 
 
 def unhealed_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
     """Return the failed pods of awaited components without a replacement."""
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
-    return unreplaced_failures(awaited, membership)
+    return unreplaced_failures(_awaited(pods, membership), membership)
 
 
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:

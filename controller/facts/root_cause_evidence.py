@@ -134,7 +134,7 @@ class Evidence:
         return EvidenceKind.OWN_ERROR if self._says_own_error() else EvidenceKind.EXIT_CODE
 
     @property
-    def looks(self) -> "Looks":
+    def looks(self) -> Looks:
         """Return whether it looks like the consequence of another failure. It may be costly."""
         if self.is_forced:
             return Looks.OWN
