@@ -67,16 +67,13 @@ class SlackKeeper:
         self._no_write_before = 0.0  # monotonic; after a failed write
         # The current state of the queue, empty without such a queue. For the metrics.
         self.rows: tuple[SlackQuota, ...] = ()
+        # Empty before `run`. For the metrics, too.
+        self.informers: tuple[Watched, ...] = ()
         # They list again and again while the API server does not serve Kueue's API.
         self._queues = Informer(client, CLUSTER_QUEUES, transform=stored_queue, sources=sources)
         self._queues.add_handler(self._queue_changed)
         self._flavors = Informer(client, RESOURCE_FLAVORS, transform=node_flavor, sources=sources)
         self._flavors.add_handler(lambda _: self.changed())
-
-    @property
-    def informers(self) -> tuple[Watched, ...]:
-        """The informers, for the metrics."""
-        return self._queues, self._flavors
 
     def changed(self) -> None:
         """Report a change. Fast: `run` computes the limits later, once for all changes."""
@@ -84,6 +81,7 @@ class SlackKeeper:
 
     async def run(self) -> None:
         """Adjust the limits until cancelled."""
+        self.informers = self._queues, self._flavors
         async with asyncio.TaskGroup() as group:
             for each in (self._queues, self._flavors):
                 group.create_task(each.run())
