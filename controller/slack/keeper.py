@@ -65,10 +65,10 @@ class SlackKeeper:
         self._has_changed = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
         self._no_write_before = 0.0  # monotonic; after a failed write
-        # The current state of the queue, empty without such a queue. For the metrics.
+        # The current state of the queue, for the metrics. Empty without such a queue, and while the
+        # API server does not serve Kueue's API.
         self.rows: tuple[SlackQuota, ...] = ()
-        # Empty before `run`. For the metrics, too.
-        self.informers: tuple[Watched, ...] = ()
+        self._runs = False
         # They list again and again while the API server does not serve Kueue's API.
         self._queues = Informer(client, CLUSTER_QUEUES, transform=stored_queue, sources=sources)
         self._queues.add_handler(self._queue_changed)
@@ -79,9 +79,17 @@ class SlackKeeper:
         """Report a change. Fast: `run` computes the limits later, once for all changes."""
         self._has_changed.set()
 
+    @property
+    def informers(self) -> tuple[Watched, ...]:
+        """The running informers, for the metrics; none while Kueue's API is not served.
+
+        Without Kueue nothing is missed, so their age must raise no alert.
+        """
+        return (self._queues, self._flavors) if self._runs and not self._is_unserved() else ()
+
     async def run(self) -> None:
         """Adjust the limits until cancelled."""
-        self.informers = self._queues, self._flavors
+        self._runs = True
         async with asyncio.TaskGroup() as group:
             for each in (self._queues, self._flavors):
                 group.create_task(each.run())
@@ -100,11 +108,16 @@ class SlackKeeper:
         while True:
             self._has_changed.clear()
             rest = COMPUTE_SECONDS
-            if self._queues.synced and self._flavors.synced:
+            if self._is_unserved():
+                self.rows = ()  # the events of objects that went with their CRD may be lost
+            elif self._queues.synced and self._flavors.synced:
                 rest = await self._adjust()
             # At least that long, so that many changes cause few computations.
             await self._clock.sleep(min(rest, COMPUTE_SECONDS))
             await self._until_changed(rest - COMPUTE_SECONDS)
+
+    def _is_unserved(self) -> bool:
+        return self._queues.unserved or self._flavors.unserved
 
     async def _until_changed(self, seconds: float) -> None:
         if seconds <= 0:

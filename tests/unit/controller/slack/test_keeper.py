@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from shared.kube.client import Forbidden, Invalid, Unreachable
+from shared.kube.client import Forbidden, Invalid, NotFound, Unreachable
 from shared.kube.responses import ApiError
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.nodes import change
 from tests.support.builders.slack import SLACK, gpu_queue, labelled_node
 from tests.support.fakes.fake_clock import START, settle
+from tests.support.fakes.fake_kube import WatchFeed
 from tests.support.fakes.slack_world import SlackWorld
 
 TOO_MUCH = (
@@ -286,8 +287,33 @@ async def test_it_waits_until_kueue_serves_its_api() -> None:
     async with running(world):
         assert await world.seconds(60) == []
         assert world.kueue.asked == {"v1beta2/clusterqueues", "v1beta2/resourceflavors"}
+        assert list(world.keeper.informers) == []
         world.kueue.unserved = False
         assert await world.seconds(30) == ["5"]
+        assert len(world.keeper.informers) == 2
+
+
+async def test_an_api_that_was_away_is_read_again() -> None:
+    """With its CRD the queue goes, and its DELETED event may be lost."""
+    world = SlackWorld()
+    async with running(world):
+        world.kueue.unserved = True
+        gone = NotFound(404, "NotFound", "the server could not find the requested resource")
+        world.kueue.feeds["clusterqueues"].fail(gone)
+        await settle()
+        await world.seconds(30)
+        assert world.value("appwrapper_slack_lending_limit") is None
+        assert list(world.keeper.informers) == []
+        world.have(8, 8, 5)
+        assert await world.seconds(60) == []
+        world.kueue.unserved = False
+        world.kueue.feeds |= {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
+        assert await world.seconds(12) == ["5"]
+        assert world.value("appwrapper_slack_lending_limit") == 5
+        assert [each.resource.kind for each in world.keeper.informers] == [
+            "ClusterQueue",
+            "ResourceFlavor",
+        ]
 
 
 async def test_a_change_by_time_alone_is_noticed_within_30_seconds() -> None:
