@@ -146,7 +146,7 @@ class AppWrapperGauges:
 
 
 def _waits_since(each: Outline) -> float | None:
-    return each.phase_since if each.phase in _WAITING else None
+    return each.phase_since if each.phase in _WAITING and not each.deleting else None
 
 
 class Watched(Protocol):

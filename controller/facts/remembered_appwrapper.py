@@ -51,7 +51,7 @@ class Outline:
     Other readers use the fields beside the text. `waits_in`: namespace and name of the LocalQueue
     while it is Suspended. `phase_since`: when it entered its phase (phase_times.py), in seconds
     since the epoch, as `unused_since` (unused_quota.py). `deletion_blocked`: something blocks the
-    deletion of its resources.
+    deletion of its resources. `deleting`: its own deletion was requested.
     `requested`: how much of each measured resource its pods request.
     `kinds`: of its components while they exist; AppWrappers with the same Kinds share the tuple.
     """
@@ -64,6 +64,7 @@ class Outline:
     phase_since: float | None = None
     unused_since: float | None = None
     deletion_blocked: bool = False
+    deleting: bool = False
     requested: tuple[tuple[str, float], ...] = ()
     kinds: tuple[GroupVersionKind, ...] = ()
 
@@ -89,6 +90,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase_since=None if began is None else began.timestamp(),
         unused_since=unused_since(appwrapper),
         deletion_blocked=_is_deletion_blocked(appwrapper),
+        deleting=appwrapper.deletion_requested,
         requested=tuple(requested(AppWrapper(outline)).items()),
         kinds=_kinds(appwrapper),
     )

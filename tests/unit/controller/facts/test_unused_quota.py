@@ -15,10 +15,10 @@ def at(second: int) -> str:
     return f"2026-01-01T00:00:{second:02}Z"
 
 
-def outline(phase: str, *conditions: JsonObject) -> Outline:
+def outline(phase: str, *conditions: JsonObject, **metadata: str) -> Outline:
     identity = {"namespace": "team1", "name": "a", "uid": "u", "creationTimestamp": CREATED}
     status = {"phase": phase, "conditions": list(conditions)}
-    raw: JsonObject = {"metadata": identity, "spec": {}, "status": status}
+    raw: JsonObject = {"metadata": identity | metadata, "spec": {}, "status": status}
     return project_appwrapper(raw)
 
 
@@ -91,3 +91,10 @@ def test_times_that_metrics_show(
         assert moments[name] == MIDNIGHT + expected[name]
     assert (found.unused_since is None) is ("unused_since" not in expected)
     assert found.deletion_blocked is ("deletion_blocked" in expected)
+
+
+def test_one_that_is_being_deleted_waits_for_nothing() -> None:
+    """Without the controller's finalizer its phase remains until it is gone."""
+    waits = says("QuotaReserved", "False", 2)
+    assert not outline("Suspended", waits).deleting
+    assert outline("Suspended", waits, deletionTimestamp=at(3)).deleting
