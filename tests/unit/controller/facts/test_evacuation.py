@@ -148,15 +148,35 @@ def test_a_retry_is_spent_where_the_node_was_tagged_or_latched_before(
     assert driven.spends_retry is spends_retry
 
 
-@pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
-def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
-    """Kueue would assign the node again, and each move would spend a retry."""
+TOPOLOGIES = ["", "appwrapper-train-1a2b3"]
+
+
+def observed(nodes: NodeIndex, pod: Pod, workload: str) -> Evacuation | None:
+    """Under a topology, if Kueue assigned the nodes in `workload`."""
     snapshot = Snapshot(phase=Phase.RUNNING, topology_workload=workload)
     item = gathering.appwrapper("Running")
     running = Observation(AppWrapper(item), snapshot, FaultTolerance())
-    nodes = latched_nodes().tags
-    observation = observe(Reads(running, gathering.NOW, pods=[gpu_pod("a")], nodes=nodes))
-    assert (observation.snapshot.evacuation is None) is bool(workload)
+    reads = Reads(running, gathering.NOW, pods=[pod], nodes=nodes.tags)
+    return observe(reads).snapshot.evacuation
+
+
+@pytest.mark.parametrize("workload", TOPOLOGIES)
+def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
+    """Kueue would assign the node again, and each move would spend a retry."""
+    evacuated = observed(latched_nodes(), gpu_pod("a"), workload)
+    assert (evacuated is None) is bool(workload)
+
+
+@pytest.mark.parametrize("workload", TOPOLOGIES)
+def test_a_node_that_is_assigned_again_and_again_is_left_once_without_a_retry(
+    workload: str,
+) -> None:
+    """Kueue may assign it again if the stored template does not avoid the label."""
+    nodes = node_builders.latching_index(START, PERIOD, n1="EVICT")
+    attempts = [timedelta(seconds=-60), timedelta(seconds=20), timedelta(hours=1)]
+    pods = [gpu_pod("a", bound=format_time(START + bound)) for bound in attempts]
+    evacuated = [observed(nodes, pod, workload) for pod in pods]
+    assert [each and each.spends_retry for each in evacuated] == [False, True, True]
 
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:
