@@ -173,8 +173,8 @@ def report_reserved(snapshot: Snapshot) -> Actions:
     Its text is kept: when Kueue reserves the quota again, the Workload shows no eviction any more.
     """
     told = _told(snapshot)
-    timed_out = told.reason == Reason.PODS_READY_TIMEOUT
-    eviction = without_kueues_reason(told.message) if timed_out else ""
+    evicted = told.reason == Reason.PODS_READY_TIMEOUT
+    eviction = without_kueues_reason(told.message) if evicted else ""
     return (reporting(reserved(eviction)),)
 
 
