@@ -37,6 +37,7 @@ class ComputedGauge(Collector):
 
 # Returns each AppWrapper's namespace and name, and its outline, which holds its times.
 Outlines = Callable[[], Iterable[tuple[Key, Outline]]]
+_WAITING: Final = (Phase.EMPTY, Phase.SUSPENDED)  # for quota
 # Seconds that an AppWrapper may hold quota without any pod: its pods are created in less.
 _WITHOUT_PODS: Final = 60.0
 
@@ -61,13 +62,13 @@ class AppWrapperGauges:
             "appwrapper_longest_wait_seconds",
             "The longest time that an AppWrapper has waited for quota.",
             ["namespace"],
-            lambda: self._longest(lambda each: each.wait_times.waits_since),
+            lambda: self._longest(_waits_since),
         )
         yield ComputedGauge(
             "appwrapper_longest_quota_without_pods_seconds",
             "The longest time that an AppWrapper has held quota without all of its pods.",
             ["namespace"],
-            lambda: self._longest(lambda each: each.wait_times.unused_since),
+            lambda: self._longest(lambda each: each.unused_since),
         )
         yield ComputedGauge(
             "appwrapper_deletions_blocked",
@@ -111,7 +112,7 @@ class AppWrapperGauges:
     def _blocked(self) -> Samples:
         found = Counter[tuple[str]]()
         for (namespace, _), each in self._outlines():
-            found[namespace,] += each.wait_times.deletion_blocked
+            found[namespace,] += each.deletion_blocked
         return found
 
     def _oldest_in_phase(self) -> Samples:
@@ -139,9 +140,13 @@ class AppWrapperGauges:
 
     def _is_without_pods(self, key: Key, each: Outline) -> bool:
         """True if it has held quota for a minute and no pod of it exists."""
-        since = each.wait_times.unused_since
+        since = each.unused_since
         long = since is not None and self._now() - since > _WITHOUT_PODS
         return long and not self._has_pods(key)
+
+
+def _waits_since(each: Outline) -> float | None:
+    return each.phase_since if each.phase in _WAITING and not each.deleting else None
 
 
 class Watched(Protocol):

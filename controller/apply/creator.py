@@ -112,7 +112,7 @@ class ComponentCreator:
             config.longest_pod_grace,
         )
         for index, text in enumerate(texts):
-            if self._creations.created(uid, attempt, index):
+            if index in self._creations.known(uid, attempt).created:
                 continue
             try:
                 object_uid = await self._create(appwrapper, index, text, additions)
@@ -263,14 +263,14 @@ class ComponentCreator:
         self, appwrapper: AppWrapper, index: int, problem: CreateFailed, now: datetime
     ) -> None:
         uid, attempt = appwrapper.uid, appwrapper.attempt
-        failures = self._creations.failures(uid, attempt)
+        failures = self._creations.known(uid, attempt).failures
         pause = min(timedelta(seconds=2 ** min(failures, 10)), _LONGEST_PAUSE)
         if problem.taken and not failures:
             pause = timedelta(0)
         if problem.retry_after is not None:
             pause = max(pause, timedelta(seconds=problem.retry_after))
         retry_at = None if problem.fatal else now + pause
-        known = self._creations.problem(uid, attempt) if failures else None
+        known = self._creations.known(uid, attempt).problem if failures else None
         first_at = None if problem.fatal else (known and known.first_at) or now
         message = f"spec.components[{index}]: {problem}"
         logger.warning(

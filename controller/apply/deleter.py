@@ -100,7 +100,7 @@ class Deleter:
         unasked = [
             target
             for target in targets
-            if not target.deleting and not self._deletions.is_accepted(owner, target.uid)
+            if not target.deleting and target.uid not in self._deletions.known(owner).accepted
         ]
         await self._all(observation, unasked, propagation, None)
 
@@ -110,7 +110,7 @@ class Deleter:
         new = [
             each
             for each in observation.unexpected
-            if not self._deletions.is_accepted(owner, each.uid)
+            if each.uid not in self._deletions.known(owner).accepted
         ]
         components = [each for each in new if each.resource != PODS]
         pods = [each for each in new if each.resource == PODS]
@@ -118,7 +118,7 @@ class Deleter:
             await self._once(observation, components, Propagation.FOREGROUND)
             await self._once(observation, pods, Propagation.BACKGROUND)
         finally:
-            gone = [each for each in new if self._deletions.is_accepted(owner, each.uid)]
+            gone = [each for each in new if each.uid in self._deletions.known(owner).accepted]
             if gone:
                 self._swept(observation.appwrapper, gone)
 
@@ -129,7 +129,7 @@ class Deleter:
         removed: list[Deployed] = []
         for pod in pods:
             lost = pod.node in observation.silent_nodes
-            again = self._deletions.forced(owner, pod.uid) is not None
+            again = pod.uid in self._deletions.known(owner).forced
             (removed if lost or again else killed).append(pod)
         await self._forced(observation, killed, Propagation.BACKGROUND, SHORTEST_GRACE)
         await self._forced(observation, removed, Propagation.BACKGROUND, 0)
@@ -147,7 +147,7 @@ class Deleter:
         await self._all(observation, due, propagation, grace)
 
     def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
-        forced = self._deletions.forced(owner, target.uid)
+        forced = self._deletions.known(owner).forced.get(target.uid)
         if forced is None:
             return True
         once = forced.times == 1 and target.resource == PODS
@@ -206,7 +206,7 @@ class Deleter:
                 grace_period_seconds=grace,
             )
         except (NotFound, Conflict):  # it is gone, or another object has its name: a read decides
-            self._deletions.find_absent(owner, target.uid)
+            self._deletions.of(owner).absent.add(target.uid)
         except (TooManyRequests, Unauthorized):
             raise
         except ApiError as error:
@@ -220,11 +220,11 @@ class Deleter:
                 self._deletions.force(owner, target.uid, self._clock.monotonic(), patience=patience)
 
     def _refused(self, appwrapper: AppWrapper, target: Deployed, error: ApiError) -> None:
-        if self._deletions.refusal(appwrapper.uid, target.uid) != error.message:
+        if self._deletions.known(appwrapper.uid).refused.get(target.uid, "") != error.message:
             fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
             kind = target.resource.kind
             logger.warning("%s %s may not be deleted: %s", kind, target.name, error, extra=fields)
-        self._deletions.refuse(appwrapper.uid, target.uid, error.message)
+        self._deletions.of(appwrapper.uid).refused[target.uid] = error.message
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

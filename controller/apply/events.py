@@ -29,6 +29,7 @@ from shared.api.names import (
 from shared.api.objects import JsonObject
 from shared.kube.events import EventRecorder, EventType, ObjectReference
 from shared.process.logs import object_fields
+from shared.waits.words import listed
 
 logger = logging.getLogger(__name__)
 
@@ -106,9 +107,7 @@ class Teller:
         """Report unexpected objects whose deletes the API server accepted."""
         self._meter.swept(len(objects))
         names = [f"{each.resource.kind} {each.name} of attempt {each.attempt}" for each in objects]
-        more = f" and {len(names) - _MOST_OBJECTS} more" if len(names) > _MOST_OBJECTS else ""
-        named = ", ".join(names[:_MOST_OBJECTS]) + more
-        message = f"{_UNEXPECTED}: {named}"
+        message = f"{_UNEXPECTED}: {listed(names, _MOST_OBJECTS)}"
         self._tell(appwrapper, WARNING, Reason.UNEXPECTED, message, set())
 
     def _tell_move(

@@ -13,7 +13,7 @@ from controller.facts.component_status import (
     with_another_name,
 )
 from controller.facts.kept_components import is_kept
-from controller.facts.root_cause_status import decode, encode, history_with
+from controller.facts.root_cause_status import encode, history_with
 from controller.facts.suspects import with_suspect
 from controller.phases.actions import (
     Action,
@@ -118,12 +118,11 @@ def _root_cause(status: JsonObject, action: RecordRootCause, attempt: int) -> Js
 
     A failure that healed is only recorded in the history.
     """
+    recorded = encode(action.root_cause, attempt, action.decision)
     if action.decision is Decision.NONE:
-        new = history_with(status, action.root_cause, attempt, action.decision)
-        return {"errorHistory": new}
-    changed: JsonObject = {"rootCause": encode(action.root_cause, attempt, action.decision)}
-    if (last := decode(status)) is not None:
-        history = history_with(status, last.cause, last.attempt, last.decision)
+        return {"errorHistory": history_with(status, recorded)}
+    changed: JsonObject = {"rootCause": recorded}
+    if history := history_with(status, status.get("rootCause") or {}):
         # The history may already contain failures that healed in a later attempt.
         changed["errorHistory"] = sorted(history, key=itemgetter("attempt"))
     return changed

@@ -47,7 +47,7 @@ def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
     A component with unreadable pod sets gets none: its creation reports the error.
     """
     return [
-        {"name": "", "kind": "", "apiVersion": "", "podSets": _pod_sets(component)}
+        {"name": "", "kind": "", "apiVersion": "", "podSets": pod_sets_of(component)}
         for component in appwrapper.components
     ]
 
@@ -142,7 +142,8 @@ def _metadata(template: JsonObject) -> JsonObject:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _pod_sets(component: JsonObject) -> list[JsonObject]:
+def pod_sets_of(component: JsonObject) -> list[JsonObject]:
+    """Return the pod sets; none if they are unreadable, which the creation reports."""
     try:
         return [pod_set.as_json() for pod_set in component_pod_sets(component)]
     except PodSetError:

@@ -1,12 +1,13 @@
 """Read how the containers of a pod ended: exit codes, times and termination messages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from sys import intern
 from typing import Final
 
 from controller.facts.error_text import last_part, log_reports_lost_peer
+from controller.facts.recorded_times import SECOND, nanoseconds
 from shared.api.conditions import condition
 from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import JsonObject
@@ -14,7 +15,7 @@ from shared.api.times import format_time, parse_time
 from worker.record import ErrorRecord
 from worker.termination_message import find
 
-_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
+KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
 # The kubelet reports this reason, the code 137 and no time for a container that it cannot find. If
 # its pod is being deleted, the container has usually not been started: other pods failed earlier.
 _NOT_FOUND: Final = "ContainerStatusUnknown"
@@ -42,7 +43,7 @@ def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
         finished = parse_time(ended.get("finishedAt") or "")
     except ValueError:
         return ended.get("reason") == _NOT_FOUND
-    return finished > deleted or (finished == deleted and ended["exitCode"] in _KILLED)
+    return finished > deleted or (finished == deleted and ended["exitCode"] in KILLED)
 
 
 def exit_codes(item: JsonObject) -> tuple[int, ...]:
@@ -109,7 +110,6 @@ _LONGEST_TEXT: Final = 8192
 _LONGEST_WORD: Final = 48
 # How long a controller may take to delete a pod after one of its containers ended.
 _REACTION: Final = timedelta(minutes=1)
-_SECOND: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +142,8 @@ def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
     deleted = deletion_requested(item["metadata"])
     found = [
         end
-        for init, name, ended in _terminated(item.get("status") or {}, ("state",))
-        if (end := _end(name, ended, init, item["metadata"])) is not None
-        and not (deleted and _was_killed(ended, deleted) and not _failed_before(end, deleted))
+        for end, ended in _ends(item, "state")
+        if not (deleted and _was_killed(ended, deleted) and not _failed_before(end, deleted))
     ]
     return _earliest(found) or ends_before_deletion(item)
 
@@ -157,24 +156,14 @@ def ends_before_deletion(item: JsonObject) -> tuple[ContainerEnd, ...]:
     deleted = deletion_requested(item["metadata"])
     if deleted is None:
         return ()
-    found = [
-        end
-        for init, name, ended in _terminated(item.get("status") or {}, ("lastState",))
-        if not init and (end := _end(name, ended, init, item["metadata"])) is not None
-    ]
     since, until = format_time(deleted - _REACTION), format_time(deleted)
-    return _earliest([end for end in found if since <= end.finished <= until])
+    ends = (end for end, _ in _ends(item, "lastState") if not end.init)
+    return _earliest([end for end in ends if since <= end.finished <= until])
 
 
 def ends_of_looping(item: JsonObject) -> tuple[ContainerEnd, ...]:
     """Return the latest ends of the containers of a running pod that crash in place."""
-    status = item.get("status") or {}
-    found = [
-        end
-        for init, name, ended in _terminated(status, ("state", "lastState"))
-        if not init and (end := _end(name, ended, init, item["metadata"])) is not None
-    ]
-    return _earliest(found)
+    return _earliest([end for end, _ in _ends(item, "state", "lastState") if not end.init])
 
 
 def ends_of_stuck(item: JsonObject) -> tuple[ContainerEnd, ...]:
@@ -187,19 +176,22 @@ def ends_of_stuck(item: JsonObject) -> tuple[ContainerEnd, ...]:
     }
     if not again:
         return ()  # as nearly always
-    found = [
-        end
-        for init, name, ended in _terminated(status, ("state", "lastState"))
-        if init and name in again and (end := _end(name, ended, init, item["metadata"])) is not None
-    ]
-    return _earliest(found)
+    ends = (end for end, _ in _ends(item, "state", "lastState") if end.init)
+    return _earliest([end for end in ends if end.container in again])
+
+
+def _ends(item: JsonObject, *fields: str) -> Iterator[tuple[ContainerEnd, JsonObject]]:
+    """Yield the ends with a non-zero exit code, each with its terminated state."""
+    for init, name, ended in _terminated(item.get("status") or {}, fields):
+        if (end := _end(name, ended, init, item["metadata"])) is not None:
+            yield end, ended
 
 
 def _failed_before(end: ContainerEnd, deleted: datetime) -> bool:
     record = end.record
     if record is None or record.collateral or record.time_ns is None:
         return False
-    return record.time_ns < int(deleted.timestamp()) * _SECOND + _SECOND
+    return record.time_ns < nanoseconds(deleted) + SECOND
 
 
 def _terminated(

@@ -11,14 +11,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from controller.facts.recorded_times import SECOND
+from controller.facts.recorded_times import NEVER, SECOND
 from controller.facts.root_cause_evidence import Evidence, Looks
 
 # torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
 _SLOW_END: Final = 60 * SECOND
 # Freeing the memory of a process that uses GPUs takes seconds, and its container ends after that.
 _TEARDOWN: Final = 5 * SECOND
-_NEVER: Final = 2**80  # after all times
 _NO_RANK: Final = 2**80
 
 
@@ -27,8 +26,8 @@ def choose(found: Sequence[Evidence]) -> Evidence | None:
     own = _without_consequences(found)
     if not own:
         return None
-    first_is_over = min(_latest(each) for each in own)
-    return min((each for each in own if _earliest(each) <= first_is_over), key=_order)
+    first_is_over = min(each.latest for each in own)
+    return min((each for each in own if each.earliest <= first_is_over), key=_order)
 
 
 # Consequences.
@@ -53,12 +52,12 @@ class _Causes:
 
     def __init__(self, found: Sequence[tuple[Evidence, Looks]]) -> None:
         own = [each for each, look in found if look is Looks.OWN]
-        self._own = sorted(_ended(each) for each in own if each.earliest is not None)
+        self._own = sorted(each.finished for each in own if each.earliest != NEVER)
         self._has_late = any(each.is_reported_late for each in own)
-        self._has_undated = any(each.earliest is None for each in own)
-        forced = (_ended(each) for each in own if each.is_forced and not each.recorded_time)
+        self._has_undated = any(each.earliest == NEVER for each in own)
+        forced = (each.finished for each in own if each.is_forced and not each.recorded_time)
         self._first_forced = min(forced, default=None)
-        kills = (_ended(each) for each, look in found if look is Looks.KILLED)
+        kills = (each.finished for each, look in found if look is Looks.KILLED)
         self._first_kill = min(kills, default=None)
 
     def explain(self, each: Evidence, look: Looks) -> bool:
@@ -70,7 +69,7 @@ class _Causes:
         # The cause ended before, or in the same second. A terminated worker may end in the second
         # before its cause.
         later = SECOND if look is Looks.TERMINATED else 0
-        return bool(self._own) and self._own[0] <= _dated(each) + later
+        return bool(self._own) and self._own[0] <= each.finished + later
 
     def _explain_lost_peer(self, each: Evidence) -> bool:
         """True if the lost peer may be one of them.
@@ -78,12 +77,12 @@ class _Causes:
         Peers notice the end of a process; its container ends later. A recorded time outweighs the
         text, but not a reason that Kubernetes reports (out of memory, evicted).
         """
-        ended = each.earliest if each.recorded_time and each.earliest is not None else _dated(each)
+        ended = each.earliest
         if self._has_late or _is_until(self._first_kill, ended + SECOND):
             return True
         if each.recorded_time:
             return _is_until(self._first_forced, ended + _TEARDOWN)
-        if self._has_undated or ended == _NEVER:
+        if self._has_undated or ended == NEVER:
             return self._has_undated or bool(self._own)
         at = bisect_left(self._own, ended - _SLOW_END)
         return at < len(self._own) and self._own[at] <= ended + _SLOW_END
@@ -93,23 +92,7 @@ def _is_until(ended: int | None, until: int) -> bool:
     return ended is not None and ended <= until
 
 
-def _dated(each: Evidence) -> int:
-    return _NEVER if each.earliest is None else _ended(each)
-
-
-def _ended(each: Evidence) -> int:
-    return _NEVER if each.finished is None else each.finished
-
-
 # The order of the candidates.
-
-
-def _earliest(each: Evidence) -> int:
-    return _NEVER if each.earliest is None else each.earliest
-
-
-def _latest(each: Evidence) -> int:
-    return _NEVER if each.latest is None else each.latest
 
 
 def _order(each: Evidence) -> tuple[int | str | bool, ...]:
@@ -119,7 +102,7 @@ def _order(each: Evidence) -> tuple[int | str | bool, ...]:
     container = each.end.container if each.end else ""
     # Name and container identify a pod's failure; only the whole record identifies a bare record.
     said = repr(each.record) if each.pod is None else ""
-    return (each.kind, _earliest(each), _rank(each), each.name, uid, is_init, container, said)
+    return (each.kind, each.earliest, _rank(each), each.name, uid, is_init, container, said)
 
 
 def _rank(each: Evidence) -> int:

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Final
 
 from controller.facts.nodes import Tag, Tags
-from controller.facts.placement import AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
+from shared.waits.words import listed
 
 # A label that is this much older than a pod's binding was certainly there first. Clocks differ a
 # little, pods' times have whole seconds, and the scheduler's watch lags as the controller's does.
@@ -54,14 +54,13 @@ def find_evacuation(
     pods: Iterable[Pod],
     membership: Membership,
     nodes: NodeTags,
-    avoided: AvoidedLabels | None = None,
+    *,
+    topology: bool = False,
 ) -> Evacuation | None:
     """Return why running pods of the current attempt must leave their nodes; None if none must.
 
     Pods of a succeeded component do not count: a reset would restart all other pods for them.
-    `avoided` is given under a topology, where Kueue chooses nodes by the stored templates. If these
-    do not avoid the label, Kueue may choose such a node again, so the evacuation spends a retry.
-    Under a topology latched nodes do not count: Kueue would assign them again in any case.
+    Under a `topology` latched nodes do not count: Kueue would assign them again in any case.
     """
     # Check the tags first: as a rule a node has none.
     driven = [
@@ -69,14 +68,14 @@ def find_evacuation(
         for pod in pods
         if (tags := nodes.get(pod.node)) and _counts(pod, membership)
         for resource in pod.resources
-        if (tag := tags.get(resource)) is not None and (avoided is None or tag.gone is None)
+        if (tag := tags.get(resource)) is not None and not (topology and tag.gone)
     ]
     if not driven:
         return None
     driven.sort(key=lambda each: (*each.place, each.pod.name))
     return Evacuation(
         message=_message(driven),
-        spends_retry=any(_was_tagged_before(each) or _may_recur(each, avoided) for each in driven),
+        spends_retry=any(map(_was_tagged_before, driven)),
         resources=frozenset(each.resource for each in driven),
         since=min(each.tag.since for each in driven),
     )
@@ -112,10 +111,6 @@ def _was_tagged_before(driven: _Driven) -> bool:
     return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE
 
 
-def _may_recur(driven: _Driven, avoided: AvoidedLabels | None) -> bool:
-    return avoided is not None and driven.tag.label not in avoided.get(driven.resource, ())
-
-
 def _message(driven: Collection[_Driven]) -> str:
     """Return `node n1 (key=EVICT): pods a, b use nvidia.com/gpu`, for each place."""
     places = [
@@ -130,6 +125,4 @@ def _message(driven: Collection[_Driven]) -> str:
 def _at_place(pods: list[str], node: str, resource: str, label: str) -> str:
     if len(pods) == 1:
         return f"node {node} ({label}): pod {pods[0]} uses {resource}"
-    more = len(pods) - _NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return f"node {node} ({label}): pods {', '.join(pods[:_NAMED])}{rest} use {resource}"
+    return f"node {node} ({label}): pods {listed(pods)} use {resource}"

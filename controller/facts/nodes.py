@@ -1,6 +1,6 @@
 """Nodes as facts: what their labels and taints mean for pods."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -145,58 +145,46 @@ def matching(node: Node, taints: Sequence[Taint]) -> Iterator[Taint]:
     return (taint for taint in taints if (taint.key, taint.value) in node.labels)
 
 
-def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
-    """Return the resources that running pods must leave, each with its label (`key=value`)."""
+def _labelled(
+    node: Node, resource_taints: ResourceTaints, counts: Callable[[Taint], bool]
+) -> dict[str, str]:
+    """Return the resources with a label that counts, each with its first one (`key=value`)."""
     found: dict[str, str] = {}
     for resource, taints in resource_taints.items():
-        for taint in matching(node, taints):
-            if taint.effect == "NoExecute":
-                found.setdefault(resource, f"{taint.key}={taint.value}")
+        for taint in filter(counts, matching(node, taints)):
+            found.setdefault(resource, f"{taint.key}={taint.value}")
     return found
+
+
+def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
+    """Return the resources that running pods must leave, each with its label (`key=value`)."""
+    return _labelled(node, resource_taints, lambda taint: taint.effect == "NoExecute")
 
 
 def flagged(node: Node, resource_taints: ResourceTaints) -> frozenset[str]:
     """Return the resources with a label that keeps pods off and is no test: it marks them bad."""
     return frozenset(
-        resource
-        for resource, taints in resource_taints.items()
-        for taint in matching(node, taints)
-        if taint.effect in KEEPS_OFF and taint.value.casefold() != _TESTING
+        _labelled(
+            node,
+            resource_taints,
+            lambda taint: taint.effect in KEEPS_OFF and not _is_test(taint),
+        )
     )
 
 
 def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
     """Return the resources under test, each with its label (`key=value`).
 
-    A test is a configured label with the value TESTING, in any case. A label with effect NoExecute
-    is no test: pods leave the node at once.
+    A label with effect NoExecute is no test: pods leave the node at once.
     """
-    found: dict[str, str] = {}
-    for resource, taints in resource_taints.items():
-        for taint in matching(node, taints):
-            if taint.value.casefold() == _TESTING and taint.effect != "NoExecute":
-                found.setdefault(resource, f"{taint.key}={taint.value}")
-    return found
+    return _labelled(
+        node, resource_taints, lambda taint: _is_test(taint) and taint.effect != "NoExecute"
+    )
 
 
-def unschedulable(
-    node: Node, resource_taints: ResourceTaints, withheld: Collection[str] = ()
-) -> dict[str, Decimal]:
-    """Return how much of each resource the node has but no new pod can use.
-
-    If the node accepts no pods at all: every amount; else the amounts that a label withholds.
-    `withheld`: resources that are withheld without such a label, by a latch or an overdue test.
-    """
-    closed = node.cordoned or node.out_of_reach
-    return {
-        resource: amount
-        for resource, amount in node.allocatable
-        if closed
-        or resource in withheld
-        or any(
-            taint.effect in KEEPS_OFF for taint in matching(node, resource_taints.get(resource, ()))
-        )
-    }
+def _is_test(taint: Taint) -> bool:
+    """True if its value is TESTING, in any case."""
+    return taint.value.casefold() == _TESTING
 
 
 class WithheldBy(StrEnum):
@@ -209,28 +197,37 @@ class WithheldBy(StrEnum):
     OVERDUE_TEST = "overdue_test"  # of a label that alone withholds nothing
 
 
+def unschedulable(
+    node: Node, resource_taints: ResourceTaints, withheld: Collection[str] = ()
+) -> dict[str, Decimal]:
+    """Return how much of each resource the node has but no new pod can use.
+
+    If the node accepts no pods at all: every amount; else the amounts that a label withholds.
+    `withheld`: resources that are withheld without such a label, by a latch or an overdue test.
+    """
+    lost = unschedulable_by_reason(node, resource_taints, withheld)
+    return {resource: amount for resource, _, amount in lost}
+
+
 def unschedulable_by_reason(
     node: Node,
     resource_taints: ResourceTaints,
     latched: Collection[str] = (),
     overdue: Collection[str] = (),
 ) -> Iterator[tuple[str, WithheldBy, Decimal]]:
-    """Yield each amount of `unschedulable` with exactly one reason.
-
-    `latched` and `overdue` together are the `withheld` resources of `unschedulable`.
-    """
-    lost = unschedulable(node, resource_taints, [*latched, *overdue])
-    labelled = unschedulable(node, resource_taints)
-    for resource, amount in lost.items():
+    """Yield each amount of `unschedulable` with exactly one reason."""
+    for resource, amount in node.allocatable:
+        labels = matching(node, resource_taints.get(resource, ()))
         if node.cordoned:
-            reason = WithheldBy.CORDONED
+            yield resource, WithheldBy.CORDONED, amount
         elif node.out_of_reach:
-            reason = WithheldBy.OUT_OF_REACH
-        elif resource in labelled:
-            reason = WithheldBy.LABEL
-        else:
-            reason = WithheldBy.LATCH if resource in latched else WithheldBy.OVERDUE_TEST
-        yield resource, reason, amount
+            yield resource, WithheldBy.OUT_OF_REACH, amount
+        elif any(taint.effect in KEEPS_OFF for taint in labels):
+            yield resource, WithheldBy.LABEL, amount
+        elif resource in latched:
+            yield resource, WithheldBy.LATCH, amount
+        elif resource in overdue:
+            yield resource, WithheldBy.OVERDUE_TEST, amount
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,9 @@ from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
 from controller.facts.kept_components import is_kept_at
-from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
-    judged_failures,
     newest_by_index,
     newest_owners,
     outlived,
@@ -29,7 +27,7 @@ from controller.facts.pod_counts import (
 from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
-from controller.facts.suspects import suspect_among, suspect_of
+from controller.facts.suspects import suspect_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
@@ -42,7 +40,6 @@ from controller.phases.snapshot import (
     PodCounts,
     Presence,
     Snapshot,
-    Suspect,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
@@ -271,8 +268,8 @@ def _in_free_places(
 def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
     if not reads.nodes:  # usual: no node has tags, and the search reads every pod in every pass
         return None
-    avoided = avoided_labels(reads.appwrapper.components)
-    return find_evacuation(current, membership, reads.nodes, avoided)
+    topology = bool(reads.snapshot.topology_workload)
+    return find_evacuation(current, membership, reads.nodes, topology=topology)
 
 
 def observe(reads: Reads) -> Observation:
@@ -291,13 +288,13 @@ def observe(reads: Reads) -> Observation:
     whole = outlived(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
-    root_cause = _root_cause(reads, counted, membership)
+    cause = _root_cause(reads, counted, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
         pods=_with_too_large(count_pods(counted, membership, config, reads.now), own, reads),
-        root_cause=root_cause,
-        suspect=_suspect(counted, membership, config, root_cause),
+        root_cause=None if config.error_aggregation == OFF else cause,
+        suspect=suspect_of(cause) if config.remember_suspects else None,
         labelled_pods=len(own),
         evacuation=_evacuation(reads, current, membership),
         # A kept component has no pods, and may stay.
@@ -348,8 +345,6 @@ def _may_be_missed(snapshot: Snapshot) -> bool:
 
 
 def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
-    if reads.config.error_aggregation == OFF:
-        return None
     failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
     if not (failing or reads.failures or reads.store):
         return None  # as on nearly every pass
@@ -365,15 +360,3 @@ def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> Ro
         attempt=reads.appwrapper.attempt,
         now=reads.now,
     )
-
-
-def _suspect(
-    pods: Sequence[Pod], membership: Membership, config: FaultTolerance, cause: RootCause | None
-) -> Suspect | None:
-    """Return the node of the root cause; without root causes, of the pod that failed first."""
-    if not config.remember_suspects:
-        return None
-    if config.error_aggregation != OFF:
-        return suspect_of(cause) if cause else None
-    failed = judged_failures(pods, membership)
-    return suspect_among(failed, config) if failed else None

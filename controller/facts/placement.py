@@ -1,10 +1,10 @@
 """The nodes that Kueue assigned under a topology, and whether new pods can go to them. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from controller.facts.nodes import (
     CORDON,
@@ -20,84 +20,23 @@ from shared.api.conditions import is_true
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
 from shared.injection.avoided_hosts import GATE_TOPOLOGY, LABEL_HOSTNAME
-from shared.kinds.kind import PodSetError, template_at
-from shared.kinds.table import component_pod_sets
+from shared.waits.words import listed
 from shared.waits.workload import ADMITTED, EVICTED, is_finished
-
-# The parts of this that a component's outline keeps.
 
 # Kueue's own annotation, written together with the gate: the Workload's name.
 _ANNOTATION: Final = "kueue.x-k8s.io/workload"
+# In a component's outline: that name.
 TOPOLOGY: Final = "topologyWorkload"
-AVOIDED: Final = "avoidedLabels"
-
-AvoidedLabels = Mapping[str, Sequence[str]]  # `key=value`, by requested resource
 
 
-def topology_outline(component: JsonObject) -> JsonObject:
-    """Return the Workload that holds a component's nodes; empty if Kueue assigned none.
-
-    Add the labels that its pod templates avoid themselves, as Kueue sees them. `component`: a whole
-    element of spec.components.
-    """
-    infos: list[JsonObject] = component.get("podSetInfos") or []
+def topology_workload(component: JsonObject) -> str:
+    """Return the Workload in which Kueue assigned nodes to a whole component; empty if none."""
     named = (
-        (each.get("annotations") or {}).get(_ANNOTATION) for each in infos if has_topology(each)
+        (each.get("annotations") or {}).get(_ANNOTATION)
+        for each in component.get("podSetInfos") or ()
+        if any(gate.get("name") == GATE_TOPOLOGY for gate in each.get("schedulingGates") or ())
     )
-    name = next(filter(None, named), "")
-    return {TOPOLOGY: name, AVOIDED: _avoided_by_templates(component)} if name else {}
-
-
-def avoided_labels(components: Iterable[JsonObject]) -> AvoidedLabels | None:
-    """Return by resource the labels that all its pods avoid; None if Kueue assigns no nodes."""
-    found = [each[AVOIDED] for each in components if each.get(TOPOLOGY)]
-    if not found:
-        return None
-    return _common(found)
-
-
-def _common(found: Sequence[AvoidedLabels]) -> dict[str, list[str]]:
-    resources = {name for each in found for name in each}
-    return {
-        name: sorted(set.intersection(*(set(each[name]) for each in found if name in each)))
-        for name in sorted(resources)
-    }
-
-
-def has_topology(info: JsonObject) -> bool:
-    """True if Kueue assigned nodes to the pod set of this element of podSetInfos."""
-    return any(gate.get("name") == GATE_TOPOLOGY for gate in info.get("schedulingGates") or ())
-
-
-def _avoided_by_templates(component: JsonObject) -> dict[str, list[str]]:
-    """Return them by resource; none if pod sets are unreadable, which the creation reports."""
-    try:
-        specs = [
-            template_at(component.get("template") or {}, pod_set.path)["spec"]
-            for pod_set in component_pod_sets(component)
-        ]
-    except PodSetError:
-        return {}
-    return _common([dict.fromkeys(all_requested(each), _avoided_by(each)) for each in specs])
-
-
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-def _avoided_by(spec: JsonObject) -> list[str]:
-    """Return the labels that every term of the required node affinity excludes by NotIn."""
-    affinity: dict[str, Any] = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-    avoided = [
-        {
-            f"{expression.get('key')}={value}"
-            for expression in term.get("matchExpressions") or ()
-            if expression.get("operator") == "NotIn"
-            for value in expression.get("values") or ()
-        }
-        for term in terms
-    ]
-    return sorted(set.intersection(*avoided)) if avoided else []
+    return next(filter(None, named), "")
 
 
 # Kueue's assignment, read from its Workload.
@@ -184,8 +123,6 @@ def _tolerates_cordon(spec: JsonObject) -> bool:
 
 # Whether new pods can go there.
 
-_MOST_NAMED: Final = 3
-
 
 def misplacement(
     assignment: Assignment, nodes: Iterable[JsonObject], taints: ResourceTaints
@@ -205,11 +142,8 @@ def misplacement(
     if not bad:
         return None
     named = [f"{name} ({why})" for name, why in sorted(bad.items())]
-    more = len(named) - _MOST_NAMED
-    rest = f" and {more} more" if more > 0 else ""
     return Misplacement(
-        f"its pods are assigned to {'node' if len(named) == 1 else 'nodes'} "
-        f"{', '.join(named[:_MOST_NAMED])}{rest}",
+        f"its pods are assigned to {'node' if len(named) == 1 else 'nodes'} {listed(named)}",
         assignment.workload,
         assignment.uid,
         assignment.version,

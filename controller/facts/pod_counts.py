@@ -191,7 +191,7 @@ def count_pods(
     pods: Sequence[Pod], membership: Membership, config: FaultTolerance, now: datetime
 ) -> PodCounts:
     """Count the pods. `pods`: those of the current attempt."""
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    awaited = _awaited(pods, membership)
     ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
     failed = list(unreplaced_failures(awaited, membership))
     on_the_way = [pod for pod in awaited if _is_under_way(pod)]
@@ -206,14 +206,14 @@ def count_pods(
         deferred=demand.deferred,
         staged=demand.staged,
         pending=len(waiting),
-        pending_named=name_waiting(waiting) if waiting else "",
-        held_up=name_held_up(waiting) if waiting else "",
-        unheeded=name_unheeded(waiting) if waiting else "",
+        pending_named=name_waiting(waiting),
+        held_up=name_held_up(waiting),
+        unheeded=name_unheeded(waiting),
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well) + demand.unseen,
         failed=len(failed),
-        failed_named=name_failed(failed) if failed else "",
+        failed_named=name_failed(failed),
         outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
@@ -254,6 +254,10 @@ def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
         and not each.helper
         and (index in indices or (None in indices and each.expected_pods))
     )
+
+
+def _awaited(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
+    return [pod for pod in pods if _is_awaited(membership.component_of(pod))]
 
 
 def _is_awaited(component: Component | None) -> bool:
@@ -316,14 +320,13 @@ def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     """Return the failed pods that count against the attempt. `pods`: those of this attempt."""
     if not any(pod.phase == "Failed" for pod in pods):
         return []  # as on nearly every pass
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    awaited = _awaited(pods, membership)
     return list(_judged(awaited, unreplaced_failures(awaited, membership), membership))
 
 
 def unhealed_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
     """Return the failed pods of awaited components without a replacement."""
-    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
-    return unreplaced_failures(awaited, membership)
+    return unreplaced_failures(_awaited(pods, membership), membership)
 
 
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 OOM_KILLED: Final = "OOMKilled"
+# Reasons of a container that add nothing to its exit code.
+TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

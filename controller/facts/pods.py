@@ -20,8 +20,8 @@ from controller.facts.container_ends import (
     exit_codes,
     failed_at,
 )
+from controller.facts.pod_reasons import TELLS_NOTHING
 from controller.facts.scheduling import scheduler_message, unheeded
-from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
@@ -29,12 +29,6 @@ from shared.api.pod_requests import all_requested
 from shared.api.times import format_time, parse_time
 from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
-
-
-def is_terminal(codes: Iterable[int], config: FaultTolerance) -> bool:
-    """True if some code is listed as terminal, or is missing in a list of retryable ones."""
-    return any(config.forbids(code) for code in codes)
-
 
 # Whether containers of a running pod crash again and again in place.
 #
@@ -128,8 +122,6 @@ def _was_short(ended: JsonObject | None) -> bool:
 
 # Why a pod failed or does not start, as Kubernetes' reason.
 
-# Reasons of a container that add nothing to its exit code.
-_TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
 # Reasons of a waiting container that will start without help.
 _ON_ITS_WAY: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 # The kubelet alternates between a try and a pause. Both get one reason, or the pod would seem to
@@ -169,7 +161,7 @@ def _ended(status: JsonObject) -> Iterable[str]:
     for container in containers(status):
         ended = (container.get("state") or {}).get("terminated") or {}
         reason = str(ended.get("reason") or "")
-        if ended.get("exitCode") and reason not in _TELLS_NOTHING:
+        if ended.get("exitCode") and reason not in TELLS_NOTHING:
             yield reason
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from shared.api.times import parse_time
 
 SECOND: Final = 1_000_000_000
+NEVER: Final = 2**80  # an unknown time, which is after all others
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -15,10 +16,8 @@ def nanoseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def moment_of(at: int | None) -> datetime | None:
-    """Return the time, cut to microseconds; None if `at` is None or beyond the calendar."""
-    if at is None:
-        return None
+def moment_of(at: int) -> datetime | None:
+    """Return the time, cut to microseconds; None if `at` is beyond the calendar, as NEVER is."""
     try:
         return _EPOCH + timedelta(microseconds=at // 1000)
     except OverflowError:

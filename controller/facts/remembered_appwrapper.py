@@ -14,15 +14,16 @@ from typing import Final
 
 import orjson
 
-from controller.facts.component_status import kind_of
+from controller.facts.component_status import kind_of, pod_sets_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
-from controller.facts.placement import topology_outline
-from controller.facts.wait_times import NO_WAIT, WaitTimes, wait_times_of
+from controller.facts.placement import TOPOLOGY, topology_workload
+from controller.facts.unused_quota import unused_since
 from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import is_true
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED, GROUP
+from shared.api.conditions import condition, is_true
+from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED, GROUP
 from shared.api.objects import GroupVersionKind, JsonObject, JsonValue
 from shared.api.pod_requests import containers_requests
 from shared.kinds.kind import MOST_POD_SETS, PodSetError, template_at
@@ -47,9 +48,10 @@ _REQUESTED: Final = "requested"
 class Outline:
     """An AppWrapper as the controller remembers it. Each pass decodes its text.
 
-    Other readers use the fields beside the text. `wait_times` are for metrics. `waits_in`:
-    namespace and name of the LocalQueue while it is Suspended.
-    `phase_since`: when it entered its phase, in seconds since the epoch (phase_times.py).
+    Other readers use the fields beside the text. `waits_in`: namespace and name of the LocalQueue
+    while it is Suspended. `phase_since`: when it entered its phase (phase_times.py), in seconds
+    since the epoch, as `unused_since` (unused_quota.py). `deletion_blocked`: something blocks the
+    deletion of its resources. `deleting`: its own deletion was requested.
     `requested`: how much of each measured resource its pods request.
     `kinds`: of its components while they exist; AppWrappers with the same Kinds share the tuple.
     """
@@ -58,9 +60,11 @@ class Outline:
     phase: str
     is_ours: bool
     text: bytes
-    wait_times: WaitTimes = NO_WAIT
     waits_in: tuple[str, str] | None = None
     phase_since: float | None = None
+    unused_since: float | None = None
+    deletion_blocked: bool = False
+    deleting: bool = False
     requested: tuple[tuple[str, float], ...] = ()
     kinds: tuple[GroupVersionKind, ...] = ()
 
@@ -82,12 +86,20 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase=str(appwrapper.status.get("phase") or ""),
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
-        wait_times=wait_times_of(appwrapper),
         waits_in=_waits_in(appwrapper),
         phase_since=None if began is None else began.timestamp(),
+        unused_since=unused_since(appwrapper),
+        deletion_blocked=_is_deletion_blocked(appwrapper),
+        deleting=appwrapper.deletion_requested,
         requested=tuple(requested(AppWrapper(outline)).items()),
         kinds=_kinds(appwrapper),
     )
+
+
+def _is_deletion_blocked(appwrapper: AppWrapper) -> bool:
+    deleting = condition(appwrapper.conditions, CONDITION_DELETING_RESOURCES) or {}
+    found = deleting.get("status"), deleting.get("reason")
+    return found == ("True", Reason.DELETION_BLOCKED)
 
 
 def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
@@ -148,7 +160,7 @@ def requested(appwrapper: AppWrapper) -> dict[str, float]:
 
 
 def _component(whole: JsonObject) -> JsonObject:
-    template, pod_sets = whole.get("template"), _pod_sets(whole)
+    template, pod_sets = whole.get("template"), pod_sets_of(whole)
     outline: JsonObject = {
         "template": _named(template) if isinstance(template, dict) else {},
         MAY_HAVE_PODS: bool(pod_sets) or may_have_pods(whole),
@@ -160,17 +172,9 @@ def _component(whole: JsonObject) -> JsonObject:
     if infos := whole.get("podSetInfos"):
         # Only their number is compared with that of the pod sets, which has this limit.
         outline["podSetInfos"] = [{}] * min(len(infos), MOST_POD_SETS + 1)
-        if any(each.get("schedulingGates") for each in infos):
-            outline |= topology_outline(whole)
+        if workload := topology_workload(whole):
+            outline[TOPOLOGY] = workload
     return outline
-
-
-def _pod_sets(component: JsonObject) -> list[JsonObject]:
-    """Return the pod sets; none if they are unreadable, which the creation reports."""
-    try:
-        return [each.as_json() for each in component_pod_sets(component)]
-    except PodSetError:
-        return []
 
 
 def _named(template: JsonObject) -> JsonObject:

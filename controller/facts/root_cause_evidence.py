@@ -11,9 +11,9 @@ from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Final
 
-from controller.facts.container_ends import ContainerEnd
+from controller.facts.container_ends import KILLED, ContainerEnd
 from controller.facts.error_text import names_an_error
-from controller.facts.pod_reasons import OOM_KILLED, proof_of
+from controller.facts.pod_reasons import OOM_KILLED, TELLS_NOTHING, proof_of
 from controller.facts.pod_records import (
     PLAUSIBLE,
     bound_to,
@@ -25,7 +25,7 @@ from controller.facts.pod_records import (
     writer_of,
 )
 from controller.facts.pods import Pod
-from controller.facts.recorded_times import SECOND, instant, nanoseconds
+from controller.facts.recorded_times import NEVER, SECOND, instant, nanoseconds
 from worker.error_texts import is_peer_loss
 from worker.record import ErrorRecord
 
@@ -33,9 +33,7 @@ UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels mark it as bad
 # Reasons of the kubelet and of containerd for a container that is gone when they restart.
 _CONTAINER_IS_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
 _SIGKILL: Final = 137
-_TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
 _ONLY_EXIT_CODE: Final = "EXIT_"  # the recorder saw no error, only how the program ended
-_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
 _NAME: Final = re.compile(r"[a-z0-9][-.a-z0-9]{0,252}")  # of a pod
 _SIGNALS: Final = range(129, 193)  # exit codes that mean a signal
 
@@ -63,7 +61,7 @@ class Looks(Enum):
 class Evidence:
     """One failure of one pod.
 
-    It happened in [earliest, latest], in nanoseconds since the epoch; both None if unknown.
+    It happened in [earliest, latest], in nanoseconds since the epoch; both NEVER if unknown.
     `finished`: when its container ended, if the kubelet reports it, else `earliest`.
     `recorded_time`: the program recorded a plausible time. `clock_suspect`: it recorded an
     implausible one. `pod` is None if only a record is known. `from_store`: the record's text is
@@ -75,9 +73,9 @@ class Evidence:
     end: ContainerEnd | None = None
     record: ErrorRecord | None = None
     from_store: bool = False
-    earliest: int | None = None
-    latest: int | None = None
-    finished: int | None = None
+    earliest: int = NEVER
+    latest: int = NEVER
+    finished: int = NEVER
     recorded_time: bool = False
     clock_suspect: bool = False
     cause: str = ""
@@ -112,7 +110,7 @@ class Evidence:
     def word(self) -> str:
         """Return Kubernetes' reason; empty if it adds nothing to the exit code."""
         own = self.end.reason if self.end else ""
-        return self.cause if own in _TELLS_NOTHING else own
+        return self.cause if own in TELLS_NOTHING else own
 
     @property
     def told_to_end(self) -> bool:
@@ -136,14 +134,14 @@ class Evidence:
         return EvidenceKind.OWN_ERROR if self._says_own_error() else EvidenceKind.EXIT_CODE
 
     @property
-    def looks(self) -> "Looks":
+    def looks(self) -> Looks:
         """Return whether it looks like the consequence of another failure. It may be costly."""
         if self.is_forced:
             return Looks.OWN
         if self._says_peer_loss():
             return Looks.LOST_PEER
         lost = self.end is not None and self.end.reason in _CONTAINER_IS_LOST
-        if self.record is not None or self.word or lost or self.exit_code not in _KILLED:
+        if self.record is not None or self.word or lost or self.exit_code not in KILLED:
             return Looks.OWN
         return Looks.KILLED if self.exit_code == _SIGKILL else Looks.TERMINATED
 
@@ -191,18 +189,10 @@ class Attempt:
         return cls(soon=soon, number=number, flagged_nodes=flagged_nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The evidence of each pod, and records that belong to none of the known pods."""
-
-    by_pod: tuple[tuple[Evidence, ...], ...]
-    unbound: tuple[ErrorRecord, ...]
-
-
 def gather_evidence(
     failed: Iterable[Pod], others: Iterable[Pod], records: Iterable[ErrorRecord], attempt: Attempt
-) -> Gathered:
-    """Return the evidence of each failed pod. The order of the arguments' elements is irrelevant.
+) -> tuple[list[tuple[Evidence, ...]], list[ErrorRecord]]:
+    """Return the evidence of each failed pod, and the records of unknown pods, in any order.
 
     `others`: the attempt's pods that did not fail or were replaced; their records are ignored. Pods
     that a deletion ended are ignored too.
@@ -212,13 +202,13 @@ def gather_evidence(
     current = [each for each in records if is_of_attempt(each, attempt.number)]
     bound, unbound = bound_to(current, list(pods.values()), well) if current else ({}, [])
     evidence = (_of_pod(pod, bound.get(uid, []), attempt) for uid, pod in pods.items())
-    return Gathered(tuple(each for each in evidence if each), tuple(unbound))
+    return [each for each in evidence if each], unbound
 
 
 def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
     """Return the evidence of a record whose pod is unknown."""
     known = record.time_ns is not None and 0 <= record.time_ns <= attempt.soon
-    span = _recorded_span(record) if known else (None, None)
+    span = _recorded_span(record) if known else (NEVER, NEVER)
     return Evidence(
         pod=None,
         record=record,
@@ -266,7 +256,7 @@ def _judged(
         from_store=from_store and record is not None,
         earliest=earliest,
         latest=latest,
-        finished=earliest if second[0] is None else second[0],
+        finished=earliest if second[0] == NEVER else second[0],
         recorded_time=recorded,
         clock_suspect=suspect,
         cause=cause,
@@ -282,22 +272,20 @@ def _is_plausible(time: int, pod: Pod, at: Attempt) -> bool:
     return time <= at.soon
 
 
-def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
+def _recorded_span(record: ErrorRecord) -> tuple[int, int]:
     at = record.time_ns
-    return (None, None) if at is None else (at, at + precision(record))
+    return (NEVER, NEVER) if at is None else (at, at + precision(record))
 
 
-def _finished_span(
-    pod: Pod, end: ContainerEnd | None, at: Attempt
-) -> tuple[int | None, int | None]:
+def _finished_span(pod: Pod, end: ContainerEnd | None, at: Attempt) -> tuple[int, int]:
     """Return the second that the kubelet reports; for a whole pod it may be that of its start."""
     time = instant(pod.failed_at if end is None else end.finished)
     if time is None or not _is_plausible(time, pod, at):
-        return None, None
+        return NEVER, NEVER
     return time, time + SECOND - 1
 
 
-def _cause(pod: Pod, failed: int | None) -> str:
+def _cause(pod: Pod, failed: int) -> str:
     """Return the pod's cause unless it is a container's reason, or came after the failure.
 
     A failed pod remains for FailureGracePeriod, and an admin may drain its node meanwhile.
@@ -305,7 +293,7 @@ def _cause(pod: Pod, failed: int | None) -> str:
     if not pod.cause or any(end.reason == pod.cause for end in pod.ends):
         return ""
     asked = instant(pod.asked) if proof_of(pod.cause).deletes else None
-    is_later = asked is not None and failed is not None and failed + PLAUSIBLE < asked
+    is_later = asked is not None and failed + PLAUSIBLE < asked
     return "" if is_later else pod.cause
 
 

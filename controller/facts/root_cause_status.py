@@ -1,10 +1,10 @@
-"""Encode and decode `status.rootCause` and `status.errorHistory`. Pure.
+"""Encode and decode `status.rootCause`, and keep `status.errorHistory`. Pure.
 
 Any client that may write the status may have changed them. The controller ignores each malformed
 field, and cuts long texts.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,14 +14,13 @@ import orjson
 
 from controller.facts.error_text import MOST_BYTES, both_ends
 from controller.phases.root_cause import (
-    LONGEST_SUMMARY,
     Confidence,
     Decision,
     RootCause,
     Source,
-    clipped,
     summary,
 )
+from shared.api.lines import clipped
 from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, format_time, parse_time
 
@@ -38,19 +37,7 @@ class RecordedCause:
     """`status.rootCause`, which lacks fields that only decisions need (`points_at_node`)."""
 
     cause: RootCause
-    summary: str
     attempt: int
-    decision: Decision
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry:
-    """One of `status.errorHistory`."""
-
-    attempt: int
-    pod: str
-    summary: str
-    time: datetime | None
     decision: Decision
 
 
@@ -127,7 +114,6 @@ def decode(status: JsonObject) -> RecordedCause | None:
     )
     return RecordedCause(
         cause=cause,
-        summary=_text(found, "summary", LONGEST_SUMMARY),
         attempt=attempt,
         decision=_word(found, "decision", Decision, Decision.NONE),
     )
@@ -157,65 +143,41 @@ def _word(fields: JsonObject, key: str, words: type[_Word], otherwise: _Word) ->
 
 # The history.
 
+_IN_HISTORY: Final = ("time", "pod", "summary", "decision")
 
-def history_with(
-    status: JsonObject, cause: RootCause, attempt: int, decision: Decision
-) -> list[JsonObject]:
-    """Return the new `status.errorHistory`: its last entries and this failure.
+
+def history_with(status: JsonObject, recorded: JsonObject) -> list[JsonObject]:
+    """Return the new `status.errorHistory`: its last entries and this `status.rootCause`.
 
     It replaces an entry of the same failure. Malformed entries are dropped.
     """
-    new = HistoryEntry(
-        attempt=attempt,
-        pod=cause.pod,
-        summary=summary(cause),
-        time=cause.time,
-        decision=decision,
-    )
-    known = [each for each in history_of(status) if _failure(each) != _failure(new)]
-    return [_encoded(each) for each in [*known, new][-MOST_ENTRIES:]]
-
-
-def _failure(entry: HistoryEntry) -> tuple[int, str, str | None]:
-    return entry.attempt, entry.pod, _time(entry.time)
-
-
-def history_of(status: JsonObject) -> tuple[HistoryEntry, ...]:
-    """Return the well-formed entries of `status.errorHistory`, the latest last."""
     found = status.get("errorHistory")
     listed: Iterable[object] = found if isinstance(found, list) else ()
-    entries = tuple(entry for each in listed if (entry := _entry(each)) is not None)
-    return entries[-MOST_ENTRIES:]
+    entries: dict[tuple[int, str | None, str | None], JsonObject] = {}
+    for each in (*listed, recorded):
+        if (entry := _entry(each)) is not None:
+            entries.pop(_failure(entry), None)
+            entries[_failure(entry)] = entry
+    return list(entries.values())[-MOST_ENTRIES:]
 
 
-def _entry(found: object) -> HistoryEntry | None:
+def _failure(entry: JsonObject) -> tuple[int, str | None, str | None]:
+    return entry["attempt"], entry.get("pod"), entry.get("time")
+
+
+def _entry(found: object) -> JsonObject | None:
+    """Return its fields for the history; cut the summary, then the pod's name, until they fit."""
     if not isinstance(found, dict) or (attempt := _number(found, "attempt")) is None:
         return None
-    return HistoryEntry(
-        attempt=attempt,
-        pod=_text(found, "pod"),
-        summary=_text(found, "summary", LONGEST_SUMMARY),
-        time=_moment(found),
-        decision=_word(found, "decision", Decision, Decision.NONE),
-    )
+    texts = {key: found[key] for key in _IN_HISTORY if isinstance(found.get(key), str)}
+    entry: JsonObject = {"attempt": attempt, **texts}
+    for key in ("summary", "pod"):
+        while entry.get(key) and len(orjson.dumps(entry)) > LONGEST_ENTRY:
+            entry[key] = _shorter(entry[key])
+    return _without_empty(entry) if len(orjson.dumps(entry)) <= LONGEST_ENTRY else None
 
 
-def _encoded(entry: HistoryEntry) -> JsonObject:
-    """Cut the summary, then the pod's name, until it fits."""
-
-    def fields(pod: str, words: str) -> JsonObject:
-        told = {"attempt": entry.attempt, "time": _time(entry.time), "pod": pod, "summary": words}
-        return _without_empty({**told, "decision": entry.decision.value})
-
-    def fits(pod: str, words: str) -> bool:
-        return len(orjson.dumps(fields(pod, words))) <= LONGEST_ENTRY
-
-    pod = _longest(entry.pod, lambda each: fits(each, ""))
-    return fields(pod, _longest(entry.summary, lambda each: fits(pod, each)))
-
-
-def _longest(text: str, fits: Callable[[str], bool]) -> str:
-    """Return as much of the text as fits: JSON may write a character in six bytes."""
-    while text and not fits(text):
-        text = clipped(text, min(len(text.encode()) - 1, len(text.encode()) * 9 // 10))
-    return text
+def _shorter(text: str) -> str:
+    """Cut a tenth at least: JSON may write a character in six bytes."""
+    size = len(text.encode())
+    return clipped(text, size * 9 // 10) if size > 10 else ""

@@ -11,7 +11,7 @@ from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
 from controller.facts.pod_reasons import OOM_KILLED, proof_of
 from controller.facts.pod_records import is_of_its_run
-from controller.facts.pods import Pod, is_terminal
+from controller.facts.pods import Pod
 from controller.facts.recorded_times import moment_of
 from controller.facts.root_cause_evidence import (
     UNHEALTHY_NODE,
@@ -21,13 +21,15 @@ from controller.facts.root_cause_evidence import (
     evidence_of,
     gather_evidence,
 )
-from controller.facts.suspects import NO_SUCH_COMMAND
-from controller.phases.root_cause import Confidence, RootCause, Source, clipped
+from controller.phases.root_cause import Confidence, RootCause, Source
 from controller.phases.snapshot import FaultTolerance
+from shared.api.lines import clipped
 from worker.error_texts import is_device_fault, is_peer_loss
 from worker.record import SYSTEM, USER, ErrorRecord
 
 _ORIGINS: Final = {USER: "User", SYSTEM: "System"}
+# A shell did not find the command, or may not execute it: the image or the command is wrong.
+_NO_SUCH_COMMAND: Final = frozenset({126, 127})
 # The container runtime's reasons for an image without the command.
 _NOT_STARTED: Final = frozenset({"ContainerCannotRun", "StartError"})
 _NO_COMMAND: Final = re.compile(r'exec: "[^"]*": ')
@@ -60,18 +62,18 @@ def find_root_cause(
     if not failed and not records:
         return None  # as on nearly every pass
     basis = Attempt.at(now, attempt, flagged_nodes)
-    gathered = gather_evidence(failed, others, records, basis)
+    by_pod, unknown = gather_evidence(failed, others, records, basis)
     # The containers of one pod share one clock.
-    found = [first for each in gathered.by_pod if (first := choose(each)) is not None]
+    found = [first for each in by_pod if (first := choose(each)) is not None]
     recorded = sum(each.record is not None for each in found)
     first = choose(found)
-    unbound = [each for each in gathered.unbound if _may_count(each, first, others)]
+    unbound = [each for each in unknown if _may_count(each, first, others)]
     if unbound and not recorded:
         loose = [evidence_of(each, basis) for each in unbound]
         first, recorded = _with_loose(first, choose(loose)), len(loose)
     if first is None:
         return None
-    pods = max(1, len(gathered.by_pod))
+    pods = max(1, len(by_pod))
     return replace(_described(first, config), failed_pods=pods, records=recorded)
 
 
@@ -116,8 +118,8 @@ def _described(each: Evidence, config: FaultTolerance) -> RootCause:
         uri=clipped(clean(record.uri), _LONGEST_URI) if record else "",
         infrastructure=each.infrastructure,
         clock_suspect=each.clock_suspect,
-        exits_terminally=is_terminal(_judged_codes(each), config),
-        points_at_node=points_at_node(each, config),
+        exits_terminally=_exits_terminally(each, config),
+        points_at_node=_points_at_node(each, config),
     )
 
 
@@ -154,14 +156,14 @@ def _source(each: Evidence) -> Source:
     return Source.LOG if each.end is not None and each.end.message else Source.POD_STATUS
 
 
-def _judged_codes(each: Evidence) -> tuple[int, ...]:
-    """Return the exit code that the user's lists apply to; none for an init container."""
+def _exits_terminally(each: Evidence, config: FaultTolerance) -> bool:
+    """True if the user's lists forbid a retry; they do not apply to an init container."""
     if each.exit_code is None or (each.end is not None and each.end.init):
-        return ()
-    return (each.exit_code,)
+        return False
+    return bool(config.forbids(each.exit_code))
 
 
-def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
+def _points_at_node(each: Evidence, config: FaultTolerance) -> bool:
     """True if the node may be the cause of a failure.
 
     Always True for a failed device, and for a node that Autopilot marks as bad. Otherwise False if
@@ -175,11 +177,11 @@ def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
         return False
     if each.told_to_end:
         return False
-    if each.kind is EvidenceKind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
+    if each.kind is EvidenceKind.PEER_LOSS or each.exit_code in _NO_SUCH_COMMAND:
         return False
     if each.word in _NOT_STARTED and _NO_COMMAND.search(_text(each)):
         return False
-    if is_terminal(_judged_codes(each), config):
+    if _exits_terminally(each, config):
         return False
     return each.record is None or each.record.origin != USER or each.signal is not None
 

@@ -4,64 +4,15 @@
 command reads it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.pod_reasons import proof_of
-from controller.facts.pods import Pod, is_terminal
 from controller.phases.root_cause import RootCause
-from controller.phases.snapshot import FaultTolerance, Suspect
+from controller.phases.snapshot import Suspect
 from controller.phases.timers import unless_ahead
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
-
-# Which failures point at a node.
-#
-# Kubernetes' reasons alone rarely show the root cause. So pod_reasons.py lists reasons that
-# certainly do not come from the node; all other failures make the node a suspect.
-
-# A shell did not find the command, or may not execute it: the image or the command is wrong.
-NO_SUCH_COMMAND: Final = frozenset({126, 127})
-_KILLED: Final = frozenset({137, 143})
-
-
-def points_at_node(pod: Pod, config: FaultTolerance) -> bool:
-    """True if the node may be the cause of the pod's failure.
-
-    False if the cause is known to be the program, its user or a planned disruption: an exit code
-    that the user listed as terminal, a missing command, a reason that blames no node.
-    """
-    if not proof_of(pod.cause).blames_node or is_terminal(pod.exit_codes, config):
-        return False
-    return NO_SUCH_COMMAND.isdisjoint(pod.exit_codes)
-
-
-def first_failure(failed: Iterable[Pod]) -> Pod | None:
-    """Return the pod that failed first, or None if a deletion ended them all.
-
-    The kubelet reports whole seconds. Within one second a killed pod comes last, as another pod's
-    failure may be the reason; then the names decide.
-    """
-    own = [pod for pod in failed if pod.failed_at]
-    return min(own, key=_order, default=None)
-
-
-def _order(pod: Pod) -> tuple[str, bool, str, str]:
-    return pod.failed_at, not _KILLED.isdisjoint(pod.exit_codes), pod.name, pod.uid
-
-
-def suspect_among(failed: Iterable[Pod], config: FaultTolerance) -> Suspect | None:
-    """Return the node of the pod that failed first, unless the node is not to blame.
-
-    For AppWrappers without root causes. Later failures prove nothing: pods of one workload fail
-    because one of them did.
-    """
-    first = first_failure(failed)
-    if first is None or not first.node or not points_at_node(first, config):
-        return None
-    return Suspect(node=first.node, pod=first.name)
 
 
 def suspect_of(root_cause: RootCause | None) -> Suspect | None:

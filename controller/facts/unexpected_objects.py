@@ -28,19 +28,15 @@ Owned = tuple[Resource, ComponentFacts]
 
 @dataclass(frozen=True, slots=True)
 class Unexpected:
-    """`components`, `pods`: all unexpected objects. `due`: those to delete now.
+    """`components`: the unexpected ones. `due`: the components and pods to delete now.
 
     `alive`: some of them may use quota: a pod that has not ended, or a component that is not being
     deleted and so may create pods.
     """
 
     components: tuple[Deployed, ...] = ()
-    pods: tuple[Pod, ...] = ()
     due: tuple[Deployed, ...] = ()
     alive: bool = False
-
-
-NOTHING = Unexpected()
 
 
 def may_have_objects(snapshot: Snapshot) -> bool:
@@ -97,13 +93,12 @@ def find_unexpected(
         if is_unexpected(pod.attempt, appwrapper, snapshot) and pod.uid not in absent
     ]
     if not components and not found:
-        return NOTHING
+        return Unexpected()
     makers = {(facts.attempt, facts.component) for _, facts in components.values()}
     deployed = tuple(deployed_object(*each) for each in components.values())
     alone = (pod for pod in found if (pod.attempt, pod.component) not in makers)
     return Unexpected(
         components=deployed,
-        pods=tuple(found),
         due=tuple(each for each in (*deployed, *map(deployed_pod, alone)) if not each.deleting),
         alive=any(not each.deleting for each in deployed)
         or any(pod.phase not in ("Succeeded", "Failed") for pod in found),

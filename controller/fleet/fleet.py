@@ -160,10 +160,10 @@ class Fleet:
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
             if section.slack_queue.name:
-                self.slack = SlackKeeper(
+                self.slack = slack = SlackKeeper(
                     client, sources, self.nodes, section.slack_queue, recorder, self._nodes_certain
                 )
-                show_slack_quota(registry, self.slack)
+                show_slack_quota(registry, lambda: slack.rows)
 
     def parts(self, config_file: Path | None) -> list[Runnable]:
         """Return the parts to run before the workers. Without a file pauseResets stays as it is."""

@@ -231,8 +231,8 @@ class ComponentLocator:
         """
         runs = appwrapper.status.get("phase") == Phase.RUNNING
         other = appwrapper.attempt > 1 and facts.attempt != str(appwrapper.attempt)
-        place = appwrapper.uid, appwrapper.attempt, index
-        return runs and other and not self._creations.is_known(*place)
+        known = self._creations.known(appwrapper.uid, appwrapper.attempt)
+        return runs and other and index not in known.created and index not in known.seen
 
     async def _locate_live(
         self, appwrapper: AppWrapper, index: int, component: Component
@@ -312,9 +312,8 @@ class ComponentLocator:
             raise _of(error) from error
 
     def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
-        return deployed_status(recorded) == "True" or self._creations.created(
-            appwrapper.uid, appwrapper.attempt, index
-        )
+        known = self._creations.known(appwrapper.uid, appwrapper.attempt)
+        return deployed_status(recorded) == "True" or index in known.created
 
     def _is_to_be_made_anew(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
         """True for a kept component that this attempt has not yet adopted or created."""
@@ -322,7 +321,7 @@ class ComponentLocator:
             appwrapper.status.get("phase") == Phase.RESUMING
             and is_kept_at(appwrapper, index)
             and deployed_condition(recorded).get("reason") == Reason.CREATION_INITIATED
-            and not self._creations.created(appwrapper.uid, appwrapper.attempt, index)
+            and index not in self._creations.known(appwrapper.uid, appwrapper.attempt).created
         )
 
     def _was_refused(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
@@ -330,7 +329,7 @@ class ComponentLocator:
 
         Uses the status and the problems that this process has not yet written to status.
         """
-        problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
+        problem = self._creations.known(appwrapper.uid, appwrapper.attempt).problem
         just_now = problem is not None and problem.refused is not None and index >= problem.refused
         return just_now or deployed_status(recorded) == "False"
 

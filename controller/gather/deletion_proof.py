@@ -91,7 +91,7 @@ class DeletionProof:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
         seen = observe(reads)
         if _are_all_made(seen.snapshot):
-            self._deletions.see_complete(reads.appwrapper.uid, reads.appwrapper.attempt)
+            self._deletions.of(reads.appwrapper.uid).complete = reads.appwrapper.attempt
         if _is_left(reads, seen) and self._may_believe(reads, seen):
             self._deletions.find_left(reads.appwrapper.uid)
             return self._as_told(reads, _with_unread(seen))
@@ -109,7 +109,7 @@ class DeletionProof:
         components = await self._unserved.settle(appwrapper, components)
         makers, unproved = await orphaned_owners(self._lists, appwrapper, components)
         if makers:
-            self._deletions.find_makers(appwrapper.uid)
+            self._deletions.of(appwrapper.uid).makers = True
         listed = await self._pods(reads)
         reads = replace(reads, components=components, pods=[pod for pod, _ in listed])
         found = observe(reads)
@@ -132,7 +132,7 @@ class DeletionProof:
         ]
 
     def _refusal(self, reads: Reads, item: JsonObject) -> str:
-        return self._deletions.refusal(reads.appwrapper.uid, item["metadata"]["uid"])
+        return self._deletions.known(reads.appwrapper.uid).refused.get(item["metadata"]["uid"], "")
 
     def _gone(self, reads: Reads, found: Observation, cached: Collection[str]) -> Observation:
         """Set `gone`, or wait for SETTLING if a controller may still be creating pods."""
@@ -152,7 +152,7 @@ class DeletionProof:
         makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
         if not makers:
             return False
-        if not self._were_all_made(reads) or self._deletions.had_makers(appwrapper.uid):
+        if not self._were_all_made(reads) or self._deletions.known(appwrapper.uid).makers:
             return True
         return not all(self._was_announced(appwrapper, each) for each in makers)
 
@@ -162,7 +162,7 @@ class DeletionProof:
         helped = any(map(is_helper, appwrapper.components))
         if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
-        return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
+        return self._deletions.known(appwrapper.uid).complete == appwrapper.attempt
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
         """True if the component's controller could see its deletion before the pods were gone."""
@@ -181,7 +181,7 @@ class DeletionProof:
     ) -> Observation:
         left, forcing = _to_go(reads, found), _is_forced(reads)
         told, empty = await self._search.look(reads, left, pods, forcing=forcing)
-        self._deletions.explain(reads.appwrapper.uid, told)
+        self._deletions.of(reads.appwrapper.uid).explanation = told
         return replace(self._as_told(reads, found), empty=empty)
 
     def _may_believe(self, reads: Reads, seen: Observation) -> bool:
@@ -191,17 +191,17 @@ class DeletionProof:
         if not to_go and seen.snapshot.stray_pods:
             return False  # an orphaned owner may keep creating them
         left = [*to_go, *seen.pods]
-        if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
+        if left and all(each.uid in self._deletions.known(owner).absent for each in left):
             return False
         if not _is_long(reads):
             return True
-        told = self._deletions.explanation(owner)
+        told = self._deletions.known(owner).explanation
         if told is None or told.forcing is not _is_forced(reads):
             return False
         return timedelta(0) <= reads.now - told.at < EXPLAIN_AGAIN
 
     def _as_told(self, reads: Reads, seen: Observation) -> Observation:
-        told = self._deletions.explanation(reads.appwrapper.uid)
+        told = self._deletions.known(reads.appwrapper.uid).explanation
         if told is None or not _is_long(reads):
             return seen
         forced_off = told.forced_off if seen.pods else ()

@@ -338,7 +338,7 @@ class BlockerSearch:
             waits_for=waits_for,
             unproved=unproved,
             pods_left=pods_left,
-            refused=self._deletions.refusal(reads.appwrapper.uid, left.uid),
+            refused=self._deletions.known(reads.appwrapper.uid).refused.get(left.uid, ""),
         )
 
 

@@ -166,7 +166,7 @@ class SnapshotGatherer:
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
         appwrapper = reads.appwrapper
         components = await self._located(appwrapper, proof_follows=proof_follows)
-        problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
+        problem = self._creations.known(appwrapper.uid, appwrapper.attempt).problem
         store, known = self._records_of(reads, begin=False)
         reads = replace(self._with_owned(reads), components=components, store=store)
         return reads.knowing(create_problem=problem, **known)
@@ -174,7 +174,8 @@ class SnapshotGatherer:
     def _with_owned(self, reads: Reads) -> Reads:
         """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
         uid = reads.appwrapper.uid
-        return replace(reads, owned=self._locator.owned(uid), absent=self._deletions.absent(uid))
+        absent = self._deletions.known(uid).absent
+        return replace(reads, owned=self._locator.owned(uid), absent=absent)
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""

@@ -42,18 +42,28 @@ class Forced:
 
 @dataclass(slots=True)
 class Deletion:
+    """The deletes of one AppWrapper's objects, by the UID of the object.
+
+    `accepted`: the API server accepted a delete, which need not be sent again. `absent`: the API
+    server has no such object, and a watch may lag behind: a reason to read live, not a proof.
+    `refused`: why the last delete was rejected. `explanation`: what blocked the deletion at the
+    last check. `complete`: the attempt whose pods all existed at some time, so no controller is
+    creating more. `clear_since`: since when nothing was found. `makers`: an orphaned owner of a
+    deleted component's pods was found.
+    """
+
     accepted: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     forced: dict[str, Forced] = field(default_factory=dict)
     explanation: Explanation | None = None
-    complete: int | None = None  # the attempt whose pods were all seen
+    complete: int | None = None
     clear_since: datetime | None = None
-    makers: bool = False  # an orphaned owner of pods was found
+    makers: bool = False
 
 
 class Deletions:
-    """The deletes that this process sent and their results, by the UID of the deleted object.
+    """The deletes that this process sent, and their results.
 
     The deleter writes it and the gatherer reads it. After a restart the controller sends all
     deletes again.
@@ -62,53 +72,28 @@ class Deletions:
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
 
+    def known(self, appwrapper_uid: str) -> Deletion:
+        """Return the memory for reading: an empty one if nothing is stored."""
+        return self._memory.known(appwrapper_uid).deletion or Deletion()
+
+    def of(self, appwrapper_uid: str) -> Deletion:
+        """Return the memory for writing."""
+        remembered = self._memory.of(appwrapper_uid)
+        if remembered.deletion is None:
+            remembered.deletion = Deletion()
+        return remembered.deletion
+
     def accept(self, appwrapper_uid: str, uid: str) -> None:
-        """Record that the API server accepted a delete, which need not be sent again."""
-        deletion = self._of(appwrapper_uid)
+        """Record that the API server accepted a delete."""
+        deletion = self.of(appwrapper_uid)
         deletion.accepted.add(uid)
         deletion.refused.pop(uid, None)
 
-    def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
-        """True if the API server accepted a delete of the object."""
-        return uid in self._known(appwrapper_uid).accepted
-
-    def find_absent(self, appwrapper_uid: str, uid: str) -> None:
-        """Record that the API server has no object of that UID; the watch may lag behind."""
-        self._of(appwrapper_uid).absent.add(uid)
-
-    def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
-        """True if a delete was answered with "not found": a reason to read live, not a proof."""
-        return uid in self._known(appwrapper_uid).absent
-
-    def absent(self, appwrapper_uid: str) -> Collection[str]:
-        """Return the UIDs of objects that are known to be gone."""
-        return self._known(appwrapper_uid).absent
-
-    def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
-        """Record that the API server, or a webhook, rejected a delete."""
-        self._of(appwrapper_uid).refused[uid] = message
-
-    def refusal(self, appwrapper_uid: str, uid: str) -> str:
-        """Return why the last delete was rejected; empty if it was not."""
-        return self._known(appwrapper_uid).refused.get(uid, "")
-
     def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
         """Record that a forced delete was accepted at `moment` of the monotonic clock."""
-        known = self.forced(appwrapper_uid, uid)
-        times = known.times if known else 0
-        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
-
-    def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
-        """Return the forced deletes of the object; None without any."""
-        return self._known(appwrapper_uid).forced.get(uid)
-
-    def explain(self, appwrapper_uid: str, explanation: Explanation) -> None:
-        """Record what blocks the deletion."""
-        self._of(appwrapper_uid).explanation = explanation
-
-    def explanation(self, appwrapper_uid: str) -> Explanation | None:
-        """Return what blocked the deletion at the last check; None: nothing, or no check."""
-        return self._known(appwrapper_uid).explanation
+        forced = self.of(appwrapper_uid).forced
+        times = forced[uid].times if uid in forced else 0
+        forced[uid] = Forced(times + 1, moment, patience)
 
     def stuck(self) -> Counter[tuple[str, str]]:
         """Return the stuck objects of all AppWrappers, by finalizer and Kind."""
@@ -118,17 +103,9 @@ class Deletions:
                 total.update(dict(each.deletion.explanation.stuck))
         return Counter(dict(sorted(total.items())))
 
-    def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
-        """Record that all pods of the attempt existed, so no controller is creating more."""
-        self._of(appwrapper_uid).complete = attempt
-
-    def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
-        """True if all pods of that attempt existed at some time."""
-        return self._known(appwrapper_uid).complete == attempt
-
     def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
         """Record that nothing was found at `now`; return since when that has been so."""
-        deletion = self._of(appwrapper_uid)
+        deletion = self.of(appwrapper_uid)
         if deletion.clear_since is None or deletion.clear_since > now:
             deletion.clear_since = now
         return deletion.clear_since
@@ -141,17 +118,9 @@ class Deletions:
         last = self._memory.known(appwrapper_uid).deleted.get((group_kind, name))
         return last is not None and last.deleting and last.attempt in ("", str(attempt))
 
-    def find_makers(self, appwrapper_uid: str) -> None:
-        """Record that an orphaned owner of a deleted component's pods was found."""
-        self._of(appwrapper_uid).makers = True
-
-    def had_makers(self, appwrapper_uid: str) -> bool:
-        """True if such an owner was found during this deletion."""
-        return self._known(appwrapper_uid).makers
-
     def find_left(self, appwrapper_uid: str) -> None:
         """Record that something remains: `clear_since` begins again."""
-        self._known(appwrapper_uid).clear_since = None
+        self.known(appwrapper_uid).clear_since = None
 
     def end(self, appwrapper_uid: str, cached: Collection[str] = ()) -> None:
         """Forget a finished deletion, but not whether all pods of the attempt existed.
@@ -159,17 +128,7 @@ class Deletions:
         `cached`: the UIDs of deleted objects that a cache still shows.
         """
         remembered = self._memory.known(appwrapper_uid)
-        complete = self._known(appwrapper_uid).complete
+        complete = self.known(appwrapper_uid).complete
         worth = complete is not None or cached
         # In the memory of an AppWrapper that is gone meanwhile, this is dropped.
         remembered.deletion = Deletion(complete=complete, absent=set(cached)) if worth else None
-
-    def _known(self, appwrapper_uid: str) -> Deletion:
-        """Return the memory for reading: an empty one if nothing is stored."""
-        return self._memory.known(appwrapper_uid).deletion or Deletion()
-
-    def _of(self, appwrapper_uid: str) -> Deletion:
-        remembered = self._memory.of(appwrapper_uid)
-        if remembered.deletion is None:
-            remembered.deletion = Deletion()
-        return remembered.deletion

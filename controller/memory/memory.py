@@ -21,10 +21,16 @@ from controller.reports.report import ConditionReport
 
 
 @dataclass(slots=True)
-class _Deployment:
+class Deployment:
+    """An attempt. `created`: the UIDs of the objects created or adopted, by component index.
+
+    `seen`: the same of objects that this process did not create. `problem`: why the last create
+    failed; None after a success. `failures`: how many creates failed in a row.
+    """
+
     attempt: int
-    created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
-    seen: dict[int, str] = field(default_factory=dict)  # the same of objects that it did not create
+    created: dict[int, str] = field(default_factory=dict)
+    seen: dict[int, str] = field(default_factory=dict)
     problem: CreateProblem | None = None
     failures: int = 0
 
@@ -60,7 +66,7 @@ class Remembered:
     `preemptors`: the names of the Workloads that Kueue's present texts name, by UIDs.
     """
 
-    deployment: _Deployment | None = None
+    deployment: Deployment | None = None
     deletion: Deletion | None = None
     period: _Period | None = None
     annotation_warnings: frozenset[str] = frozenset()
@@ -146,19 +152,6 @@ class Creations:
         deployment = self._memory.known(uid).deployment
         return deployment.attempt if deployment else 0
 
-    def created(self, uid: str, attempt: int, index: int) -> bool:
-        """True if the component was created or adopted in that attempt."""
-        return index in self._known(uid, attempt).created
-
-    def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
-        """Return the UID of the object created or adopted as that component in that attempt."""
-        return self._known(uid, attempt).created.get(index)
-
-    def is_known(self, uid: str, attempt: int, index: int) -> bool:
-        """True if this process created, adopted or saw the component's object of that attempt."""
-        known = self._known(uid, attempt)
-        return index in known.created or index in known.seen
-
     def is_replaced(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
         """True if another client replaced the running component by this object.
 
@@ -166,17 +159,9 @@ class Creations:
         """
         if self.latest(uid) > attempt:  # the status lost the number; keep what is known
             return False
-        made = self.object_uid(uid, attempt, index)
+        made = self.known(uid, attempt).created.get(index)
         right = made or self._of(uid, attempt).seen.setdefault(index, object_uid)
         return right != object_uid
-
-    def problem(self, uid: str, attempt: int) -> CreateProblem | None:
-        """Return why the last create of that attempt failed; None after a success."""
-        return self._known(uid, attempt).problem
-
-    def failures(self, uid: str, attempt: int) -> int:
-        """Return how many creates of that attempt failed in a row."""
-        return self._known(uid, attempt).failures
 
     def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
         deployment = self._of(uid, attempt)
@@ -189,14 +174,14 @@ class Creations:
         deployment.problem = problem
         deployment.failures += 1
 
-    def _known(self, uid: str, attempt: int) -> _Deployment:
+    def known(self, uid: str, attempt: int) -> Deployment:
         """Return the memory of that attempt for reading: an empty one if nothing is stored."""
         known = self._memory.known(uid).deployment
-        return known if known and known.attempt == attempt else _Deployment(attempt)
+        return known if known and known.attempt == attempt else Deployment(attempt)
 
-    def _of(self, uid: str, attempt: int) -> _Deployment:
+    def _of(self, uid: str, attempt: int) -> Deployment:
         remembered = self._memory.of(uid)
-        remembered.deployment = self._known(uid, attempt)
+        remembered.deployment = self.known(uid, attempt)
         return remembered.deployment
 
 

@@ -16,7 +16,6 @@ from controller.phases.readiness import crash_loops, runs_as_wanted
 from controller.phases.root_cause import (
     LONGEST_LINE,
     RootCause,
-    clipped,
     headline,
     line,
     outline,
@@ -27,6 +26,7 @@ from controller.phases.success import with_trouble, words_of, words_of_failed
 from controller.phases.timers import ZERO, in_force, remaining
 from controller.reports.unhealthy import Problem
 from shared.api.conditions import Terminal
+from shared.api.lines import clipped
 
 EARLIEST: Final = "earliest"
 _LONGEST_POD: Final = 63  # bytes; pods of training workloads have no longer names

@@ -35,7 +35,7 @@ from controller.phases.snapshot import (
     Snapshot,
 )
 from controller.phases.timers import ZERO, next_deadlines, remaining
-from controller.reports.resources_deployed import ComponentsUnreadable, NamespaceTerminating
+from controller.reports.resources_deployed import ComponentsUnreadable
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
 
@@ -56,7 +56,8 @@ def _is_in_trouble(component: Component) -> bool:
 
 def wait_for_namespace() -> Actions:
     """Report that the namespace is being deleted, and wait: deleted objects are no failure."""
-    return (reporting(NamespaceTerminating()),)
+    message = "its namespace is being deleted, and everything in it"
+    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
 
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:

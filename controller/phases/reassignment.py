@@ -20,9 +20,8 @@ from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO, remaining
-from controller.reports.quota_reserved import NodesUnchanged
 from controller.reports.reason import Reason
-from controller.reports.unhealthy import OtherNodesNeeded
+from controller.reports.unhealthy import other_nodes_needed
 from shared.api.names import CONDITION_UNHEALTHY
 
 # The Workload may have changed before the eviction was written; then Kueue has not seen it.
@@ -57,16 +56,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return ()
     if found.evicted:
         return () if overdue else (WakeAfter(LOOK_AGAIN),)
-    needed = OtherNodesNeeded(problem=found.message, workload=found.workload)
-    said = () if is_reassigned(snapshot) else (reporting(needed),)
+    needed = reporting(other_nodes_needed(found.message, found.workload))
+    said = () if is_reassigned(snapshot) else (needed,)
     evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
     return (*said, evict, WakeAfter(_ASK_AGAIN))
-
-
-def nodes_unchanged(
-    snapshot: Snapshot, now: datetime, config: FaultTolerance
-) -> NodesUnchanged | None:
-    """Return the report that Kueue did not assign other nodes in time; None if it did."""
-    if is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config):
-        return NodesUnchanged(workload=snapshot.topology_workload)
-    return None

@@ -23,7 +23,8 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision
 from controller.phases.snapshot import OFF, FaultTolerance, HoldReason, ResetHold, Snapshot
 from controller.phases.timers import ZERO, remaining
-from controller.reports.pods_ready import NextAttempt
+from controller.reports.pods_ready import attempt_follows
+from controller.reports.report import ConditionReport
 from controller.reports.unhealthy import Problem
 from shared.api.names import CONDITION_UNHEALTHY
 
@@ -84,10 +85,11 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
     )
 
 
-def next_attempt(spent: int, config: FaultTolerance, begins: datetime | None = None) -> NextAttempt:
+def next_attempt(
+    spent: int, config: FaultTolerance, begins: datetime | None = None
+) -> ConditionReport:
     """Return the report of PodsReady during a reset."""
-    limit, pause = config.retry_limit, config.asked_retry_pause
-    return NextAttempt(spent=spent, limit=limit, pause=pause, begins=begins)
+    return attempt_follows(spent, config.retry_limit, config.asked_retry_pause, begins)
 
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:

@@ -8,14 +8,18 @@ from typing import Final
 
 from controller.phases.actions import Actions, Reason, StartTimer, Timer, WakeAfter, Warn, reporting
 from controller.phases.deletion import end_deletion, something_is_left
-from controller.phases.reassignment import ask_for_other_nodes, nodes_unchanged
+from controller.phases.reassignment import (
+    ask_for_other_nodes,
+    is_reassigned,
+    is_reassignment_overdue,
+)
 from controller.phases.reset_or_fail import report_pause
 from controller.phases.resuming import deploy, old_objects_remain
 from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.suspending import suspended
 from controller.phases.timers import ZERO, remaining
-from controller.reports.quota_reserved import NodesUnchanged, Reserved
+from controller.reports.quota_reserved import nodes_unchanged, reserved
 from shared.api.names import CONDITION_QUOTA_RESERVED
 
 
@@ -51,8 +55,8 @@ def nodes_are_unusable(snapshot: Snapshot, now: datetime, config: FaultTolerance
 
 def runs_again(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Otherwise the next attempt begins: ResourcesDeployed True, Unhealthy False; Resuming."""
-    if unchanged := nodes_unchanged(snapshot, now, config):
-        report = reporting(unchanged)
+    if is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config):
+        report = reporting(nodes_unchanged(snapshot.topology_workload))
         warning = Warn(Reason.REASSIGNMENT, report.message)
         return (warning, *deploy(snapshot, Reason.RETRY_PAUSE_OVER, (report,)))
     return deploy(snapshot, Reason.RETRY_PAUSE_OVER, _keep_quota(snapshot))
@@ -73,7 +77,7 @@ def _keep_quota(snapshot: Snapshot) -> Actions:
     """Keep QuotaReserved, unless it reports another attempt's nodes or has another reason."""
     told = snapshot.text_of(CONDITION_QUOTA_RESERVED)
     holds = CONDITION_QUOTA_RESERVED in snapshot.conditions
-    about_nodes = not snapshot.is_news(NodesUnchanged(workload=snapshot.topology_workload))
+    about_nodes = not snapshot.is_news(nodes_unchanged(snapshot.topology_workload))
     if holds and told.reason == Reason.RESUMING and not about_nodes:
         return ()
-    return (reporting(Reserved()),)
+    return (reporting(reserved()),)

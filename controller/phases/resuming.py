@@ -22,7 +22,6 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
     WakeAfter,
-    reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
@@ -42,7 +41,6 @@ from controller.phases.snapshot import (
 )
 from controller.phases.suspending import suspended
 from controller.phases.timers import BEGIN, ZERO, remaining
-from controller.reports.resources_deployed import CannotCreate
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_RESOURCES_DEPLOYED,
@@ -225,7 +223,9 @@ def _try_again(
     The retries end with AdmissionGracePeriod, or, if the reset must wait after it, with that wait.
     A retry that is due comes first: this process may have been away for the whole period.
     """
-    said: list[Action] = [reporting(CannotCreate(problem=problem.message))]
+    said: list[Action] = [
+        SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
+    ]
     if snapshot.timers.admission is None:  # another operator or client changed the status
         said += BEGIN
     waits: list[timedelta] = []

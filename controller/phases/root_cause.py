@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from shared.api.lines import clipped
+
 
 class Source(StrEnum):
     """The source of a failure's details."""
@@ -80,7 +82,6 @@ LONGEST_LINE: Final = 880  # bytes of a message that names a root cause; other t
 LONGEST_SUMMARY: Final = 256  # bytes
 _LONGEST_HEADLINE: Final = 300
 _LONGEST_QUOTE: Final = 500
-_MORE: Final = "…"
 # The line of a Python traceback, or of a log, that names the error.
 _ERROR_LINE: Final = re.compile(
     r"\s*(?:\[[^\]]{1,20}\]:?\s*)?[\w.]*(?:Error|Exception|Interrupt)\b"
@@ -167,14 +168,6 @@ def event_text(root_cause: RootCause, consequence: str) -> str:
     room = min(_LONGEST_QUOTE, LONGEST_EVENT - _size(said) - _size(rest) - len(": "))
     quote = _quoted(root_cause, room) or _what(root_cause)
     return clipped((f"{said}: {quote}" if quote else said) + rest, LONGEST_EVENT)
-
-
-def clipped(text: str, limit: int) -> str:
-    """Return at most `limit` bytes of UTF-8; a cut text ends with `…`."""
-    encoded = text.encode()
-    if len(encoded) <= limit:
-        return text
-    return encoded[: max(0, limit - _size(_MORE))].decode(errors="ignore") + _MORE
 
 
 def _what(root_cause: RootCause) -> str:

@@ -15,7 +15,7 @@ from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassigned
 from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.reports.quota_reserved import AwaitsOtherNodes, TimedOut, evicted_text
+from controller.reports.quota_reserved import awaits_other_nodes, evicted_text, timed_out
 from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
 from shared.config.kueue import longest_unready
 
@@ -50,10 +50,10 @@ def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
         snapshot.require(Need.EVICTION)
     if eviction := snapshot.pods_ready_eviction:
         text = evicted_text(eviction, _longest_unready(config))
-        report = reporting(TimedOut(eviction=text))
+        report = reporting(timed_out(text))
         return (report, Warn(Reason.PODS_READY_TIMEOUT, report.message))
     if is_reassigned(snapshot):
-        return (reporting(AwaitsOtherNodes()),)
+        return (reporting(awaits_other_nodes()),)
     return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
 
 

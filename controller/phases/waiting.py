@@ -17,14 +17,14 @@ from controller.phases.ask import Need
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.quota_reserved import (
-    AwaitsOtherNodes,
-    AwaitsPodSetInfos,
-    NotConsidered,
-    NoWorkload,
-    QueueUnusable,
-    Reserved,
-    TimedOut,
-    Waits,
+    AWAITS_POD_SET_INFOS,
+    NOT_CONSIDERED,
+    awaits_other_nodes,
+    no_workload,
+    queue_unusable,
+    reserved,
+    timed_out,
+    waits_in_queue,
 )
 from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_QUOTA_RESERVED
@@ -51,7 +51,7 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
         return ()
     moment = _moment(snapshot, now)
     if queueing.trouble and (queueing.certain or moment == ZERO):
-        return _report(snapshot, QueueUnusable(trouble=queueing.trouble), now)
+        return _report(snapshot, queue_unusable(queueing.trouble), now)
     if not queueing.workload:
         return _without_workload(snapshot, queueing, moment, now)
     found: Actions = ()
@@ -73,7 +73,7 @@ def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
         return ()
     if (left := remaining(snapshot.waits_since, TURN, now)) > ZERO and snapshot.waits_since:
         return (WakeAfter(left),)
-    return _report(snapshot, NotConsidered(), now)
+    return _report(snapshot, NOT_CONSIDERED, now)
 
 
 def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
@@ -82,7 +82,7 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
     Kueue suspends at once each AppWrapper that it manages, so it may not manage this one.
     """
     queueing, told = _queueing(snapshot, now), _told(snapshot)
-    waits: Actions = (reporting(AwaitsPodSetInfos()),)
+    waits: Actions = (reporting(AWAITS_POD_SET_INFOS),)
     if queueing is None:
         return () if told.reason == Reason.NO_WORKLOAD else waits
     if queueing.workload:
@@ -126,8 +126,7 @@ def _without_workload(
     left = remaining(began, WORKLOAD_PATIENCE, now)
     if left > ZERO and not (queueing.unmanaged and queueing.certain):
         return (*_trouble_is_over(snapshot), *begin, WakeAfter(left))
-    report = NoWorkload(unmanaged=queueing.unmanaged)
-    said = (*begin, *_report(snapshot, report, now))
+    said = (*begin, *_report(snapshot, no_workload(queueing.unmanaged), now))
     waits = any(isinstance(each, WakeAfter) for each in said)
     return said if waits else (*said, WakeAfter(UNMANAGED_INTERVAL))
 
@@ -162,10 +161,10 @@ def _kueues_reason(told: ConditionText, queueing: Queueing) -> ConditionReport:
     An eviction that the controller explained stays explained.
     """
     if told.reason == Reason.REASSIGNMENT:
-        return AwaitsOtherNodes(pending=queueing.pending)
+        return awaits_other_nodes(queueing.pending)
     if told.reason == Reason.PODS_READY_TIMEOUT:
-        return TimedOut(eviction=without_kueues_reason(told.message), pending=queueing.pending)
-    return Waits(evicted=queueing.evicted, pending=queueing.pending)
+        return timed_out(without_kueues_reason(told.message), queueing.pending)
+    return waits_in_queue(queueing.evicted, queueing.pending)
 
 
 def report_reserved(snapshot: Snapshot) -> Actions:
@@ -174,9 +173,9 @@ def report_reserved(snapshot: Snapshot) -> Actions:
     Its text is kept: when Kueue reserves the quota again, the Workload shows no eviction any more.
     """
     told = _told(snapshot)
-    timed_out = told.reason == Reason.PODS_READY_TIMEOUT
-    eviction = without_kueues_reason(told.message) if timed_out else ""
-    return (reporting(Reserved(eviction=eviction)),)
+    evicted = told.reason == Reason.PODS_READY_TIMEOUT
+    eviction = without_kueues_reason(told.message) if evicted else ""
+    return (reporting(reserved(eviction)),)
 
 
 def _told(snapshot: Snapshot) -> ConditionText:

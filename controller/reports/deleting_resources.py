@@ -11,9 +11,11 @@ from typing import Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
+from shared.api.lines import clipped
 from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
+from shared.waits.words import listed
 
 # A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
 # kubelet and of the garbage collector, which removes one level of owners after the other.
@@ -23,8 +25,7 @@ EXPLAIN_AFTER: Final = timedelta(seconds=45)
 EXPLAIN_AGAIN: Final = timedelta(seconds=20)
 
 MOST_TEXTS: Final = 8
-LONGEST_TEXT: Final = 400
-_MOST_NAMES: Final = 3
+LONGEST_TEXT: Final = 400  # bytes
 STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 # The garbage collector's own finalizers, for foreground and orphaning deletion.
 _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
@@ -37,7 +38,7 @@ class DeletionBlocked(ConditionReport):
     `forced_off`: the pods that are removed without confirmation from their node.
     """
 
-    type = CONDITION_DELETING_RESOURCES
+    type: str = CONDITION_DELETING_RESOURCES
     status: bool = True
     reason: Reason = Reason.DELETION_BLOCKED
     blockers: tuple[str, ...] = ()
@@ -155,7 +156,7 @@ def blockers(
     ]
     shown = texts if len(texts) <= MOST_TEXTS else texts[: MOST_TEXTS - 1]
     more = [f"and {len(texts) - len(shown)} more"] if len(shown) < len(texts) else []
-    return tuple(_cut(text) for text in [*shown, *more])
+    return tuple(clipped(text, LONGEST_TEXT) for text in [*shown, *more])
 
 
 def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tuple[str, ...]:
@@ -163,7 +164,7 @@ def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tupl
     texts = list(_grouped(pods, _on_silent_node(silent_nodes)))
     shown = texts[:MOST_TEXTS]
     more = [f"and pods on {len(texts) - len(shown)} more nodes"] if len(shown) < len(texts) else []
-    return tuple(_cut(text) for text in [*shown, *more])
+    return tuple(clipped(text, LONGEST_TEXT) for text in [*shown, *more])
 
 
 def of_component(left: LeftComponent) -> Iterable[str]:
@@ -182,7 +183,7 @@ def of_component(left: LeftComponent) -> Iterable[str]:
     if left.finalizers:
         yield f"{who} has {_finalizers(left.finalizers)}"
     if left.waits_for:
-        yield f"{who} waits for {_few(left.waits_for)}"
+        yield f"{who} waits for {listed(sorted(left.waits_for))}"
     elif left.unproved:
         yield f"{who} may wait for objects that it owns: {'; '.join(left.unproved)}"
     elif left.deleting and not (left.finalizers or left.pods_left):
@@ -247,20 +248,11 @@ def _grouped(pods: Iterable[LeftPod], said_of: Callable[[LeftPod], _Said]) -> It
         if said := said_of(pod):
             groups.setdefault(said, []).append(pod.name)
     for (of_one, of_several), names in sorted(groups.items()):
-        several = len(names) > 1
-        yield f"Pods {_few(names)} {of_several}" if several else f"Pod {names[0]} {of_one}"
+        if len(names) > 1:
+            yield f"Pods {listed(sorted(names))} {of_several}"
+        else:
+            yield f"Pod {names[0]} {of_one}"
 
 
 def _finalizers(finalizers: Sequence[str]) -> str:
     return f"the finalizer{'s' if len(finalizers) > 1 else ''} {', '.join(finalizers)}"
-
-
-def _few(names: Iterable[str]) -> str:
-    named = sorted(names)
-    if len(named) <= _MOST_NAMES:
-        return ", ".join(named)
-    return f"{', '.join(named[:_MOST_NAMES])} and {len(named) - _MOST_NAMES} more"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"

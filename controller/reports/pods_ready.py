@@ -17,7 +17,7 @@ class PodsMissing(ConditionReport):
     `unheeded`: the pods that no scheduler has reported on. `obstacles`: why the others do not run.
     """
 
-    type = CONDITION_PODS_READY
+    type: str = CONDITION_PODS_READY
     reasons: ClassVar[tuple[Reason, ...]] = (Reason.RESUMING, Reason.INSUFFICIENT_PODS_READY)
     status: bool = False
     expected: int
@@ -37,22 +37,16 @@ class PodsMissing(ConditionReport):
         return "; ".join(filter(None, [counted, missing, self.unheeded, *self.obstacles]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextAttempt(ConditionReport):
-    """Retries are spent, and another attempt follows: at `begins`, if that is known."""
+def attempt_follows(
+    spent: int, limit: int, pause: timedelta, begins: datetime | None = None
+) -> ConditionReport:
+    """Return `2 of 3 retries spent; the next attempt begins at …`.
 
-    type = CONDITION_PODS_READY
-    status: bool = False
-    reason: Reason = Reason.RESETTING
-    spent: int
-    limit: int
-    pause: timedelta
-    begins: datetime | None = None
-
-    def text(self) -> str:
-        """Return `2 of 3 retries spent; the next attempt begins at …`."""
-        when = f"{format_duration(self.pause)} after everything is deleted"
-        if self.begins is not None:
-            when = f"at {format_time(self.begins)}"
-        noun = "retry" if self.limit == 1 else "retries"
-        return f"{self.spent} of {self.limit} {noun} spent; the next attempt begins {when}"
+    `begins`: when, if that is known; else `pause` after the deletion.
+    """
+    when = f"{format_duration(pause)} after everything is deleted"
+    if begins is not None:
+        when = f"at {format_time(begins)}"
+    noun = "retry" if limit == 1 else "retries"
+    text = f"{spent} of {limit} {noun} spent; the next attempt begins {when}"
+    return ConditionReport(CONDITION_PODS_READY, False, Reason.RESETTING, text)

@@ -3,12 +3,12 @@
 Kueue's texts are data here. No decision depends on a message.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
+from shared.api.lines import clipped
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.times import format_duration
 from shared.waits.queueing import with_kueues_reason
@@ -42,165 +42,86 @@ def evicted_text(eviction: PodsReadyEviction, longest: timedelta) -> str:
 # The quota is reserved.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved(ConditionReport):
-    """The quota is reserved. `eviction`: the text about the last eviction by Kueue's timeout.
+def reserved(message: str = "") -> ConditionReport:
+    """Return that the quota is reserved. `message`: the last eviction by Kueue's timeout.
 
     It stays after the start: an AppWrapper that Kueue evicts repeatedly mostly runs.
     """
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = True
-    reason: Reason = Reason.RESUMING
-    eviction: str = ""
-
-    def text(self) -> str:
-        """Return the last eviction."""
-        return self.eviction
+    return ConditionReport(CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodesUnchanged(ConditionReport):
-    """Kueue did not assign other nodes in time."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = True
-    reason: Reason = Reason.RESUMING
-    workload: str
-
-    def text(self) -> str:
-        """Return what follows, and what to check."""
-        return (
-            f"Kueue did not evict Workload {self.workload} in time: the next attempt "
-            "begins on the same nodes. Check that Kueue runs and that the controller may patch "
-            "workloads/status"
-        )
+def nodes_unchanged(workload: str) -> ConditionReport:
+    """Return that Kueue did not assign other nodes in time."""
+    return reserved(
+        f"Kueue did not evict Workload {workload} in time: the next attempt "
+        "begins on the same nodes. Check that Kueue runs and that the controller may patch "
+        "workloads/status"
+    )
 
 
 # It waits in its queue. `pending`: Kueue's reason.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedOut(ConditionReport):
-    """Kueue evicted it because its pods were not ready in time. `eviction`: the text about that."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.PODS_READY_TIMEOUT
-    eviction: str
-    pending: str = ""
-
-    def text(self) -> str:
-        """Return the eviction, then Kueue's reason."""
-        return _with_pending(self.eviction, self.pending)
+def timed_out(eviction: str, pending: str = "") -> ConditionReport:
+    """Return that its pods were not ready in time. `eviction`: the text about that."""
+    text = _with_pending(eviction, pending)
+    return ConditionReport(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitsOtherNodes(ConditionReport):
-    """The controller asked Kueue to assign other nodes."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.REASSIGNMENT
-    pending: str = ""
-
-    def text(self) -> str:
-        """Return the request, then Kueue's reason."""
-        asked = (
-            "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its "
-            "place in the queue; another workload can get the quota first"
-        )
-        return _with_pending(asked, self.pending)
+def awaits_other_nodes(pending: str = "") -> ConditionReport:
+    """Return that the controller asked Kueue to assign other nodes."""
+    asked = (
+        "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its "
+        "place in the queue; another workload can get the quota first"
+    )
+    text = _with_pending(asked, pending)
+    return ConditionReport(CONDITION_QUOTA_RESERVED, False, Reason.REASSIGNMENT, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waits(ConditionReport):
-    """It waits. `evicted`: why Kueue evicted it before, as `reason: message`."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.SUSPENDED
-    evicted: str = ""
-    pending: str = ""
-
-    def text(self) -> str:
-        """Return the eviction, then Kueue's reason."""
-        # Just after an eviction Kueue gives the same reason for both, and may append to one.
-        why = self.evicted.partition(": ")[2].rstrip(". ")
-        repeated = self.pending.startswith(why) or why.startswith(self.pending)
-        if not self.evicted or (self.pending and why and repeated):
-            return _with_pending("", self.pending)
-        return _with_pending(f"Kueue evicted it ({self.evicted}).", self.pending)
+def waits_in_queue(evicted: str, pending: str) -> ConditionReport:
+    """Return Kueue's reason. `evicted`: why Kueue evicted it before, as `reason: message`."""
+    # Just after an eviction Kueue gives the same reason for both, and may append to one.
+    why = evicted.partition(": ")[2].rstrip(". ")
+    repeated = pending.startswith(why) or why.startswith(pending)
+    shown = evicted and not (pending and why and repeated)
+    text = _with_pending(f"Kueue evicted it ({evicted})." if shown else "", pending)
+    return ConditionReport(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotConsidered(ConditionReport):
-    """Kueue has given no reason yet."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.SUSPENDED
-
-    def text(self) -> str:
-        """Return the message for users."""
-        return "Kueue has not considered it yet: it waits for its turn in the queue"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitsPodSetInfos(ConditionReport):
-    """It is queued and not suspended. Still true if it is suspended again: no write removes it."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.SUSPENDED
-
-    def text(self) -> str:
-        """Return the message for users."""
-        return (
-            "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage "
-            "this namespace or AppWrappers"
-        )
+NOT_CONSIDERED: Final = ConditionReport(
+    CONDITION_QUOTA_RESERVED,
+    False,
+    Reason.SUSPENDED,
+    "Kueue has not considered it yet: it waits for its turn in the queue",
+)
+# It is queued and not suspended. Still true if it is suspended again: no write removes it.
+AWAITS_POD_SET_INFOS: Final = ConditionReport(
+    CONDITION_QUOTA_RESERVED,
+    False,
+    Reason.SUSPENDED,
+    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage "
+    "this namespace or AppWrappers",
+)
 
 
 # It waits, and nothing would start it.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueUnusable(ConditionReport):
-    """Its queue admits nothing."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.QUEUE_UNUSABLE
-    trouble: str
-
-    def text(self) -> str:
-        """Return why."""
-        return _bounded(self.trouble)
+def queue_unusable(trouble: str) -> ConditionReport:
+    """Return why its queue admits nothing."""
+    text = clipped(trouble, LONGEST_MESSAGE)
+    return ConditionReport(CONDITION_QUOTA_RESERVED, False, Reason.QUEUE_UNUSABLE, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoWorkload(ConditionReport):
-    """Kueue creates no Workload for it. `unmanaged`: why; empty or None if unknown."""
-
-    type = CONDITION_QUOTA_RESERVED
-    status: bool = False
-    reason: Reason = Reason.NO_WORKLOAD
-    unmanaged: str | None
-
-    def text(self) -> str:
-        """Return the cause, or the possible causes."""
-        if not self.unmanaged:
-            return _POSSIBLE_CAUSES
-        return _bounded(f"{self.unmanaged}. Until an admin changes that, nothing starts it")
+def no_workload(unmanaged: str | None) -> ConditionReport:
+    """Return why Kueue creates no Workload; if that is empty or None, the possible causes."""
+    text = _POSSIBLE_CAUSES
+    if unmanaged:
+        text = f"{unmanaged}. Until an admin changes that, nothing starts it"
+    text = clipped(text, LONGEST_MESSAGE)
+    return ConditionReport(CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD, text)
 
 
 def _with_pending(before: str, pending: str) -> str:
-    return _bounded(with_kueues_reason(before, pending) if pending else before)
-
-
-def _bounded(message: str) -> str:
-    text = message.encode()
-    if len(text) <= LONGEST_MESSAGE:
-        return message
-    return f"{text[: LONGEST_MESSAGE - 3].decode(errors='ignore')}…"
+    text = with_kueues_reason(before, pending) if pending else before
+    return clipped(text, LONGEST_MESSAGE)

@@ -1,8 +1,7 @@
-"""A typed report of one condition. Decisions compare its data, never its text."""
+"""A report of one condition. Decisions compare its data, never its text."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from controller.reports.reason import Reason
 
@@ -15,13 +14,14 @@ class ConditionText:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConditionReport:
-    """A report of one condition. Each subclass adds data, and `text` renders it."""
+    """A report of one condition. A subclass renders `text` from data that decisions read."""
 
-    type: ClassVar[str]
+    type: str
     status: bool
     reason: Reason
+    message: str = ""
 
     @property
     def key(self) -> Hashable:
@@ -30,7 +30,7 @@ class ConditionReport:
 
     def text(self) -> str:
         """Return the message for users."""
-        return ""
+        return self.message
 
     def logged(self) -> str:
         """Return the message for the operator's log, without texts that users wrote."""

@@ -1,4 +1,4 @@
-"""Report components that are unreadable or not created, or a namespace that ends. Pure."""
+"""Report components that cannot be read. Pure."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -7,36 +7,9 @@ from typing import Final
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.waits.words import listed
 
-_MOST_NAMES: Final = 3
 _LONGEST_WHY: Final = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceTerminating(ConditionReport):
-    """The namespace is being deleted."""
-
-    type = CONDITION_RESOURCES_DEPLOYED
-    status: bool = True
-    reason: Reason = Reason.NAMESPACE_ENDING
-
-    def text(self) -> str:
-        """Return the message for users."""
-        return "its namespace is being deleted, and everything in it"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotCreate(ConditionReport):
-    """A component cannot be created."""
-
-    type = CONDITION_RESOURCES_DEPLOYED
-    status: bool = True
-    reason: Reason = Reason.CREATE_FAILED
-    problem: str
-
-    def text(self) -> str:
-        """Return the problem."""
-        return self.problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +19,7 @@ class ComponentsUnreadable(ConditionReport):
     The answer is no news: every change of a pod causes a pass, and each may get another answer.
     """
 
-    type = CONDITION_RESOURCES_DEPLOYED
+    type: str = CONDITION_RESOURCES_DEPLOYED
     status: bool = True
     reason: Reason = Reason.COMPONENT_UNREADABLE
     components: tuple[str, ...]
@@ -59,7 +32,4 @@ class ComponentsUnreadable(ConditionReport):
 
     def text(self) -> str:
         """Return the components, and the answer for the first of them."""
-        names = ", ".join(self.components[:_MOST_NAMES])
-        more = len(self.components) - _MOST_NAMES
-        others = f" and {more} more" if more > 0 else ""
-        return f"cannot be read: {names}{others}: {self.why[:_LONGEST_WHY]}"
+        return f"cannot be read: {listed(self.components)}: {self.why[:_LONGEST_WHY]}"

@@ -17,7 +17,7 @@ class Problem(ConditionReport):
     fail and heal repeatedly must not cost a status write each.
     """
 
-    type = CONDITION_UNHEALTHY
+    type: str = CONDITION_UNHEALTHY
     status: bool = True
     problem: str
     quoted: str | None = None
@@ -39,19 +39,10 @@ class Problem(ConditionReport):
         return "; ".join(filter(None, [shown, self.then]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherNodesNeeded(ConditionReport):
-    """An assigned node accepts no pods, as `problem` describes: Kueue must assign other nodes."""
-
-    type = CONDITION_UNHEALTHY
-    status: bool = True
-    reason: Reason = Reason.REASSIGNMENT
-    problem: str
-    workload: str
-
-    def text(self) -> str:
-        """Return the problem, the request and its price."""
-        return (
-            f"{self.problem}; Kueue is asked to evict Workload {self.workload} and to assign other "
-            "nodes: the quota is released for a moment, and another workload can get it"
-        )
+def other_nodes_needed(problem: str, workload: str) -> ConditionReport:
+    """Return that an assigned node accepts no pods, so Kueue must assign other nodes."""
+    text = (
+        f"{problem}; Kueue is asked to evict Workload {workload} and to assign other "
+        "nodes: the quota is released for a moment, and another workload can get it"
+    )
+    return ConditionReport(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, text)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.fleet.node_index import NodeIndex
+from controller.gauges import Watched
 from controller.slack.pace import LimitPlan, SlackPace, patch
 from controller.slack.quota import (
     FIELD_MANAGER,
-    NodeFlavor,
     SlackQuota,
     StoredQueue,
     node_flavor,
@@ -24,7 +24,7 @@ from controller.slack.quota import (
 )
 from controller.slack.reports import SlackReports
 from shared.config.fault_tolerance import SlackQueue
-from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound, PatchType
+from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, PatchType
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
@@ -56,7 +56,6 @@ class SlackKeeper:
         certain: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
-        self._sources = sources
         self._clock = sources.clock
         self._nodes = nodes
         self._certain = certain
@@ -64,67 +63,37 @@ class SlackKeeper:
         self._reports = SlackReports(settings, recorder)
         self._pace = SlackPace()
         self._has_changed = asyncio.Event()
-        self._unserved = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
         self._no_write_before = 0.0  # monotonic; after a failed write
-        # The current state of the queue, empty without such a queue. For the metrics.
+        # The current state of the queue, for the metrics. Empty without such a queue, and while the
+        # API server does not serve Kueue's API.
         self.rows: tuple[SlackQuota, ...] = ()
-        # Empty while Kueue's API is not known. For the metrics, too.
-        self.informers: tuple[Informer[StoredQueue] | Informer[NodeFlavor], ...] = ()
+        self._runs = False
+        # They list again and again while the API server does not serve Kueue's API.
+        self._queues = Informer(client, CLUSTER_QUEUES, transform=stored_queue, sources=sources)
+        self._queues.add_handler(self._queue_changed)
+        self._flavors = Informer(client, RESOURCE_FLAVORS, transform=node_flavor, sources=sources)
+        self._flavors.add_handler(lambda _: self.changed())
 
     def changed(self) -> None:
         """Report a change. Fast: `run` computes the limits later, once for all changes."""
         self._has_changed.set()
 
+    @property
+    def informers(self) -> tuple[Watched, ...]:
+        """The running informers, for the metrics; none while Kueue's API is not served.
+
+        Without Kueue nothing is missed, so their age must raise no alert.
+        """
+        return (self._queues, self._flavors) if self._runs and not self._is_unserved() else ()
+
     async def run(self) -> None:
-        """Run until cancelled. Begin again when Kueue's API was away."""
-        while True:
-            await self._until_served()
-            self.informers = queues, flavors = self._make_informers()
-            self._unserved.clear()
-            async with asyncio.TaskGroup() as group:
-                watches = [group.create_task(each.run()) for each in (queues, flavors)]
-                await self._keep(queues, flavors)
-                self.rows, self.informers = (), ()
-                for each in watches:
-                    each.cancel()
-
-    async def _until_served(self) -> None:
-        backoff: ExponentialBackoff[None] = ExponentialBackoff(COMPUTE_SECONDS, IDLE_SECONDS)
-        api = f"/apis/{CLUSTER_QUEUES.gvk.api_version}"
-        while True:
-            try:
-                await self._client.get_path(api)
-            except KubeError as error:
-                delay = backoff.next_delay(None)
-                logger.warning("slack queue: no %s: %s; again in %.0f s", api, error, delay)
-                await self._clock.sleep(delay)
-            else:
-                return
-
-    def _make_informers(self) -> tuple[Informer[StoredQueue], Informer[NodeFlavor]]:
-        queues = Informer(
-            self._client,
-            CLUSTER_QUEUES,
-            transform=stored_queue,
-            sources=self._sources,
-            failed=self._failed,
-        )
-        queues.add_handler(self._queue_changed)
-        flavors = Informer(
-            self._client,
-            RESOURCE_FLAVORS,
-            transform=node_flavor,
-            sources=self._sources,
-            failed=self._failed,
-        )
-        flavors.add_handler(lambda _: self.changed())
-        return queues, flavors
-
-    def _failed(self, error: KubeError) -> None:
-        if isinstance(error, NotFound):
-            self._unserved.set()
-            self.changed()
+        """Adjust the limits until cancelled."""
+        self._runs = True
+        async with asyncio.TaskGroup() as group:
+            for each in (self._queues, self._flavors):
+                group.create_task(each.run())
+            await self._keep()
 
     def _queue_changed(self, change: Change[StoredQueue]) -> None:
         self.changed()
@@ -135,16 +104,20 @@ class SlackKeeper:
         if new.is_edited and _is_any_limit_changed(old, new):
             self._reports.edited(new)
 
-    async def _keep(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> None:
-        """Adjust the limits until the API server no longer serves these resources."""
-        while not self._unserved.is_set():
+    async def _keep(self) -> None:
+        while True:
             self._has_changed.clear()
             rest = COMPUTE_SECONDS
-            if queues.synced and flavors.synced:
-                rest = await self._adjust(queues, flavors)
+            if self._is_unserved():
+                self.rows = ()  # the events of objects that went with their CRD may be lost
+            elif self._queues.synced and self._flavors.synced:
+                rest = await self._adjust()
             # At least that long, so that many changes cause few computations.
             await self._clock.sleep(min(rest, COMPUTE_SECONDS))
             await self._until_changed(rest - COMPUTE_SECONDS)
+
+    def _is_unserved(self) -> bool:
+        return self._queues.unserved or self._flavors.unserved
 
     async def _until_changed(self, seconds: float) -> None:
         if seconds <= 0:
@@ -155,16 +128,16 @@ class SlackKeeper:
         except TimeoutError:
             pass
 
-    async def _adjust(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> float:
+    async def _adjust(self) -> float:
         """Compute and write the limits. Return the seconds until the next computation."""
-        slack = queues.get("", self._settings.name)
+        slack = self._queues.get("", self._settings.name)
         if slack is None:
             self.rows = ()
             self._reports.missing()
             return IDLE_SECONDS
-        free = schedulable(self._nodes.shares(), (each for _, each in flavors.items()))
-        self.rows = slack_quotas(slack, (each for _, each in queues.items()), free)
-        certain = self._certain() and not (queues.refused or flavors.refused)
+        free = schedulable(self._nodes.shares(), (each for _, each in self._flavors.items()))
+        self.rows = slack_quotas(slack, (each for _, each in self._queues.items()), free)
+        certain = self._certain() and not (self._queues.refused or self._flavors.refused)
         plan = self._pace.plan(self.rows, self._clock.monotonic(), certain=certain)
         self._reports.exceeds(slack, self.rows, plan.excess)
         if not slack.cohort:
@@ -178,12 +151,10 @@ class SlackKeeper:
         wait = max(plan.wait, self._no_write_before - self._clock.monotonic())
         if wait > 0:
             return min(wait, rest)
-        await self._write(queues, slack, plan)
+        await self._write(slack, plan)
         return COMPUTE_SECONDS
 
-    async def _write(
-        self, queues: Informer[StoredQueue], slack: StoredQueue, plan: LimitPlan
-    ) -> None:
+    async def _write(self, slack: StoredQueue, plan: LimitPlan) -> None:
         if self._settings.dry_run:
             self._pace.sent(self._clock.monotonic())
             self._reports.found()
@@ -191,7 +162,7 @@ class SlackKeeper:
             return
         try:
             written = await self._client.patch(
-                queues.resource,
+                CLUSTER_QUEUES,
                 None,
                 slack.name,
                 patch(slack, plan.changes),
@@ -204,7 +175,7 @@ class SlackKeeper:
         self._backoff.forget(None)
         self._pace.sent(self._clock.monotonic())
         self._pace.wrote(plan.changes)
-        queues.assume(written)
+        self._queues.assume(written)
         self._reports.found()
         self._reports.changed(slack, plan.changes)
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
@@ -42,17 +42,11 @@ _GAUGES: Final[Mapping[str, tuple[str, Callable[[SlackQuota], Decimal]]]] = {
 }
 
 
-class SlackRows(Protocol):
-    """Holds the current state of the slack queue; no rows: the queue does not exist."""
-
-    rows: tuple[SlackQuota, ...]
-
-
-def show_slack_quota(registry: CollectorRegistry, known: SlackRows) -> None:
+def show_slack_quota(registry: CollectorRegistry, rows: Callable[[], Iterable[SlackQuota]]) -> None:
     """Register the metrics of each flavor and resource of the slack queue."""
 
     def samples(value: Callable[[SlackQuota], Decimal]) -> Samples:
-        return {row.key: float(value(row)) for row in known.rows}
+        return {row.key: float(value(row)) for row in rows()}
 
     for name, (text, value) in _GAUGES.items():
         labels = ["flavor", "resource"]

@@ -17,6 +17,7 @@ from shared.kube.client import (
     KubeClient,
     KubeError,
     ListPage,
+    NotFound,
     TooManyRequests,
     Unreachable,
     WatchEvent,
@@ -125,6 +126,11 @@ class Informer(Generic[T]):
         answered = isinstance(self._last_error, ApiError)
         often = self._backoff.failures(None) >= _REFUSALS
         return often and answered and not isinstance(self._last_error, Gone)
+
+    @property
+    def unserved(self) -> bool:
+        """True if the server answered last that it does not serve the resource."""
+        return isinstance(self._last_error, NotFound)
 
     @property
     def progressed(self) -> float:

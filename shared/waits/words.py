@@ -6,12 +6,16 @@ from typing import Final
 _MOST_NAMES: Final = 3
 
 
-def few(names: Iterable[str]) -> str:
-    """Format `a, b, c and 5 more`, in order."""
+def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:
+    """Format `a, b, c and 5 more`, sorted; `a and b` if there are no more."""
     named = sorted(names)
-    if len(named) <= _MOST_NAMES:
-        return joined(named)
-    return f"{', '.join(named[:_MOST_NAMES])} and {len(named) - _MOST_NAMES} more"
+    return joined(named) if len(named) <= most else listed(named, most)
+
+
+def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+    """Format `a, b, c and 5 more`, in the given order; `a, b` if there are no more."""
+    shown, more = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def joined(parts: Sequence[str]) -> str:

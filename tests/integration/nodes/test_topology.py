@@ -35,7 +35,6 @@ from tests.support.cluster.racks import (
     racks,
     racks_team,
 )
-from tests.support.cluster.reconfigured import reconfigured
 from tests.support.life_record import QUOTA, UNHEALTHY, condition
 from tests.support.patience import PATIENCE_SECONDS, comes_to
 
@@ -242,18 +241,6 @@ async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes
     # Meanwhile Kueue may have preempted a newer one for it, which then waits for its turn.
     for each in others:
         assert {"Resetting", "Failed"}.isdisjoint(each.phases())
-
-
-@pytest.mark.long
-async def test_an_appwrapper_stored_without_node_affinity_spends_a_retry(
-    cluster: LocalCluster, nodes: Racks
-) -> None:
-    """As the Go operator's webhook left it: Kueue may assign the bad node again."""
-    async with reconfigured(cluster, autopilot={"injectAntiAffinities": False}):
-        life = await nodes.runs(placed("bare"))
-    bad, _ = await nodes.nodes_of(life)
-    await nodes.label(bad, "EVICT")
-    assert retries(await life.until_phase("Resetting")) == 1
 
 
 @pytest.mark.long

@@ -24,7 +24,6 @@ from tests.support.builders.slack import (
 from tests.support.fakes.fake_clock import START, FakeClock, fake_sources
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
-SERVED: JsonObject = {"resources": []}
 LIMIT = "/spec/resourceGroups/0/flavors/0/resources/0/lendingLimit"
 TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
 
@@ -51,7 +50,7 @@ class ScriptedKueue(FakeKube):
     """Serves ClusterQueues and flavors, and applies patches of limits."""
 
     def __init__(self, queues: Iterable[JsonObject], flavors: Iterable[JsonObject]) -> None:
-        super().__init__(answers={"get_path": [SERVED] * 5})
+        super().__init__()
         self.queues = {each["metadata"]["name"]: each for each in queues}
         self.feeds = {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
         self._served = {"clusterqueues": self.queues.values(), "resourceflavors": list(flavors)}
@@ -127,7 +126,7 @@ class SlackWorld:
             client, fake_sources(self.clock), self.nodes, section, recorder, lambda: self.certain
         )
         self.registry = CollectorRegistry()
-        show_slack_quota(self.registry, self.keeper)
+        show_slack_quota(self.registry, lambda: self.keeper.rows)
         self.have(8, 8, 8)
 
     def have(self, *gpus: int) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from controller.facts.remembered_appwrapper import Outline
-from controller.facts.wait_times import WaitTimes
 from controller.gauges import AppWrapperGauges, watch_gauge
 from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory
@@ -50,10 +49,11 @@ def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:
 def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
     metrics = ControllerMetrics()
     outlines = [
-        known("w1", wait_times=WaitTimes(waits_since=900.0)),
-        known("w2", wait_times=WaitTimes(waits_since=400.0)),
-        known("w3", wait_times=WaitTimes(unused_since=950.0, deletion_blocked=True)),
-        known("b/w4", wait_times=WaitTimes(waits_since=1_007.0)),  # by a clock that is ahead
+        known("w1", "Suspended", phase_since=900.0),
+        known("w2", "Suspended", phase_since=400.0),
+        known("w3", phase_since=7.0, unused_since=950.0, deletion_blocked=True),
+        known("w5", "Suspended", phase_since=7.0, deleting=True),
+        known("b/w4", "Suspended", phase_since=1_007.0),  # by a clock that is ahead
     ]
     show(metrics, lambda: outlines)
     found = [line for line in shown(metrics) if "{namespace=" in line and "_held_" not in line]
@@ -72,14 +72,14 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
 def test_a_scrape_shows_the_quota_that_is_held_without_any_pod() -> None:
     metrics = ControllerMetrics()
     four = (("nvidia.com/gpu", 4.0),)
-    since = WaitTimes(unused_since=939.0)
+    since = 939.0
     outlines = [
-        known("long", wait_times=since, requested=four),
-        known("longer", wait_times=WaitTimes(unused_since=100.0), requested=four),
-        known("pods", wait_times=since, requested=four),
-        known("minute", wait_times=WaitTimes(unused_since=940.0), requested=four),
+        known("long", unused_since=since, requested=four),
+        known("longer", unused_since=100.0, requested=four),
+        known("pods", unused_since=since, requested=four),
+        known("minute", unused_since=940.0, requested=four),
         known("b/ready", requested=four),
-        known("c/cpu", wait_times=since),
+        known("c/cpu", unused_since=since),
     ]
     with_pods = {("a", "pods"), ("b", "ready")}
     show(metrics, lambda: outlines, lambda key: key in with_pods)
@@ -117,7 +117,7 @@ def test_a_scrape_shows_the_stuck_deletions_by_finalizer_and_kind() -> None:
     assert "appwrapper_deletions_stuck{" not in "\n".join(shown(metrics))
     job, pods = ("other", "Job"), ("none", "Pod")
     for uid, stuck in (("u1", ((job, 1),)), ("u2", ((pods, 3), (job, 1))), ("u3", ())):
-        memory.deletions.explain(uid, Explanation(NOW, False, (), (), stuck=stuck))
+        memory.deletions.of(uid).explanation = Explanation(NOW, False, (), (), stuck=stuck)
     assert [line for line in shown(metrics) if "deletions_stuck{" in line] == [
         'appwrapper_deletions_stuck{finalizer="none",kind="Pod"} 3.0',
         'appwrapper_deletions_stuck{finalizer="other",kind="Job"} 2.0',

@@ -90,7 +90,6 @@ VARIABLES = {
     ("controller.gather.component_caches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.component_reads", "resource"): WRAPPED,
     ("controller.gather.owned_objects", "resource"): DEPENDANTS | MAKERS,
-    ("controller.slack.keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.gather.kueue_caches", "resource"): {
         KUEUES_WORKLOADS,
         LOCAL_QUEUES,

@@ -104,7 +104,7 @@ class CreatorBench:
 
     @property
     def problem(self) -> CreateProblem | None:
-        return self.creations.problem("u1", 2)
+        return self.creations.known("u1", 2).problem
 
     def created(self) -> list[str]:
         return [call.args[2]["metadata"]["name"] for call in self.kube.called("create")]
@@ -176,7 +176,7 @@ async def test_the_first_problem_ends_it() -> None:
 async def test_an_object_owned_by_the_appwrapper_is_adopted(attempt: str) -> None:
     bench = CreatorBench(create=[EXISTS], get=[made("a", attempt=attempt)])
     await bench.create(template())
-    assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
+    assert bench.creations.known("u1", 2).created.get(0) == "uid-a"
     assert bench.watches.observed == ["a"]
 
 
@@ -231,7 +231,7 @@ async def test_an_object_labelled_as_another_component_is_not_adopted() -> None:
 async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
     bench = CreatorBench(get=[made("a", attempt=attempt)])
     await bench.create(template(), **KEPT)
-    assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
+    assert bench.creations.known("u1", 2).created.get(0) == "uid-a"
     assert [call.method for call in bench.kube.calls] == ["get"]
     assert bench.watches.observed == ["a"]
 

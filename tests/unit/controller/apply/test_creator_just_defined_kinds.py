@@ -73,14 +73,14 @@ async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creati
 async def test_one_that_was_defined_since_is_created() -> None:
     """Nothing fails for good because of what was remembered."""
     creations, _ = await created_once_it_is(WIDGETS)
-    assert creations.object_uid("u1", 1, 0) == "w1"
-    assert creations.problem("u1", 1) is None
+    assert creations.known("u1", 1).created.get(0) == "w1"
+    assert creations.known("u1", 1).problem is None
 
 
 async def test_one_that_is_still_not_served_fails() -> None:
     creations, server = await created_once_it_is(GADGETS)
     assert [call.method for call in server.calls] == ["get_path", "get_path"]
-    assert creations.problem("u1", 1) == CreateProblem(
+    assert creations.known("u1", 1).problem == CreateProblem(
         fatal=True,
         message='spec.components[0]: no matches for kind "Widget" in version "example.org/v1"',
         refused=0,
@@ -90,7 +90,7 @@ async def test_one_that_is_still_not_served_fails() -> None:
 async def test_an_unknown_kind_is_reported_and_retried() -> None:
     away = ApiError(503, "ServiceUnavailable", "its API server is away")
     creations, _ = await created_once_it_is(away)
-    problem = creations.problem("u1", 1)
+    problem = creations.known("u1", 1).problem
     assert problem is not None
     assert problem.message == "spec.components[0]: 503 ServiceUnavailable: its API server is away"
     assert (problem.fatal, problem.refused) == (False, None)

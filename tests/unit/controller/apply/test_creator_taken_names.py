@@ -116,12 +116,12 @@ class Life:
                     name=entry["name"],
                     kind="Service",
                     presence=Presence.PRESENT
-                    if self.creations.created("u1", 1, index)
+                    if index in self.creations.known("u1", 1).created
                     else Presence.PLANNED,
                 )
                 for index, entry in enumerate(appwrapper.component_statuses)
             ),
-            create_problem=self.creations.problem("u1", 1),
+            create_problem=self.creations.known("u1", 1).problem,
         )
         actions = decide(snapshot, self.now, fault_tolerance)
         status = status_after(appwrapper, snapshot.timers, actions, self.now)
@@ -140,7 +140,7 @@ class Life:
 
     @property
     def problem(self) -> CreateProblem | None:
-        return self.creations.problem("u1", 1)
+        return self.creations.known("u1", 1).problem
 
     # The API server, its discovery and the watches.
 
@@ -187,7 +187,7 @@ async def test_a_taken_generated_name_is_replaced_at_once(
 ) -> None:
     life = Life({FIRST: other})
     await life.step()
-    problem = life.creations.problem("u1", 1)
+    problem = life.creations.known("u1", 1).problem
     assert problem == CreateProblem(
         fatal=False,
         message=f"spec.components[0]: Service {FIRST} exists already and {whose}",
@@ -200,7 +200,7 @@ async def test_a_taken_generated_name_is_replaced_at_once(
     actions = await life.step(admission_grace=timedelta(0), retry_limit=0)
     assert actions == (ChooseAnotherName(0), CreateComponents(), AT_ONCE)
     assert life.names == life.created == [SECOND]
-    assert not life.creations.failures("u1", 1)
+    assert not life.creations.known("u1", 1).failures
     assert life.objects[FIRST] == other
 
 
@@ -246,7 +246,7 @@ async def test_a_crash_before_the_name_is_recorded_tries_the_first_name_again() 
 async def test_a_created_object_whose_answer_was_lost_is_adopted() -> None:
     life = Life({FIRST: existing(FIRST, OURS)})
     await life.step()
-    assert life.creations.object_uid("u1", 1, 0) == f"uid-{FIRST}"
+    assert life.creations.known("u1", 1).created.get(0) == f"uid-{FIRST}"
     assert (life.names, life.created) == ([FIRST], [])
 
 

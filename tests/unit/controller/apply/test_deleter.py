@@ -103,7 +103,7 @@ async def test_an_object_that_is_not_there_is_a_reason_to_look_and_no_proof(
     asked to go."""
     bench = DeleterBench(answer, None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
-    assert bench.deletions.is_absent("u1", "uid-a")
+    assert "uid-a" in bench.deletions.known("u1").absent
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     assert len(sent(bench.kube)) == 2
 
@@ -121,10 +121,10 @@ async def test_a_refused_delete_stops_no_other_and_its_reason_is_remembered(
     for names in (["a", "c"], ["a", "c", "a"]):
         await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
         assert [name for name, _, _ in sent(bench.kube)] == names
-        assert bench.deletions.refusal("u1", "uid-a") == refusal.message
+        assert bench.deletions.known("u1").refused.get("uid-a", "") == refusal.message
     assert caplog.messages == [f"Job a may not be deleted: {refusal}"]
     await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
-    assert bench.deletions.refusal("u1", "uid-a") == ""
+    assert bench.deletions.known("u1").refused.get("uid-a", "") == ""
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ async def test_an_unexpected_object_that_only_a_cache_shows_is_not_reported() ->
     bench = DeleterBench(NotFound(404, "NotFound", "gone"), None)
     await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
     assert bench.swept == ["late-0"]
-    assert bench.deletions.is_absent("u1", "uid-j")
+    assert "uid-j" in bench.deletions.known("u1").absent
 
 
 async def test_unexpected_objects_that_went_are_reported_although_another_delete_failed() -> None:

@@ -215,8 +215,8 @@ async def test_a_process_that_creates_the_first_attempt_spares_and_adopts_nothin
     with pytest.raises(Conflict, match="changed since the decision to create its components"):
         await late.act(read, CreateComponents())
     assert server.deleted == []
-    assert late.memory.creations.object_uid("u1", 1, 0) is None
-    assert late.memory.creations.problem("u1", 1) is None
+    assert late.memory.creations.known("u1", 1).created.get(0) is None
+    assert late.memory.creations.known("u1", 1).problem is None
     assert late.read_again == ["9"]
 
 
@@ -285,6 +285,6 @@ async def test_a_label_that_only_looks_later_is_a_leftover_for_a_create() -> Non
     process = Process(server)
     await process.act(read, CreateComponents())
     assert server.deleted == ["svc"]
-    problem = process.memory.creations.problem("u1", 1)
+    problem = process.memory.creations.known("u1", 1).problem
     assert problem is not None
     assert problem.message == "spec.components[0]: Service svc is left over from attempt 2"

@@ -8,7 +8,6 @@ import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
 from controller.facts.observe import Observation, Reads, observe
-from controller.facts.placement import AVOIDED, TOPOLOGY, AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.fleet.node_index import NodeIndex
@@ -149,26 +148,35 @@ def test_a_retry_is_spent_where_the_node_was_tagged_or_latched_before(
     assert driven.spends_retry is spends_retry
 
 
-@pytest.mark.parametrize("avoided", [None, {}, {GPU: ["autopilot.ibm.com/gpuhealth=EVICT"]}])
-def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(
-    avoided: AvoidedLabels | None,
-) -> None:
-    gone, here = latched_nodes(), node_builders.latching_index(START, PERIOD, n1="EVICT")
-    pods = [gpu_pod("a")]
-    driven = find_evacuation(pods, membership(), gone.tags, avoided)
-    assert (driven is not None) is (avoided is None)
-    assert find_evacuation(pods, membership(), here.tags, avoided) is not None
+TOPOLOGIES = ["", "appwrapper-train-1a2b3"]
 
 
-@pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
+def observed(nodes: NodeIndex, pod: Pod, workload: str) -> Evacuation | None:
+    """Under a topology, if Kueue assigned the nodes in `workload`."""
+    snapshot = Snapshot(phase=Phase.RUNNING, topology_workload=workload)
+    item = gathering.appwrapper("Running")
+    running = Observation(AppWrapper(item), snapshot, FaultTolerance())
+    reads = Reads(running, gathering.NOW, pods=[pod], nodes=nodes.tags)
+    return observe(reads).snapshot.evacuation
+
+
+@pytest.mark.parametrize("workload", TOPOLOGIES)
 def test_under_a_topology_a_latch_evacuates_no_pod(workload: str) -> None:
     """Kueue would assign the node again, and each move would spend a retry."""
-    item = gathering.appwrapper("Running")
-    item["spec"]["components"] = [{TOPOLOGY: workload, AVOIDED: {}}]
-    running = Observation(AppWrapper(item), Snapshot(phase=Phase.RUNNING), FaultTolerance())
-    nodes = latched_nodes().tags
-    observation = observe(Reads(running, gathering.NOW, pods=[gpu_pod("a")], nodes=nodes))
-    assert (observation.snapshot.evacuation is None) is bool(workload)
+    evacuated = observed(latched_nodes(), gpu_pod("a"), workload)
+    assert (evacuated is None) is bool(workload)
+
+
+@pytest.mark.parametrize("workload", TOPOLOGIES)
+def test_a_node_that_is_assigned_again_and_again_is_left_once_without_a_retry(
+    workload: str,
+) -> None:
+    """Kueue may assign it again if the stored template does not avoid the label."""
+    nodes = node_builders.latching_index(START, PERIOD, n1="EVICT")
+    attempts = [timedelta(seconds=-60), timedelta(seconds=20), timedelta(hours=1)]
+    pods = [gpu_pod("a", bound=format_time(START + bound)) for bound in attempts]
+    evacuated = [observed(nodes, pod, workload) for pod in pods]
+    assert [each and each.spends_retry for each in evacuated] == [False, True, True]
 
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:
@@ -230,21 +238,3 @@ def test_pods_that_use_the_resource_are_named_by_priority() -> None:
         ("team1", "negative"),
     ]
     assert users((pod, {"example.com/nic"}) for pod in pods) == []
-
-
-@pytest.mark.parametrize(
-    ("avoided", "spends"),
-    [
-        (None, False),  # no topology
-        ({GPU: ["autopilot.ibm.com/gpuhealth=EVICT"]}, False),
-        ({GPU: ["autopilot.ibm.com/gpuhealth=ERR"]}, True),
-        ({}, True),
-    ],
-)
-def test_under_a_topology_it_is_free_only_where_kueue_avoids_the_label(
-    avoided: dict[str, list[str]] | None, spends: bool
-) -> None:
-    """Kueue assigns nodes by what is stored, not by what the controller adds to it."""
-    nodes = node_builders.index(START, n1="EVICT").tags
-    moved = find_evacuation([gpu_pod("a")], membership(), nodes, avoided)
-    assert moved == evacuation(f"{TOLD}pod a uses {GPU}", spends_retry=spends)

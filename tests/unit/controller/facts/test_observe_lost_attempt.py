@@ -59,7 +59,7 @@ async def test_creations_stay_remembered_if_the_components_lost_their_conditions
     item = without_number(created=False)
     bench = Gathering(item, known=facts(), pods=pods("1"), created=True)
     assert (await bench.observe()).appwrapper.attempt == 1
-    assert bench.creations.object_uid("u1", 1, 0) == "j1"
+    assert bench.creations.known("u1", 1).created.get(0) == "j1"
 
 
 @pytest.mark.parametrize("label", ["", "second", "-1", "1.5", "٣", "9" * 10])

@@ -1,20 +1,17 @@
-"""Which nodes Kueue assigned, which of them take no pods, and what templates avoid themselves."""
+"""Which nodes Kueue assigned, and which of them take no pods."""
 
 from typing import Any
 
 import pytest
 
 from controller.facts.placement import (
-    AVOIDED,
-    TOPOLOGY,
     assignment_of,
-    avoided_labels,
     misplacement,
-    topology_outline,
+    topology_workload,
 )
 from controller.phases.snapshot import Misplacement
 from shared.config.fault_tolerance import Autopilot
-from tests.support.builders.autopilot import BY_DEFAULT, GPU, HEALTH
+from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import raw_node
 
 TAINTS = Autopilot().resource_taints
@@ -24,7 +21,6 @@ GATED = {
     "annotations": {"kueue.x-k8s.io/workload": "appwrapper-train"},
     "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
 }
-AVOIDS = [f"{HEALTH}={value}" for value in ("ERR", "EVICT", "TESTING")]
 
 
 def pod_spec(gpus: int = 8, **changes: Any) -> dict[str, Any]:
@@ -243,27 +239,8 @@ def component(*infos: Any, **spec: Any) -> dict[str, Any]:
     return {"template": job, "podSetInfos": list(infos)}
 
 
-def test_the_outline_names_the_workload_and_what_templates_avoid() -> None:
-    outline = topology_outline(component(GATED, affinity=BY_DEFAULT))
-    assert outline == {TOPOLOGY: "appwrapper-train", AVOIDED: {"cpu": AVOIDS, GPU: AVOIDS}}
-    assert avoided_labels([{}, outline]) == {"cpu": AVOIDS, GPU: AVOIDS}
-
-
-def test_without_a_topology_nothing_is_kept() -> None:
+def test_the_workload_of_a_topology() -> None:
+    assert topology_workload(component({}, GATED)) == "appwrapper-train"
     annotated = {"annotations": GATED["annotations"]}
     for each in (component(), component({}), component(annotated)):
-        assert topology_outline(each) == {}
-    assert avoided_labels([{}]) is None
-
-
-def test_only_what_all_templates_and_all_alternatives_avoid_counts() -> None:
-    with_it = topology_outline(component(GATED, affinity=BY_DEFAULT))
-    bare = topology_outline(component(GATED))
-    assert bare[AVOIDED] == {"cpu": [], GPU: []}
-    assert avoided_labels([with_it, bare]) == {"cpu": [], GPU: []}
-    cpu_only = topology_outline(component(GATED, gpus=0))
-    assert avoided_labels([with_it, cpu_only]) == {"cpu": [], GPU: AVOIDS}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    terms = BY_DEFAULT["nodeAffinity"][required]["nodeSelectorTerms"]
-    either = {"nodeAffinity": {required: {"nodeSelectorTerms": [*terms, {"matchFields": []}]}}}
-    assert topology_outline(component(GATED, affinity=either))[AVOIDED] == {"cpu": [], GPU: []}
+        assert topology_workload(each) == ""

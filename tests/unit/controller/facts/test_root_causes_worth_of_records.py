@@ -116,6 +116,21 @@ def test_failures_that_suggest_a_bad_node(failed: Pod, points: bool) -> None:
     assert sure(found([failed])).points_at_node is points
 
 
+@pytest.mark.parametrize(
+    ("config", "points"),
+    [
+        (FaultTolerance(terminal_exit_codes=frozenset({3})), False),
+        (FaultTolerance(terminal_exit_codes=frozenset({4})), True),
+        (FaultTolerance(retryable_exit_codes=frozenset({4})), False),
+        (FaultTolerance(retryable_exit_codes=frozenset({3})), True),
+    ],
+)
+def test_a_program_that_ends_terminally_blames_no_node(
+    config: FaultTolerance, points: bool
+) -> None:
+    assert sure(found([failed_pod("w0", 3, 10)], config=config)).points_at_node is points
+
+
 def test_the_first_failed_of_several_containers_is_named() -> None:
     ended = [
         {"name": "proxy", "state": {"terminated": {"exitCode": 143, "finishedAt": clock(9)}}},

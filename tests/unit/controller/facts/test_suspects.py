@@ -1,75 +1,34 @@
 """Which node a failed attempt makes a suspect, and for how long."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from controller.facts.pods import Pod
-from controller.facts.suspects import (
-    points_at_node,
-    suspect_among,
-    suspects_of,
-    with_suspect,
-)
-from controller.phases.snapshot import FaultTolerance, Suspect
+from controller.facts.suspects import suspect_of, suspects_of, with_suspect
+from controller.phases.root_cause import RootCause
+from controller.phases.snapshot import Suspect
 from shared.api.objects import JsonObject
-from tests.support.builders.remembered_pods import pod
 
 NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
-CONFIG = FaultTolerance()
 DAY = timedelta(hours=24)
 
 
-def failed(name: str = "a", **changes: Any) -> Pod:
-    fields = {"node": f"n-{name}", "failed_at": "2026-01-01T10:00:00Z", "exit_codes": (1,)}
-    return pod(name, "Failed", **{**fields, **changes})
-
-
 @pytest.mark.parametrize(
-    ("changes", "config", "points"),
+    ("changes", "suspect"),
     [
-        ({}, CONFIG, True),
-        ({"exit_codes": (139,)}, CONFIG, True),
-        ({"exit_codes": ()}, CONFIG, True),
-        ({"cause": "UnexpectedAdmissionError"}, CONFIG, True),
-        ({"cause": "StartError", "exit_codes": (128,)}, CONFIG, True),
-        ({"exit_codes": (126,)}, CONFIG, False),
-        ({"exit_codes": (1, 127)}, CONFIG, False),
-        ({}, FaultTolerance(terminal_exit_codes=frozenset({1})), False),
-        ({}, FaultTolerance(retryable_exit_codes=frozenset({2})), False),
-        ({}, FaultTolerance(retryable_exit_codes=frozenset({1})), True),
-        ({"cause": "OOMKilled"}, CONFIG, False),
+        ({}, Suspect(node="n1", pod="a")),
+        ({"points_at_node": False}, None),
+        ({"node": ""}, None),
     ],
 )
-def test_failures_that_suggest_a_bad_node(
-    changes: dict[str, Any], config: FaultTolerance, points: bool
+def test_the_node_of_the_root_cause_is_a_suspect_unless_it_is_not_to_blame(
+    changes: dict[str, Any], suspect: Suspect | None
 ) -> None:
-    assert points_at_node(failed(**changes), config) is points
-
-
-def test_the_first_failure_decides_whichever_failed_later() -> None:
-    later = failed("a", failed_at="2026-01-01T10:00:01Z")
-    first = failed("b")
-    assert suspect_among([later, first], CONFIG) == Suspect(node="n-b", pod="b")
-    users = failed("c", failed_at="2026-01-01T09:59:59Z", cause="OOMKilled")
-    assert suspect_among([later, first, users], CONFIG) is None
-
-
-def test_within_a_second_killed_pods_come_last_and_names_decide() -> None:
-    killed = [failed("a", exit_codes=(137,)), failed("b", exit_codes=(143,))]
-    own = [failed("d"), failed("c", exit_codes=(134,))]
-    assert suspect_among([*killed, *own], CONFIG) == Suspect(node="n-c", pod="c")
-    assert suspect_among(reversed([*killed, *own]), CONFIG) == Suspect(node="n-c", pod="c")
-    assert suspect_among(killed, CONFIG) == Suspect(node="n-a", pod="a")
-
-
-def test_a_deleted_or_unscheduled_pod_makes_no_suspect() -> None:
-    assert suspect_among([], CONFIG) is None
-    assert suspect_among([failed(failed_at="")], CONFIG) is None
-    assert suspect_among([failed(node="")], CONFIG) is None
-    beside = failed("b", failed_at="2026-01-01T11:00:00Z")
-    assert suspect_among([failed(failed_at=""), beside], CONFIG) == Suspect("n-b", "b")
+    cause = RootCause(pod="a", node="n1", points_at_node=True)
+    assert suspect_of(replace(cause, **changes)) == suspect
+    assert suspect_of(None) is None
 
 
 # The memory.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import ComponentFacts
-from controller.facts.unexpected_objects import NOTHING, Owned, Unexpected, find_unexpected
+from controller.facts.unexpected_objects import Owned, Unexpected, find_unexpected
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot, Timers
 from shared.api.appwrapper import AppWrapper
@@ -75,7 +75,7 @@ def test_an_object_of_a_later_attempt_or_without_one_is_never_unexpected(
     phase: Phase, label: str
 ) -> None:
     state = snapshot(phase, deployed=False, timers=PAUSES)
-    assert found(state, job(label), pods=[pod("other", attempt=label)]) == NOTHING
+    assert found(state, job(label), pods=[pod("other", attempt=label)]) == Unexpected()
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_an_object_of_this_attempt_is_unexpected_once_all_objects_are_gone(
 
 def test_a_kept_component_is_never_unexpected() -> None:
     kept = job("1", component=1)
-    assert found(WAITS, (CONFIGMAPS, kept[1])) == NOTHING
+    assert found(WAITS, (CONFIGMAPS, kept[1])) == Unexpected()
 
 
 def test_a_component_without_the_label_of_its_index_is_never_unexpected() -> None:
-    assert found(WAITS, job("1", component=None)) == NOTHING
+    assert found(WAITS, job("1", component=None)) == Unexpected()
 
 
 def test_an_object_that_is_known_to_be_gone_is_not_unexpected() -> None:
     gone = ("job-1", "uid-late")
-    assert found(WAITS, job("1"), pods=[pod("late")], absent=gone) == NOTHING
+    assert found(WAITS, job("1"), pods=[pod("late")], absent=gone) == Unexpected()
 
 
 def test_a_component_takes_its_own_pods_along() -> None:

@@ -87,13 +87,13 @@ async def test_a_stale_cache_entry_delays_nothing() -> None:
 
 async def test_an_object_that_a_delete_did_not_find_is_read_at_once() -> None:
     bench = Gathering(deleting(SECOND), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
-    bench.deletions.find_absent("u1", "j1")
+    bench.deletions.of("u1").absent.add("j1")
     assert (await bench.observe()).snapshot.gone
 
 
 async def test_a_delete_that_finds_nothing_is_no_proof() -> None:
     bench = Gathering(deleting(SECOND), known=facts(), get=[job()], lists=[[listed(9)]])
-    bench.deletions.find_absent("u1", "j1")
+    bench.deletions.of("u1").absent.add("j1")
     observation = await bench.observe()
     assert not observation.snapshot.gone
     assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
@@ -158,8 +158,8 @@ async def test_forced_pods_are_reported_while_one_exists() -> None:
 async def test_a_refused_delete_is_named_with_its_message() -> None:
     lists = [[listed(9, raw_pod("a", "Running"))]]
     bench = Gathering(deleting(PATIENCE), known=facts(), get=[job(), job()], lists=lists)
-    bench.deletions.refuse("u1", "j1", 'admission webhook "keep" denied the request')
-    bench.deletions.refuse("u1", "a", "no")
+    bench.deletions.of("u1").refused["j1"] = 'admission webhook "keep" denied the request'
+    bench.deletions.of("u1").refused["a"] = "no"
     assert (await bench.observe()).snapshot.blockers == (
         'Job train may not be deleted: admission webhook "keep" denied the request',
         "Pod a may not be deleted: no",
@@ -231,9 +231,9 @@ async def test_a_read_that_fails_is_neither_a_proof_nor_an_explanation(call: int
 
 async def test_the_memory_of_a_deletion_ends_with_the_proof() -> None:
     bench = Gathering(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[listed(9)]])
-    bench.deletions.refuse("u1", "j1", "no")
+    bench.deletions.of("u1").refused["j1"] = "no"
     assert (await bench.observe()).snapshot.gone
-    assert bench.deletions.refusal("u1", "j1") == ""
+    assert bench.deletions.known("u1").refused.get("j1", "") == ""
 
 
 async def test_pods_are_deployed_as_pods() -> None:

@@ -107,11 +107,11 @@ async def test_objects_that_were_proved_gone_are_not_unexpected_while_a_cache_sh
     bench = Gathering(
         appwrapper("Suspending", created=False), pods=(pod,), lists=[[listed(9)]], get=gone
     )
-    bench.deletions.see_complete("u1", 1)
+    bench.deletions.of("u1").complete = 1
     assert (await bench.observe()).snapshot.gone
-    assert bench.deletions.absent("u1") == {pod.uid}
+    assert bench.deletions.known("u1").absent == {pod.uid}
     later = Gathering(suspended(), pods=(pod,))
-    later.deletions.see_complete("u1", 1)
+    later.deletions.of("u1").complete = 1
     later.deletions.end("u1", [pod.uid])
     assert (await later.observe()).unexpected == ()
 

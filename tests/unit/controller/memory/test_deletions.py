@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from controller.memory.deletions import Explanation, Forced
+from controller.memory.deletions import Deletion, Explanation, Forced
 from controller.memory.memory import Memory
 from tests.support.moments import NOW
 
@@ -12,13 +12,7 @@ TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
 def test_nothing_is_known_of_what_was_never_asked_for() -> None:
     memory = Memory()
     deletions = memory.deletions
-    assert not deletions.is_accepted("u1", "a")
-    assert not deletions.is_absent("u1", "a")
-    assert deletions.refusal("u1", "a") == ""
-    assert deletions.forced("u1", "a") is None
-    assert deletions.explanation("u1") is None
-    assert not deletions.was_complete("u1", 0)
-    assert not deletions.had_makers("u1")
+    assert deletions.known("u1") == Deletion()
     assert not deletions.was_announced("u1", 1, "apps/Deployment", "train")
     deletions.find_left("u1")
     deletions.end("u1")
@@ -26,14 +20,11 @@ def test_nothing_is_known_of_what_was_never_asked_for() -> None:
 
 
 def test_a_refusal_ends_when_the_delete_is_accepted() -> None:
-    memory = Memory()
-    deletions = memory.deletions
-    deletions.refuse("u1", "a", "no")
-    deletions.refuse("u1", "b", "nor this")
+    deletions = Memory().deletions
+    deletions.of("u1").refused |= {"a": "no", "b": "nor this"}
     deletions.accept("u1", "a")
-    assert (deletions.refusal("u1", "a"), deletions.refusal("u1", "b")) == ("", "nor this")
-    assert deletions.is_accepted("u1", "a")
-    assert not deletions.is_accepted("u2", "a")
+    assert deletions.known("u1") == Deletion(accepted={"a"}, refused={"b": "nor this"})
+    assert deletions.known("u2") == Deletion()
 
 
 def test_it_is_clear_since_the_first_look_that_found_nothing() -> None:
@@ -50,30 +41,24 @@ def test_it_is_clear_since_the_first_look_that_found_nothing() -> None:
 def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     memory = Memory()
     deletions = memory.deletions
-    deletions.see_complete("u1", 3)
+    deletions.of("u1").complete = 3
+    deletions.of("u1").explanation = TOLD
+    deletions.of("u1").makers = True
     deletions.accept("u1", "a")
     deletions.force("u1", "a", 7.0)
-    deletions.explain("u1", TOLD)
-    deletions.find_makers("u1")
-    assert (deletions.forced("u1", "a"), deletions.explanation("u1")) == (Forced(1, 7.0), TOLD)
-    assert (deletions.had_makers("u1"), deletions.had_makers("u2")) == (True, False)
+    assert deletions.known("u1").forced == {"a": Forced(1, 7.0)}
     deletions.end("u1")
-    assert not deletions.had_makers("u1")
-    assert (deletions.was_complete("u1", 3), deletions.was_complete("u1", 4)) == (True, False)
-    assert (deletions.is_accepted("u1", "a"), deletions.explanation("u1")) == (False, None)
+    assert deletions.known("u1") == Deletion(complete=3)
     memory.forget("u1", ("team1", "train"))
-    assert not deletions.was_complete("u1", 3)
+    assert deletions.known("u1") == Deletion()
 
 
 def test_after_a_deletion_only_objects_that_a_cache_still_shows_are_known_as_gone() -> None:
-    memory = Memory()
-    deletions = memory.deletions
-    assert set(deletions.absent("u1")) == set()
-    deletions.find_absent("u1", "a")
-    assert deletions.absent("u1") == {"a"}
+    deletions = Memory().deletions
+    deletions.of("u1").absent.add("a")
     deletions.end("u1", ["b", "c"])
-    assert deletions.absent("u1") == {"b", "c"}
+    assert deletions.known("u1") == Deletion(absent={"b", "c"})
     deletions.end("u1", [])
-    assert set(deletions.absent("u1")) == set()
+    assert deletions.known("u1") == Deletion()
     deletions.end("u2", ["d"])  # a pass that ends after its AppWrapper was forgotten
-    assert set(deletions.absent("u2")) == set()
+    assert deletions.known("u2") == Deletion()

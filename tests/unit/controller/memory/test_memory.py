@@ -15,7 +15,7 @@ from controller.memory.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
-from controller.reports.resources_deployed import NamespaceTerminating
+from controller.reports.resources_deployed import ComponentsUnreadable
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.kube.object_cache import Change
@@ -37,7 +37,8 @@ def fill(memory: Memory, uid: str) -> None:
     memory.creations.record_success(uid, 1, 0, "j1")
     memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
     memory.deletions.accept(uid, "j1")
-    memory.deletions.explain(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
+    told = Explanation(NOW, forcing=False, blockers=(), forced_off=())
+    memory.deletions.of(uid).explanation = told
     memory.creations.is_replaced(uid, 1, 1, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
@@ -50,7 +51,9 @@ def fill(memory: Memory, uid: str) -> None:
     remembered.measured = Measured(1.0)
     remembered.evacuated_since = 1.0
     remembered.entered = Phase.RUNNING, 1.0
-    remembered.reported = {"ResourcesDeployed": NamespaceTerminating()}
+    remembered.reported = {
+        "ResourcesDeployed": ComponentsUnreadable(components=("Job train",), why="403")
+    }
     remembered.preemptors = {("w2", "u2"): "Job urgent of namespace b"}
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],
@@ -124,7 +127,7 @@ def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
-    memory.deletions.find_left("u1")
+    memory.deletions.known("u1").clear_since = None
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0
     assert list(places(memory, "u1", "memory", {})) == []

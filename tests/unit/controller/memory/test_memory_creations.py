@@ -7,25 +7,20 @@ PROBLEM = CreateProblem(fatal=False, message="403")
 def test_a_success_is_remembered_for_its_attempt_only() -> None:
     creations = Memory().creations
     creations.record_success("u1", 1, 0, "j1")
-    assert creations.created("u1", 1, 0)
-    assert not creations.created("u1", 1, 1)
-    assert not creations.created("u1", 2, 0)
-    assert not creations.created("u2", 1, 0)
-    assert creations.object_uid("u1", 1, 0) == "j1"
-    assert creations.object_uid("u1", 1, 1) is None
-    assert creations.object_uid("u1", 2, 0) is None
-    assert creations.object_uid("u2", 1, 0) is None
+    assert creations.known("u1", 1).created == {0: "j1"}
+    assert creations.known("u1", 2).created == {}
+    assert creations.known("u2", 1).created == {}
 
 
 def test_problems_are_counted_until_something_succeeds() -> None:
     creations = Memory().creations
     creations.record_problem("u1", 1, PROBLEM)
     creations.record_problem("u1", 1, PROBLEM)
-    assert creations.problem("u1", 1) is PROBLEM
-    assert creations.failures("u1", 1) == 2
+    assert creations.known("u1", 1).problem is PROBLEM
+    assert creations.known("u1", 1).failures == 2
     creations.record_success("u1", 1, 0, "j1")
-    assert creations.problem("u1", 1) is None
-    assert creations.failures("u1", 1) == 0
+    assert creations.known("u1", 1).problem is None
+    assert creations.known("u1", 1).failures == 0
 
 
 def test_another_attempt_forgets_the_earlier_one() -> None:
@@ -33,11 +28,11 @@ def test_another_attempt_forgets_the_earlier_one() -> None:
     creations = memory.creations
     creations.record_success("u1", 1, 0, "j1")
     creations.record_problem("u1", 2, PROBLEM)
-    assert not creations.created("u1", 1, 0)
-    assert creations.problem("u1", 1) is None
+    assert 0 not in creations.known("u1", 1).created
+    assert creations.known("u1", 1).problem is None
     assert creations.latest("u1") == 2
     memory.forget("u1", ("team1", "train"))
-    assert creations.problem("u1", 2) is None
+    assert creations.known("u1", 2).problem is None
     assert creations.latest("u1") == 0
 
 
@@ -45,9 +40,9 @@ def test_asking_changes_nothing() -> None:
     """AppWrappers are asked about after they are forgotten, too."""
     creations = Memory().creations
     creations.record_problem("u1", 1, PROBLEM)
-    assert creations.failures("u1", 2) == 0
-    assert creations.problem("u1", 1) is PROBLEM
-    assert creations.failures("u1", 1) == 1
+    assert creations.known("u1", 2).failures == 0
+    assert creations.known("u1", 1).problem is PROBLEM
+    assert creations.known("u1", 1).failures == 1
 
 
 def test_an_object_in_the_place_of_the_one_first_seen_is_no_component() -> None:
@@ -68,4 +63,4 @@ def test_a_question_about_an_earlier_attempt_keeps_the_latest() -> None:
     assert not creations.is_replaced("u1", 0, 0, "b")
     assert creations.latest("u1") == 2
     assert creations.is_replaced("u1", 2, 0, "b")
-    assert creations.problem("u1", 2) is PROBLEM
+    assert creations.known("u1", 2).problem is PROBLEM

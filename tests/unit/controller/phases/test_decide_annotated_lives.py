@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
-from controller.facts.pods import is_terminal
 from controller.phases.actions import DeleteComponents, DeletionMode
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, CreateProblem, FaultTolerance, PodCounts, Presence
@@ -234,14 +233,13 @@ def test_retry_limit(value: str | None, limit: int) -> None:
 )
 def test_exit_codes(annotations: dict[str, str], code: int, phase: Phase) -> None:
     config = effective(**annotations)
-    terminal = is_terminal(frozenset({code}), config)
     life = VirtualLife(config)
     life.step(
         pods=PodCounts(
             expected=4,
             running=3,
             failed=1,
-            terminal=EXIT_42 if terminal else None,
+            terminal=EXIT_42 if config.forbids(code) else None,
         )
     )
     life.step()

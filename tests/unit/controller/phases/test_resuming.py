@@ -14,7 +14,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from controller.reports.quota_reserved import NodesUnchanged, Reserved
+from controller.reports.quota_reserved import nodes_unchanged, reserved
 from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from tests.support.decisions import (
@@ -93,8 +93,8 @@ RETRIES = Situation(
         topology_workload="w",
         timers=Timers(retry_pause=ago(90)),
     )
-).after(Reserved(eviction="Kueue evicted Workload w"))
-NODES = NodesUnchanged(workload="w")
+).after(reserved("Kueue evicted Workload w"))
+NODES = nodes_unchanged("w")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from controller.phases.actions import Actions, SetCondition, StartTimer, Timer
 from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot, Timers
 from controller.phases.waiting import MOMENT, REASON_INTERVAL
-from controller.reports.quota_reserved import TimedOut
+from controller.reports.quota_reserved import timed_out
 from controller.reports.reason import Reason
+from controller.reports.report import ConditionReport
 from tests.support.decisions import CONFIG
 from tests.support.moments import NOW
 
@@ -20,10 +21,10 @@ PREEMPTED = replace(SHORT, evicted="Preempted: by Job urgent of namespace b")
 CHECKS = Queueing(workload=True, pending="its quota is reserved. Admission checks", considered=True)
 WRITTEN = Timers(queue_reason=NOW - REASON_INTERVAL)
 EVICTION = "Kueue evicted Workload w (2 times so far)."
-TIMED_OUT = TimedOut(eviction=EVICTION)
+TIMED_OUT = timed_out(EVICTION)
 
 
-def after(report: TimedOut) -> Snapshot:
+def after(report: ConditionReport) -> Snapshot:
     """Another process wrote `report`, before this one started."""
     return Snapshot(
         phase=Phase.SUSPENDED,
@@ -35,15 +36,15 @@ def after(report: TimedOut) -> Snapshot:
     )
 
 
-def in_process(snapshot: Snapshot, report: TimedOut) -> Snapshot:
+def in_process(snapshot: Snapshot, report: ConditionReport) -> Snapshot:
     return replace(snapshot, reported={QUOTA: report})
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.parametrize("report", [TIMED_OUT, replace(TIMED_OUT, pending="old")])
+@pytest.mark.parametrize("report", [TIMED_OUT, timed_out(EVICTION, "old")])
 @pytest.mark.parametrize("queueing", [SHORT, PREEMPTED, CHECKS])
 def test_an_eviction_precedes_kueues_reason(
-    report: TimedOut, queueing: Queueing, restarted: bool
+    report: ConditionReport, queueing: Queueing, restarted: bool
 ) -> None:
     waits = replace(after(report), queueing=queueing)
     said = f"{EVICTION} Kueue reports: {queueing.pending}"
@@ -56,7 +57,7 @@ def test_an_eviction_precedes_kueues_reason(
 @pytest.mark.parametrize("restarted", [False, True])
 def test_only_the_eviction_is_reported_while_it_runs_again(restarted: bool) -> None:
     """Kueue has reserved the quota, so the Workload shows no eviction any more."""
-    report = replace(TIMED_OUT, pending=SHORT.pending)
+    report = timed_out(EVICTION, SHORT.pending)
     waits = replace(after(report), queueing=SHORT)
     assert decide(waits, NOW, CONFIG) == ()  # so a new process remembers no report
     starts = replace(waits, suspend=False, queued=False, queueing=None)

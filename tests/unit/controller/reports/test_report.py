@@ -10,7 +10,7 @@ from controller.reports.report import ConditionReport, ConditionText, is_news
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(ConditionReport):
-    type = "DeletingResources"
+    type: str = "DeletingResources"
     status: bool = True
     reason: Reason = Reason.DELETION_BLOCKED
     by: str = "a pod"
@@ -57,9 +57,5 @@ def test_a_report_is_news(
 
 
 def test_by_default_the_text_is_the_key_and_is_logged() -> None:
-    class Plain(ConditionReport):
-        def text(self) -> str:
-            return "why"
-
-    report = Plain(status=True, reason=Reason.FAILED)
+    report = ConditionReport("Unhealthy", True, Reason.FAILED, "why")
     assert (report.key, report.logged()) == ("why", "why")

@@ -10,6 +10,7 @@ from shared.kube.client import (
     CannotConnect,
     Forbidden,
     Gone,
+    NotFound,
     TooManyRequests,
     Unauthorized,
     Unreachable,
@@ -194,6 +195,21 @@ async def test_before_a_complete_list_the_informer_reports_the_reason() -> None:
         )
         await watching.clock.advance(0.1)
         assert watching.informer.problem() is None
+
+
+async def test_a_resource_is_unserved_from_a_404_to_the_next_list() -> None:
+    denied, away = Forbidden(403, "Forbidden", "no"), NotFound(404, "NotFound", "no such resource")
+    feed = WatchFeed()
+    watching = Watching([denied, [listed(7)], away, [listed(8)]], [feed, WatchFeed()])
+    async with watching.running():
+        found = [watching.informer.unserved]
+        await watching.clock.advance(0.1)
+        feed.fail(away)
+        await settle()
+        for seconds in (0, 0.2, 1):
+            await watching.clock.advance(seconds)
+            found.append(watching.informer.unserved)
+    assert found == [False, True, True, False]
 
 
 async def test_progress_makes_the_next_delay_short_again() -> None:

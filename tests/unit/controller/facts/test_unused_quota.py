@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.remembered_appwrapper import project_appwrapper
-from controller.facts.wait_times import WaitTimes
+from controller.facts.remembered_appwrapper import Outline, project_appwrapper
 from shared.api.objects import JsonObject
 
 MIDNIGHT = 1767225600.0  # 2026-01-01T00:00:00Z
@@ -16,11 +15,11 @@ def at(second: int) -> str:
     return f"2026-01-01T00:00:{second:02}Z"
 
 
-def times(phase: str, *conditions: JsonObject, **metadata: str) -> WaitTimes:
+def outline(phase: str, *conditions: JsonObject, **metadata: str) -> Outline:
     identity = {"namespace": "team1", "name": "a", "uid": "u", "creationTimestamp": CREATED}
     status = {"phase": phase, "conditions": list(conditions)}
     raw: JsonObject = {"metadata": identity | metadata, "spec": {}, "status": status}
-    return project_appwrapper(raw).wait_times
+    return project_appwrapper(raw)
 
 
 def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
@@ -29,13 +28,13 @@ def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("phase", "conditions", "wait_times"),
+    ("phase", "conditions", "expected"),
     [
-        pytest.param("", (), {"waits_since": 1}, id="it was just created"),
+        pytest.param("", (), {"phase_since": 1}, id="it was just created"),
         pytest.param(
             "Suspended",
             (says("QuotaReserved", "False", 5),),
-            {"waits_since": 5},
+            {"phase_since": 5},
             id="it waits since its quota went",
         ),
         pytest.param(
@@ -83,14 +82,19 @@ def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
         ),
     ],
 )
-def test_wait_times(
-    phase: str, conditions: tuple[JsonObject, ...], wait_times: dict[str, Any]
+def test_times_that_metrics_show(
+    phase: str, conditions: tuple[JsonObject, ...], expected: dict[str, Any]
 ) -> None:
-    moments = {
-        key: value if value is True else MIDNIGHT + value for key, value in wait_times.items()
-    }
-    assert times(phase, *conditions) == WaitTimes(**moments)
+    found = outline(phase, *conditions)
+    moments = {"phase_since": found.phase_since, "unused_since": found.unused_since}
+    for name in expected.keys() & moments.keys():
+        assert moments[name] == MIDNIGHT + expected[name]
+    assert (found.unused_since is None) is ("unused_since" not in expected)
+    assert found.deletion_blocked is ("deletion_blocked" in expected)
 
 
 def test_one_that_is_being_deleted_waits_for_nothing() -> None:
-    assert times("Suspended", deletionTimestamp=at(3)) == WaitTimes()
+    """Without the controller's finalizer its phase remains until it is gone."""
+    waits = says("QuotaReserved", "False", 2)
+    assert not outline("Suspended", waits).deleting
+    assert outline("Suspended", waits, deletionTimestamp=at(3)).deleting
