@@ -110,7 +110,7 @@ class Controller:
 
     def _show_metrics(self) -> None:
         now = self._clock.now
-        self._metrics.show_appwrappers(
+        self._metrics.registry.register(
             AppWrapperGauges(self._outlines, self._has_pods, lambda: now().timestamp())
         )
         self._metrics.show_stuck_deletions(self._memory.deletions.stuck)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
 from prometheus_client.core import GaugeMetricFamily
@@ -41,7 +42,7 @@ Outlines = Callable[[], Iterable[tuple[Key, Outline]]]
 _WITHOUT_PODS: Final = 60.0
 
 
-class AppWrapperGauges:
+class AppWrapperGauges(Collector):
     """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample.
 
     `now`: seconds since the epoch.
@@ -54,8 +55,11 @@ class AppWrapperGauges:
         self._has_pods = has_pods
         self._now = now
 
-    def __iter__(self) -> Iterator[ComputedGauge]:
+    def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yield the gauges."""
+        return chain.from_iterable(each.collect() for each in self._gauges())
+
+    def _gauges(self) -> Iterator[ComputedGauge]:
         yield ComputedGauge("appwrappers", "AppWrappers by phase, now.", ["phase"], self._by_phase)
         yield ComputedGauge(
             "appwrapper_longest_wait_seconds",

@@ -32,8 +32,6 @@ _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
 # Seconds that a namespace without AppWrappers keeps its counters: every scraper reads them by then.
 REMEMBERED: Final = 3600.0
 
-_Labels = tuple[str, ...]
-
 
 class NamespaceMetrics:
     """Counters per namespace. `now`: a monotonic time. `resources`: those whose loss is counted.
@@ -58,24 +56,22 @@ class NamespaceMetrics:
             "reason",
         )
         self._resources = tuple(resources)
-        # Namespace → its counters, and the time of the last count.
-        self._made: dict[str, dict[tuple[Counter, _Labels], Counter]] = {}
-        self._grew: dict[str, float] = {}
+        self._grew: dict[str, float] = {}  # namespace → the time of the last count
 
     def entered(self, namespace: str, phase: Phase, now: float) -> None:
         self._begin(namespace, now)
-        self._child(self._phases, namespace, phase.value).inc()
+        self._phases.labels(namespace, phase.value).inc()
 
     def reset(self, namespace: str, reason: Reason, lost: Mapping[str, float], now: float) -> None:
         """Count a reset. `lost`: resource → amount times the seconds that its pods ran."""
         self._begin(namespace, now)
-        self._child(self._resets, namespace, reason.value).inc()
+        self._resets.labels(namespace, reason.value).inc()
         for resource, amount in lost.items():
-            self._child(self._lost, namespace, resource, reason.value).inc(amount)
+            self._lost.labels(namespace, resource, reason.value).inc(amount)
 
     def failed(self, namespace: str, reason: Reason, now: float) -> None:
         self._begin(namespace, now)
-        self._child(self._failures, namespace, reason.value).inc()
+        self._failures.labels(namespace, reason.value).inc()
 
     def forget(self, inhabited: Collection[str], now: float) -> None:
         """Drop the counters of namespaces without AppWrappers, an hour after their last count.
@@ -89,8 +85,8 @@ class NamespaceMetrics:
         ]
         for namespace in over:
             del self._grew[namespace]
-            for family, labels in self._made.pop(namespace):
-                family.remove(namespace, *labels)
+            for family in (self._phases, self._resets, self._failures, self._lost):
+                family.remove_by_labels({"namespace": namespace})
 
     def _begin(self, namespace: str, now: float) -> None:
         """Create all counters at zero: a rate misses the first step of a late counter."""
@@ -100,20 +96,13 @@ class NamespaceMetrics:
             return
         for phase in Phase:
             if phase is not Phase.EMPTY:
-                self._child(self._phases, namespace, phase.value)
+                self._phases.labels(namespace, phase.value)
         for reason in FINDINGS:
-            self._child(self._failures, namespace, reason.value)
+            self._failures.labels(namespace, reason.value)
         for reason in _RESETTABLE:
-            self._child(self._resets, namespace, reason.value)
+            self._resets.labels(namespace, reason.value)
             for resource in self._resources:
-                self._child(self._lost, namespace, resource, reason.value)
-
-    def _child(self, family: Counter, namespace: str, *labels: str) -> Counter:
-        made = self._made.setdefault(namespace, {})
-        child = made.get((family, labels))
-        if child is None:
-            child = made[family, labels] = family.labels(namespace, *labels)
-        return child
+                self._lost.labels(namespace, resource, reason.value)
 
 
 _RESULTS: Final = ("success", "requeue_after", "requeue", "error")
@@ -163,71 +152,55 @@ class ControllerMetrics:
             "Reconciles that acted on a change that only the resync found: no watch reported it.",
             registry=self.registry,
         )
-        self._unexpected = _unexpected_counter(self.registry)
-        self._detection = Histogram(
+        self.unexpected = Counter(
+            "appwrapper_unexpected_components_total",
+            "Components and pods that were deleted because the phase or the attempt of their"
+            " AppWrapper cannot have them.",
+            registry=self.registry,
+        )
+        self.detection = Histogram(
             "appwrapper_detection_seconds",
             "From the watch event that showed the problem to the status that reports it.",
             ("reason",),
             buckets=_SOON,
             registry=self.registry,
         )
-        self._first_pod = Histogram(
+        self.first_pod = Histogram(
             "appwrapper_first_pod_seconds",
             "From the beginning of an attempt to its first running pod.",
             buckets=_LATER,
             registry=self.registry,
         )
-        self._evacuations = Counter(
+        self.evacuations = Counter(
             "appwrapper_evacuations_total",
             "Evacuations that began, by the resource that the pods used.",
             ("resource",),
             registry=self.registry,
         )
-        self._evacuation_seconds = Histogram(
+        self.evacuation_seconds = Histogram(
             "appwrapper_evacuation_seconds",
             "From the node's label to all new pods running.",
             buckets=_MUCH_LATER,
             registry=self.registry,
         )
-        self._phases = _phase_histogram(self.registry)
+        self.phase_seconds = _phase_histogram(self.registry)
         self._root_causes = _root_cause_counter(self.registry)
         self._begin_at_zero(watched)
 
     def _begin_at_zero(self, resources: Iterable[str]) -> None:
         """Create these counters at zero: a rate misses the first step of a late counter."""
         for resource in resources:
-            self._evacuations.labels(resource)
+            self.evacuations.labels(resource)
         for result in _RESULTS:
             self._passes.labels(_CONTROLLER, result)
         for reason in FINDINGS:
-            self._detection.labels(reason.value)
-
-    def left(self, phase: Phase, seconds: float) -> None:
-        """Record the time that an AppWrapper was in a phase, at its end."""
-        self._phases.labels(phase.value).observe(seconds)
-
-    def detected(self, reason: Reason, seconds: float) -> None:
-        """Record the time from the watch event that showed a problem to its status."""
-        self._detection.labels(reason.value).observe(seconds)
-
-    def first_pod(self, seconds: float) -> None:
-        """Record the time from the beginning of an attempt to its first running pod."""
-        self._first_pod.observe(seconds)
-
-    def evacuated(self, resources: Collection[str]) -> None:
-        """Count an evacuation that the labels of these resources caused."""
-        for resource in resources:
-            self._evacuations.labels(resource).inc()
+            self.detection.labels(reason.value)
 
     def found_root_cause(self, root_cause: RootCause) -> None:
         """Count a failed attempt. No text of a user becomes a label."""
         origin = root_cause.origin if root_cause.origin in _ORIGINS else _ORIGINS[-1]
         recoverable = _RECOVERABLE[root_cause.recoverable]
         self._root_causes.labels(origin, recoverable, root_cause.source.value).inc()
-
-    def runs_after_evacuation(self, seconds: float) -> None:
-        """Record the time from the label that caused an evacuation until all pods run again."""
-        self._evacuation_seconds.observe(seconds)
 
     def passed(self, result: str, seconds: float) -> None:
         self._passes.labels(_CONTROLLER, result).inc()
@@ -237,15 +210,6 @@ class ControllerMetrics:
 
     def repaired(self) -> None:
         self._repairs.inc()
-
-    def swept(self, objects: int) -> None:
-        """Count unexpected objects that were deleted."""
-        self._unexpected.inc(objects)
-
-    def show_appwrappers(self, gauges: Iterable[ComputedGauge]) -> None:
-        """Register the gauges of all AppWrappers."""
-        for each in gauges:
-            self.registry.register(each)
 
     def show_stuck_deletions(self, stuck: Callable[[], Samples]) -> None:
         """Register the gauge of the stuck objects by finalizer and Kind."""
@@ -271,15 +235,6 @@ def _phase_histogram(registry: CollectorRegistry) -> Histogram:
         if phase is not Phase.EMPTY:
             histogram.labels(phase.value)
     return histogram
-
-
-def _unexpected_counter(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "appwrapper_unexpected_components_total",
-        "Components and pods that were deleted because the phase or the attempt of their"
-        " AppWrapper cannot have them.",
-        registry=registry,
-    )
 
 
 def _root_cause_counter(registry: CollectorRegistry) -> Counter:
