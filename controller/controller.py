@@ -81,7 +81,6 @@ class Controller:
         self._memory = Memory()
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
-        queue_metrics.show(self._queue)
         self._fills_caches = caches is None
         self._caches = caches or Caches.of(client, config, sources)
         self._appwrappers = self._caches.appwrappers

@@ -201,7 +201,7 @@ class Workers(Generic[K]):
         sources: Sources,
         limiter: ExponentialBackoff[K],
         log_fields: Callable[[K], Mapping[str, object]],
-        observer: WorkObserver | None = None,
+        observer: WorkObserver,
     ) -> None:
         self._queue = queue
         self._reconcile = reconcile
@@ -246,8 +246,7 @@ class Workers(Generic[K]):
                 break
             outcome = await self._outcome_of(taken.key)
         result = self._act_on(taken, outcome)
-        if self._observer is not None:
-            self._observer.passed(result, self._clock.monotonic() - started)
+        self._observer.passed(result, self._clock.monotonic() - started)
         return outcome.rest if isinstance(outcome, RequeueAfter) else timedelta(0)
 
     def _act_on(self, taken: Taken[K], outcome: Result | _Failed) -> str:
@@ -279,8 +278,7 @@ class Workers(Generic[K]):
         logger.warning(
             "the resync found a change that no watch reported", extra=self._log_fields(key)
         )
-        if self._observer is not None:
-            self._observer.repaired()
+        self._observer.repaired()
 
     async def _outcome_of(self, key: K) -> Result | _Failed:
         """Reconcile and log a failure; an unexpected exception is logged with its traceback."""
