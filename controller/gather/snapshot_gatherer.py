@@ -29,7 +29,7 @@ from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
-from controller.phases.snapshot import Component, Presence, Snapshot
+from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
@@ -165,7 +165,9 @@ class SnapshotGatherer:
 
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
         appwrapper = reads.appwrapper
-        components = await self._located(appwrapper, proof_follows=proof_follows)
+        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
+        if any(each.presence is Presence.UNKNOWN for each in components):
+            components = await self._unserved.settle(appwrapper, components)
         problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
         store, known = self._records_of(reads, begin=False)
         reads = replace(self._with_owned(reads), components=components, store=store)
@@ -295,14 +297,6 @@ class SnapshotGatherer:
             return reads
         found = next(filter(None, map(pods_ready_eviction, workloads)), None)
         return reads.knowing(pods_ready_eviction=found)
-
-    async def _located(
-        self, appwrapper: AppWrapper, *, proof_follows: bool
-    ) -> tuple[Component, ...]:
-        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
-        if all(each.presence is not Presence.UNKNOWN for each in components):
-            return components
-        return await self._unserved.settle(appwrapper, components)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""

@@ -169,7 +169,7 @@ class WakeTimes(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """`least`: seconds that must pass before the retry."""
+    """`least`: seconds that must pass before the retry, from the API server's Retry-After."""
 
     least: float = 0.0
 
@@ -289,7 +289,8 @@ class Workers(Generic[K]):
             logger.debug("conflict: %s", conflict, extra=self._log_fields(key))
         except KubeError as error:
             logger.warning("request failed: %s", error, extra=self._log_fields(key))
-            return _Failed(_asked_for(error))
+            asked_for = error.retry_after if isinstance(error, ApiError) else None
+            return _Failed(asked_for or 0.0)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -304,8 +305,3 @@ class Workers(Generic[K]):
 
 def _goes_on_at_once(outcome: Result | _Failed) -> bool:
     return isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
-
-
-def _asked_for(error: KubeError) -> float:
-    """Return the seconds of the API server's Retry-After; 0 without one."""
-    return (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
