@@ -51,9 +51,11 @@ def show_resets(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
     paused.set_function(lambda: reset_gate.paused)
     text = "AppWrappers whose reset must wait, by reason."
-    waiting = Gauge("appwrapper_resets_waiting", text, ("reason",), registry=registry)
-    for reason in HoldReason:
-        waiting.labels(reason.value).set_function(partial(_waiting, reset_gate, reason))
+
+    def waiting() -> Samples:
+        return {(reason.value,): len(reset_gate.held(reason)) for reason in HoldReason}
+
+    registry.register(ComputedGauge("appwrapper_resets_waiting", text, ["reason"], waiting))
 
 
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
@@ -65,10 +67,12 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
         "appwrapper_nodes_latched": (_LATCHED, lambda name: len(nodes.latched(name))),
         "appwrapper_nodes_test_overdue": (_OVERDUE, lambda name: len(nodes.overdue(name))),
     }
+
+    def samples(value: Callable[[str], float]) -> Samples:
+        return {(resource,): value(resource) for resource in nodes.resources}
+
     for name, (text, value) in gauges.items():
-        gauge = Gauge(name, text, ("resource",), registry=registry)
-        for resource in nodes.resources:
-            gauge.labels(resource).set_function(partial(value, resource))
+        registry.register(ComputedGauge(name, text, ["resource"], partial(samples, value)))
 
     def unschedulable() -> Samples:
         lost = nodes.unschedulable_by_reason()
@@ -80,10 +84,6 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
 
     labels, name = ["resource", "reason"], "appwrapper_unschedulable_capacity"
     registry.register(ComputedGauge(name, _UNSCHEDULABLE, labels, unschedulable))
-
-
-def _waiting(reset_gate: ResetGate, reason: HoldReason) -> float:
-    return len(reset_gate.held(reason))
 
 
 logger = logging.getLogger(__name__)
