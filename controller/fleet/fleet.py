@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -107,7 +107,7 @@ class Fleet:
     """Owns the node index, the breakers, the reset gate and the slack queue.
 
     `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue.
-    `read_nodes` fills `informer`. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
+    `Replica` keeps `informer` full. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
     AppWrapper is evacuated.
     """
 
@@ -120,7 +120,6 @@ class Fleet:
         registry: CollectorRegistry,
         informer: Informer[Node],
         *,
-        read_nodes: Callable[[], Awaitable[None]],
         pods_on: Callable[[str], Iterable[Pod]],
         pods_of: Callable[[Key], Iterable[Pod]],
         wake: Callable[[Key], None],
@@ -152,7 +151,6 @@ class Fleet:
         self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
         self.reset_gate.paused = section.pause_resets
         self._informer = informer
-        self._read_nodes = read_nodes
         informer.add_handler(self._node_changed)
         show_resets(registry, self.reset_gate)
         # None without a slack queue.
@@ -176,7 +174,7 @@ class Fleet:
                 Runnable(
                     "nodes",
                     "before AppWrappers, so that the first decisions know what is tagged",
-                    self._read_nodes,
+                    self._informer.follow,
                     ready=self._nodes_known,
                 ),
                 Runnable(

@@ -133,9 +133,8 @@ class World:
         if self.scenario.leased:
             await self._lead(client, sources, begun)
             return
-        controller = Controller(client, self._configuration, sources=sources)
-        begun(controller)
-        await controller.run(asyncio.Event())
+        replica = Replica(client, self._configuration, sources=sources, begun=begun)
+        await replica.run(asyncio.Event())
 
     async def _lead(
         self, client: SimulatedClient, sources: Sources, begun: Callable[[Controller], None]
