@@ -148,7 +148,8 @@ class Fleet:
             lambda: self._wake_held(HoldReason.BREAKER),
             self._nodes_turned,
         )
-        self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
+        closed_to = self._breakers.closed_to
+        self.reset_gate = ResetGate(section.reset_rate_limit, closed_to, self._began)
         self.reset_gate.paused = section.pause_resets
         self._informer = informer
         informer.add_handler(self._node_changed)

@@ -59,8 +59,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return () if overdue else (WakeAfter(LOOK_AGAIN),)
     needed = OtherNodesNeeded(problem=found.message, workload=found.workload)
     said = () if is_reassigned(snapshot) else (reporting(needed),)
-    evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
-    return (*said, evict, WakeAfter(_ASK_AGAIN))
+    return (*said, EvictWorkload(found), WakeAfter(_ASK_AGAIN))
 
 
 def nodes_unchanged(
