@@ -129,7 +129,7 @@ class ErrorStores:
         for reason in _REASONS:
             self._skips.labels(reason)
 
-    def look(self, appwrapper: AppWrapper, store: str, *, begin: bool = True) -> StoreRead | None:
+    def look(self, appwrapper: AppWrapper, store: str, *, begin: bool) -> StoreRead | None:
         """Return the records of the current attempt; None if they are not read yet.
 
         `store` is the name of a configured store. Only with `begin`, a missing read begins.
