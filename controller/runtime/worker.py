@@ -242,7 +242,8 @@ class Workers(Generic[K]):
         started = self._clock.monotonic()
         outcome = await self._outcome_of(taken.key)
         for _ in range(LAST_PASSES):
-            if not (self._queue.is_shut_down and _goes_on_at_once(outcome)):
+            at_once = isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
+            if not (self._queue.is_shut_down and at_once):
                 break
             outcome = await self._outcome_of(taken.key)
         result = self._act_on(taken, outcome)
@@ -301,7 +302,3 @@ class Workers(Generic[K]):
         except Exception:
             logger.exception("reconcile failed", extra=self._log_fields(key))
         return _Failed()
-
-
-def _goes_on_at_once(outcome: Result | _Failed) -> bool:
-    return isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
