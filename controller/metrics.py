@@ -125,10 +125,9 @@ class ControllerMetrics:
     `resources`: the resources with node health, whose loss is counted.
     """
 
-    def __init__(self, resources: Iterable[str] = ()) -> None:
+    def __init__(self, resources: Collection[str] = ()) -> None:
         self.registry = CollectorRegistry()
-        watched = tuple(resources)
-        self.by_namespace = NamespaceMetrics(self.registry, watched)
+        self.by_namespace = NamespaceMetrics(self.registry, resources)
         self._passes = Counter(
             "controller_runtime_reconcile_total",
             "Reconciles of an AppWrapper, by result.",
@@ -185,7 +184,7 @@ class ControllerMetrics:
         )
         self.phase_seconds = _phase_histogram(self.registry)
         self._root_causes = _root_cause_counter(self.registry)
-        self._begin_at_zero(watched)
+        self._begin_at_zero(resources)
 
     def _begin_at_zero(self, resources: Iterable[str]) -> None:
         """Create these counters at zero: a rate misses the first step of a late counter."""
