@@ -36,11 +36,6 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 # A namespace that is being deleted, and everything in it.
 
 
-def wait_for_namespace() -> Actions:
-    """Report that the namespace is being deleted, and wait: deleted objects are no failure."""
-    return (reporting(NamespaceTerminating()),)
-
-
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
     """Its namespace is being deleted: nothing, whatever else is deleted."""
     snapshot.require(Need.OBSERVED)
@@ -50,7 +45,8 @@ def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) 
     )
     if snapshot.create_problem or in_trouble:  # the namespace's end would explain it
         snapshot.require(Need.NAMESPACE)
-    return wait_for_namespace() if snapshot.namespace_ending else None
+    # Report it, and wait: objects that go with their namespace are no failure.
+    return (reporting(NamespaceTerminating()),) if snapshot.namespace_ending else None
 
 
 # A component that cannot be read.

@@ -10,8 +10,8 @@ from controller.facts.components import project_component
 from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
+from controller.phases.actions import reporting
 from controller.phases.ask import Need
-from controller.phases.health import wait_for_namespace
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -25,6 +25,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from controller.phases.success import has_succeeded
+from controller.reports.resources_deployed import NamespaceTerminating
 from shared.api.conditions import Terminal
 from shared.api.objects import PODS
 from shared.kube.client import Forbidden, Unreachable
@@ -272,7 +273,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     )
     snapshot = (await bench.observe()).snapshot
     assert snapshot.namespace_ending
-    assert decide(snapshot, NOW, FaultTolerance()) == wait_for_namespace()
+    assert decide(snapshot, NOW, FaultTolerance()) == (reporting(NamespaceTerminating()),)
 
 
 async def test_a_pod_with_a_copied_name_label_is_not_counted() -> None:
