@@ -259,4 +259,4 @@ def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultToleranc
             unseen = config.remember_suspects and not snapshot.pods.failed
             listed = config.terminal_exit_codes or config.retryable_exit_codes
             return unseen or config.error_aggregation == EARLIEST or bool(listed)
-    return finding.reason in FAILURES  # of the pods themselves
+    return finding.reason in FAILURES  # only pods can show the others
