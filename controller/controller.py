@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from prometheus_client import generate_latest
 
@@ -36,7 +35,6 @@ from shared.config.configuration import Configuration
 from shared.injection.pod_template import pod_defaults
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
-from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.process.clock import ExponentialBackoff
 from shared.process.logs import object_fields
@@ -52,15 +50,12 @@ WORKERS = 32
 # unless the API server is unavailable, and then cancelling it loses nothing.
 GRACE = 5.0
 
-T = TypeVar("T")
-
 
 class Controller:
     """Creates and connects all parts that decide and write.
 
-    `config_file` is read again while the process runs, for `pauseResets`. Another part of the
-    process may keep `caches` full. With other `sources` than the machine's, and another client, a
-    simulation runs the whole controller.
+    `config_file` is read again while the process runs, for `pauseResets`. `Replica` keeps `caches`
+    full.
     """
 
     def __init__(
@@ -70,7 +65,7 @@ class Controller:
         config_file: Path | None = None,
         *,
         sources: Sources,
-        caches: Caches | None = None,
+        caches: Caches,
     ) -> None:
         self._sources = sources
         self._clock = clock = sources.clock
@@ -81,9 +76,7 @@ class Controller:
         self._memory = Memory()
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
-        queue_metrics.show(self._queue)
-        self._fills_caches = caches is None
-        self._caches = caches or Caches.of(client, config, sources)
+        self._caches = caches
         self._appwrappers = self._caches.appwrappers
         self._pods = self._caches.pods
         kueue = kueue_settings.namespaces(config.appwrapper.exemptions.quota_managers)
@@ -110,7 +103,7 @@ class Controller:
 
     def _show_metrics(self) -> None:
         now = self._clock.now
-        self._metrics.show_appwrappers(
+        self._metrics.registry.register(
             AppWrapperGauges(self._outlines, self._has_pods, lambda: now().timestamp())
         )
         self._metrics.show_stuck_deletions(self._memory.deletions.stuck)
@@ -123,7 +116,6 @@ class Controller:
             self._recorder,
             self._metrics.registry,
             self._caches.nodes,
-            read_nodes=self._reading(self._caches.nodes),
             pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
             wake=self._wake,
@@ -211,21 +203,15 @@ class Controller:
             Runnable(
                 "pods",
                 "before AppWrappers, so that the first decisions see their pods",
-                self._reading(self._pods),
+                self._pods.follow,
                 ready=self._pods.wait_synced,
             ),
             *self._fleet.parts(self._config_file),
-            *self._filling("queues", "shows why AppWrappers wait in them", self._caches.kueue.run),
             Runnable(
                 "appwrappers",
                 "fills the queue",
-                self._reading(self._appwrappers),
+                self._appwrappers.follow,
                 ready=self._appwrappers.wait_synced,
-            ),
-            *self._filling(
-                "components",
-                "watches the objects that the workers use",
-                self._caches.components.run,
             ),
             Runnable(
                 "workers",
@@ -234,16 +220,6 @@ class Controller:
                 drain=self._queue.shut_down,
             ),
         ]
-
-    def _filling(
-        self, name: str, reason: str, run: Callable[[], Awaitable[None]]
-    ) -> list[Runnable]:
-        """Return the part that fills caches; none if another part of the process fills them."""
-        return [Runnable(name, reason, run)] if self._fills_caches else []
-
-    def _reading(self, cache: Informer[T]) -> Callable[[], Awaitable[None]]:
-        """Return the part that reads a cache, or that follows it if another part fills it."""
-        return cache.run if self._fills_caches else cache.follow
 
     def _appwrapper_changed(self, change: Change[Outline]) -> None:
         if change.new is None and change.old is not None:

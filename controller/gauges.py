@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controller.facts.evacuation import Key
@@ -14,22 +15,29 @@ from shared.api.objects import Resource
 
 # Label values → the value of a sample.
 Samples = Mapping[tuple[str], float] | Mapping[tuple[str, str], float]
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 
 
 class ComputedGauge(Collector):
-    """A gauge whose samples are computed at each scrape."""
+    """A gauge, or with `family` a counter, whose samples are computed at each scrape."""
 
     def __init__(
-        self, name: str, text: str, labels: Sequence[str], samples: Callable[[], Samples]
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str],
+        samples: Callable[[], Samples],
+        family: _Family = GaugeMetricFamily,
     ) -> None:
         self._name = name
         self._text = text
         self._labels = labels
         self._samples = samples
+        self._family = family
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Yield the gauge."""
-        family = GaugeMetricFamily(self._name, self._text, labels=self._labels)
+        family = self._family(self._name, self._text, labels=self._labels)
         for labels, number in self._samples().items():
             family.add_metric(labels, number)
         yield family
@@ -42,7 +50,7 @@ _WAITING: Final = (Phase.EMPTY, Phase.SUSPENDED)  # for quota
 _WITHOUT_PODS: Final = 60.0
 
 
-class AppWrapperGauges:
+class AppWrapperGauges(Collector):
     """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample.
 
     `now`: seconds since the epoch.
@@ -55,8 +63,11 @@ class AppWrapperGauges:
         self._has_pods = has_pods
         self._now = now
 
-    def __iter__(self) -> Iterator[ComputedGauge]:
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         """Yield the gauges."""
+        return chain.from_iterable(each.collect() for each in self._gauges())
+
+    def _gauges(self) -> Iterator[ComputedGauge]:
         yield ComputedGauge("appwrappers", "AppWrappers by phase, now.", ["phase"], self._by_phase)
         yield ComputedGauge(
             "appwrapper_longest_wait_seconds",
@@ -74,7 +85,7 @@ class AppWrapperGauges:
             "appwrapper_deletions_blocked",
             "AppWrappers whose deletion is blocked; they keep their quota.",
             ["namespace"],
-            self._blocked,
+            lambda: self._number(lambda _, each: each.deletion_blocked),
         )
         yield ComputedGauge(
             "appwrapper_oldest_in_phase_seconds",
@@ -86,7 +97,7 @@ class AppWrapperGauges:
             "appwrapper_quota_held_without_pods",
             "AppWrappers that have held quota for more than a minute and have no pod.",
             ["namespace"],
-            self._without_pods,
+            lambda: self._number(self._is_without_pods),
         )
         yield ComputedGauge(
             "appwrapper_quota_amount_held_without_pods",
@@ -109,10 +120,10 @@ class AppWrapperGauges:
             longest[namespace,] = max(longest.get((namespace,), 0.0), age)
         return longest
 
-    def _blocked(self) -> Samples:
+    def _number(self, counts: Callable[[Key, Outline], bool]) -> Samples:
         found = Counter[tuple[str]]()
-        for (namespace, _), each in self._outlines():
-            found[namespace,] += each.deletion_blocked
+        for key, each in self._outlines():
+            found[key[0],] += counts(key, each)
         return found
 
     def _oldest_in_phase(self) -> Samples:
@@ -122,12 +133,6 @@ class AppWrapperGauges:
             if each.phase_since is not None:
                 oldest[each.phase,] = max(oldest[each.phase,], now - each.phase_since)
         return oldest
-
-    def _without_pods(self) -> Samples:
-        found = Counter[tuple[str]]()
-        for key, each in self._outlines():
-            found[key[0],] += self._is_without_pods(key, each)
-        return found
 
     def _amounts_without_pods(self) -> Samples:
         found: dict[tuple[str, str], float] = {}

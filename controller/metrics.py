@@ -32,8 +32,6 @@ _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
 # Seconds that a namespace without AppWrappers keeps its counters: every scraper reads them by then.
 REMEMBERED: Final = 3600.0
 
-_Labels = tuple[str, ...]
-
 
 class NamespaceMetrics:
     """Counters per namespace. `now`: a monotonic time. `resources`: those whose loss is counted.
@@ -58,9 +56,11 @@ class NamespaceMetrics:
             "reason",
         )
         self._resources = tuple(resources)
-        # Namespace → its counters, and the time of the last count.
-        self._made: dict[str, dict[tuple[Counter, _Labels], Counter]] = {}
-        self._grew: dict[str, float] = {}
+        self._grew: dict[str, float] = {}  # namespace → the time of the last count
+        # Namespace → the families and other labels of its counters. `remove_by_labels` instead of
+        # this table would search the counters of all namespaces for each that is forgotten: for
+        # 1,000 at once that took 11 s, and a lease lasts 10.
+        self._made: dict[str, set[tuple[Counter, tuple[str, ...]]]] = {}
 
     def entered(self, namespace: str, phase: Phase, now: float) -> None:
         self._begin(namespace, now)
@@ -109,11 +109,8 @@ class NamespaceMetrics:
                 self._child(self._lost, namespace, resource, reason.value)
 
     def _child(self, family: Counter, namespace: str, *labels: str) -> Counter:
-        made = self._made.setdefault(namespace, {})
-        child = made.get((family, labels))
-        if child is None:
-            child = made[family, labels] = family.labels(namespace, *labels)
-        return child
+        self._made.setdefault(namespace, set()).add((family, labels))
+        return family.labels(namespace, *labels)
 
 
 _RESULTS: Final = ("success", "requeue_after", "requeue", "error")
@@ -136,10 +133,9 @@ class ControllerMetrics:
     `resources`: the resources with node health, whose loss is counted.
     """
 
-    def __init__(self, resources: Iterable[str] = ()) -> None:
+    def __init__(self, resources: Collection[str] = ()) -> None:
         self.registry = CollectorRegistry()
-        watched = tuple(resources)
-        self.by_namespace = NamespaceMetrics(self.registry, watched)
+        self.by_namespace = NamespaceMetrics(self.registry, resources)
         self._passes = Counter(
             "controller_runtime_reconcile_total",
             "Reconciles of an AppWrapper, by result.",
@@ -163,71 +159,55 @@ class ControllerMetrics:
             "Reconciles that acted on a change that only the resync found: no watch reported it.",
             registry=self.registry,
         )
-        self._unexpected = _unexpected_counter(self.registry)
-        self._detection = Histogram(
+        self.unexpected = Counter(
+            "appwrapper_unexpected_components_total",
+            "Components and pods that were deleted because the phase or the attempt of their"
+            " AppWrapper cannot have them.",
+            registry=self.registry,
+        )
+        self.detection = Histogram(
             "appwrapper_detection_seconds",
             "From the watch event that showed the problem to the status that reports it.",
             ("reason",),
             buckets=_SOON,
             registry=self.registry,
         )
-        self._first_pod = Histogram(
+        self.first_pod = Histogram(
             "appwrapper_first_pod_seconds",
             "From the beginning of an attempt to its first running pod.",
             buckets=_LATER,
             registry=self.registry,
         )
-        self._evacuations = Counter(
+        self.evacuations = Counter(
             "appwrapper_evacuations_total",
             "Evacuations that began, by the resource that the pods used.",
             ("resource",),
             registry=self.registry,
         )
-        self._evacuation_seconds = Histogram(
+        self.evacuation_seconds = Histogram(
             "appwrapper_evacuation_seconds",
             "From the node's label to all new pods running.",
             buckets=_MUCH_LATER,
             registry=self.registry,
         )
-        self._phases = _phase_histogram(self.registry)
+        self.phase_seconds = _phase_histogram(self.registry)
         self._root_causes = _root_cause_counter(self.registry)
-        self._begin_at_zero(watched)
+        self._begin_at_zero(resources)
 
     def _begin_at_zero(self, resources: Iterable[str]) -> None:
         """Create these counters at zero: a rate misses the first step of a late counter."""
         for resource in resources:
-            self._evacuations.labels(resource)
+            self.evacuations.labels(resource)
         for result in _RESULTS:
             self._passes.labels(_CONTROLLER, result)
         for reason in FINDINGS:
-            self._detection.labels(reason.value)
-
-    def left(self, phase: Phase, seconds: float) -> None:
-        """Record the time that an AppWrapper was in a phase, at its end."""
-        self._phases.labels(phase.value).observe(seconds)
-
-    def detected(self, reason: Reason, seconds: float) -> None:
-        """Record the time from the watch event that showed a problem to its status."""
-        self._detection.labels(reason.value).observe(seconds)
-
-    def first_pod(self, seconds: float) -> None:
-        """Record the time from the beginning of an attempt to its first running pod."""
-        self._first_pod.observe(seconds)
-
-    def evacuated(self, resources: Collection[str]) -> None:
-        """Count an evacuation that the labels of these resources caused."""
-        for resource in resources:
-            self._evacuations.labels(resource).inc()
+            self.detection.labels(reason.value)
 
     def found_root_cause(self, root_cause: RootCause) -> None:
         """Count a failed attempt. No text of a user becomes a label."""
         origin = root_cause.origin if root_cause.origin in _ORIGINS else _ORIGINS[-1]
         recoverable = _RECOVERABLE[root_cause.recoverable]
         self._root_causes.labels(origin, recoverable, root_cause.source.value).inc()
-
-    def runs_after_evacuation(self, seconds: float) -> None:
-        """Record the time from the label that caused an evacuation until all pods run again."""
-        self._evacuation_seconds.observe(seconds)
 
     def passed(self, result: str, seconds: float) -> None:
         self._passes.labels(_CONTROLLER, result).inc()
@@ -237,15 +217,6 @@ class ControllerMetrics:
 
     def repaired(self) -> None:
         self._repairs.inc()
-
-    def swept(self, objects: int) -> None:
-        """Count unexpected objects that were deleted."""
-        self._unexpected.inc(objects)
-
-    def show_appwrappers(self, gauges: Iterable[ComputedGauge]) -> None:
-        """Register the gauges of all AppWrappers."""
-        for each in gauges:
-            self.registry.register(each)
 
     def show_stuck_deletions(self, stuck: Callable[[], Samples]) -> None:
         """Register the gauge of the stuck objects by finalizer and Kind."""
@@ -271,15 +242,6 @@ def _phase_histogram(registry: CollectorRegistry) -> Histogram:
         if phase is not Phase.EMPTY:
             histogram.labels(phase.value)
     return histogram
-
-
-def _unexpected_counter(registry: CollectorRegistry) -> Counter:
-    return Counter(
-        "appwrapper_unexpected_components_total",
-        "Components and pods that were deleted because the phase or the attempt of their"
-        " AppWrapper cannot have them.",
-        registry=registry,
-    )
 
 
 def _root_cause_counter(registry: CollectorRegistry) -> Counter:

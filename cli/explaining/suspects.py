@@ -4,7 +4,7 @@ from typing import Final
 
 from cli.explaining.case import Case
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
-from controller.facts.placement import has_topology
+from controller.facts.placement import topology_workload
 from controller.facts.suspects import suspects_of
 from controller.phases.phase import Phase
 
@@ -28,11 +28,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     effect = f"{_EFFECT} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER
-    elif any(
-        has_topology(info)
-        for component in appwrapper.components
-        for info in component.get("podSetInfos") or ()
-    ):
+    elif any(map(topology_workload, appwrapper.components)):
         effect = _REPORTED
     return SuspectNodes(
         setting=mode,

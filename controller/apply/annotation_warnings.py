@@ -13,7 +13,7 @@ from controller.memory.memory import Memory
 from shared.annotations import Annotation, AnnotationError, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.findings import FieldError, FieldErrorKind, quoted
-from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, API_VERSION, KIND
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from shared.api.objects import JsonObject
 from shared.api.times import format_duration
 from shared.config.fault_tolerance import FaultToleranceConfig
@@ -91,9 +91,7 @@ class AnnotationWarner:
         told = self._memory.known(appwrapper.uid).annotation_warnings
         if found != told:
             self._memory.of(appwrapper.uid).annotation_warnings = found
-        about = ObjectReference(
-            API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
-        )
+        about = ObjectReference.to(appwrapper)
         fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid, reason=REASON)
         for complaint in sorted(found - told):
             self._recorder.warning(about, REASON, complaint)

@@ -82,13 +82,16 @@ class Applier:
             match action:
                 case CreateComponents():
                     if texts is None:
-                        texts = await self._component_texts(appwrapper)
+                        # The components of the version that was decided on.
+                        purpose = "create its components"
+                        live = await read_unchanged(self._client, appwrapper, purpose)
+                        texts = component_texts(live)
                     await self._creator.create_missing(appwrapper, texts, now, observation.config)
                 case DeleteComponents(mode, keep):
                     current = replace(observation, appwrapper=appwrapper)
                     await self._deleter.delete(current, mode, keep=keep)
-                case EvictWorkload():
-                    await evict(self._client, appwrapper.namespace, action, now)
+                case EvictWorkload(found):
+                    await evict(self._client, appwrapper.namespace, found, now)
                 case RemoveFinalizer():
                     await self._let_go(appwrapper)
                 case _:
@@ -128,11 +131,6 @@ class Applier:
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts
-
-    async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
-        """Read the components of the version that was decided on. Raises OutOfDate."""
-        live = await read_unchanged(self._client, appwrapper, "create its components")
-        return component_texts(live)
 
     async def _set_finalizers(
         self, appwrapper: AppWrapper, finalizers: Sequence[str]

@@ -50,7 +50,9 @@ def component_body(
     )
     name = appwrapper.component_statuses[index]["name"]
     pod_sets = component_pod_sets(component)
-    _check_counts(pod_sets)
+    for number, pod_set in enumerate(pod_sets):
+        if pod_set.replicas < 0:  # it would hide missing pods of other pod sets
+            raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")
     body = component_to_create(component, pod_sets, name, identity, defaults)
     for pod_set in pod_sets:
         additions.put_into(template_at(body, pod_set.path), pod_set.path)
@@ -67,10 +69,3 @@ def _pod_templates(body: JsonObject, pod_sets: Sequence[PodSet]) -> Iterator[Jso
     if (kind := BY_GROUP_KIND.get(gvk.group_kind)) is not None:
         for _path, pod_template in every_pod_template(kind, body):
             yield pod_template
-
-
-def _check_counts(pod_sets: Sequence[PodSet]) -> None:
-    """Raise PodSetError for a negative count, which would hide missing pods of other pod sets."""
-    for number, pod_set in enumerate(pod_sets):
-        if pod_set.replicas < 0:
-            raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")

@@ -128,7 +128,7 @@ class ComponentCreator:
         text: bytes,
         additions: Additions,
     ) -> str:
-        """Return the UID of the created or existing object. Raises CannotCreate."""
+        """Return the UID of the created or existing object. Raises CreateFailed."""
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
             told = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
@@ -195,6 +195,24 @@ class ComponentCreator:
         """
         if appwrapper.attempt == 1 or not is_kept(appwrapper.components[index]):
             return None
+        return await self._adopted(appwrapper, resource, index, name, "")
+
+    async def _find_out(
+        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
+    ) -> str:
+        unread = f"{resource.kind} {name} exists already, and its owner cannot be read: "
+        found = await self._adopted(appwrapper, resource, index, name, unread)
+        if found is None:
+            raise _just_going(resource, name)
+        return found
+
+    async def _adopted(
+        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str, unread: str
+    ) -> str | None:
+        """Adopt the object of that name; None if there is none.
+
+        Raises CreateFailed, which begins with `unread` if a read failed, and OutOfDate.
+        """
         try:
             return await self._adopt(appwrapper, resource, index, name)
         except NotFound:  # another client deleted it
@@ -202,20 +220,7 @@ class ComponentCreator:
         except OutOfDate:
             raise
         except KubeError as error:
-            raise CreateFailed(str(error), fatal=False, refused=False) from error
-
-    async def _find_out(
-        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
-    ) -> str:
-        try:
-            return await self._adopt(appwrapper, resource, index, name)
-        except NotFound:
-            raise _just_going(resource, name) from None
-        except OutOfDate:
-            raise
-        except KubeError as error:
-            text = f"{resource.kind} {name} exists already, and its owner cannot be read: {error}"
-            raise CreateFailed(text, fatal=False, refused=False) from error
+            raise CreateFailed(f"{unread}{error}", fatal=False, refused=False) from error
 
     async def _adopt(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
@@ -223,7 +228,7 @@ class ComponentCreator:
         """Return the UID of the existing object if it is this component.
 
         It may be the result of a create whose answer was lost, or a kept component of any attempt.
-        Raises CannotCreate if it is another object, NotFound and KubeError. Raises OutOfDate if
+        Raises CreateFailed if it is another object, NotFound and KubeError. Raises OutOfDate if
         another process created it for a later attempt.
         """
         item = await self._client.get(resource, appwrapper.namespace, name)

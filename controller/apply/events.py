@@ -19,12 +19,10 @@ from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.names import (
-    API_VERSION,
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
-    KIND,
 )
 from shared.api.objects import JsonObject
 from shared.kube.events import EventRecorder, EventType, ObjectReference
@@ -172,11 +170,8 @@ class Teller:
         message: str,
         said: set[Reason],
     ) -> None:
-        about = ObjectReference(
-            API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
-        )
         tell = self._recorder.warning if kind is WARNING else self._recorder.normal
-        tell(about, reason.value, message)
+        tell(ObjectReference.to(appwrapper), reason.value, message)
         said.add(reason)
 
 

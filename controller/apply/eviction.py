@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
-from controller.phases.actions import EvictWorkload
+from controller.phases.snapshot import Misplacement
 from shared.api.objects import JsonObject
 from shared.api.times import format_time
 from shared.kube.client import Conflict, KubeClient, NotFound, PatchType
@@ -16,7 +16,7 @@ FIELD_MANAGER: Final = "appwrapper-controller-eviction"
 _REASON: Final = "NodeFailures"
 
 
-async def evict(client: KubeClient, namespace: str, wanted: EvictWorkload, now: datetime) -> None:
+async def evict(client: KubeClient, namespace: str, found: Misplacement, now: datetime) -> None:
     """Write the condition Evicted to the version of the Workload that the decision is based on.
 
     If the Workload has changed or is gone, write nothing: the next pass decides.
@@ -26,7 +26,7 @@ async def evict(client: KubeClient, namespace: str, wanted: EvictWorkload, now: 
         "type": EVICTED,
         "status": "True",
         "reason": _REASON,
-        "message": wanted.message,
+        "message": found.message,
         "lastTransitionTime": format_time(now),
     }
     body: JsonObject = {
@@ -34,9 +34,9 @@ async def evict(client: KubeClient, namespace: str, wanted: EvictWorkload, now: 
         "kind": WORKLOADS.kind,
         "metadata": {
             "namespace": namespace,
-            "name": wanted.name,
-            "uid": wanted.uid,
-            "resourceVersion": wanted.version,
+            "name": found.workload,
+            "uid": found.uid,
+            "resourceVersion": found.version,
         },
         "status": {"conditions": [condition]},
     }
@@ -44,7 +44,7 @@ async def evict(client: KubeClient, namespace: str, wanted: EvictWorkload, now: 
         await client.patch(
             WORKLOADS,
             namespace,
-            wanted.name,
+            found.workload,
             body,
             PatchType.APPLY,
             subresource="status",

@@ -55,7 +55,7 @@ class Meter:
         if (reason := _found(appwrapper, actions)) is not None:
             age = self._age_of_change((appwrapper.namespace, appwrapper.name))
             if age is not None:
-                self._metrics.detected(reason, age)
+                self._metrics.detection.labels(reason.value).observe(age)
         self._look_for_end_of_evacuation(appwrapper, actions, now)
         for action in actions:
             match action:
@@ -72,14 +72,14 @@ class Meter:
 
     def swept(self, objects: int) -> None:
         """Count unexpected objects that were deleted."""
-        self._metrics.swept(objects)
+        self._metrics.unexpected.inc(objects)
 
     def _look_for_first_pod(self, observation: Observation, now: float) -> None:
         attempt = self._memory.known(observation.appwrapper.uid).measured
         if attempt is None or attempt.first_pod is not None or not observation.snapshot.pods.ready:
             return
         attempt.first_pod = now
-        self._metrics.first_pod(now - attempt.began)
+        self._metrics.first_pod.observe(now - attempt.began)
 
     def _look_for_end_of_evacuation(
         self, appwrapper: AppWrapper, actions: Actions, now: float
@@ -88,7 +88,7 @@ class Meter:
         if since is None or not any(_says_ready(action) for action in actions):
             return
         self._memory.known(appwrapper.uid).evacuated_since = None
-        self._metrics.runs_after_evacuation(now - since)
+        self._metrics.evacuation_seconds.observe(now - since)
 
     def _count(self, observation: Observation, move: MoveTo, now: float) -> None:
         appwrapper = observation.appwrapper
@@ -113,10 +113,11 @@ class Meter:
         if phase is None or phase is Phase.EMPTY:
             return
         entered, began = self._memory.known(appwrapper.uid).entered, phase_began(appwrapper)
+        seconds = self._metrics.phase_seconds.labels(phase.value)
         if entered is not None and entered[0] is phase:
-            self._metrics.left(phase, now - entered[1])
+            seconds.observe(now - entered[1])
         elif began is not None:
-            self._metrics.left(phase, max(0.0, (self._clock.now() - began).total_seconds()))
+            seconds.observe(max(0.0, (self._clock.now() - began).total_seconds()))
 
     def _begin_evacuation(self, observation: Observation, now: float) -> None:
         """Count an evacuation, and remember when the node's label was seen.
@@ -126,7 +127,8 @@ class Meter:
         """
         if (evacuation := observation.snapshot.evacuation) is None:
             return
-        self._metrics.evacuated(evacuation.resources)
+        for resource in evacuation.resources:
+            self._metrics.evacuations.labels(resource).inc()
         remembered = self._memory.of(observation.appwrapper.uid)
         since = None if evacuation.spends_retry else evacuation.since
         if since is None or remembered.evacuated_since is not None:

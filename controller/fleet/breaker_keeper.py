@@ -90,7 +90,7 @@ class BreakerKeeper:
         self.record.add_handler(self._record_changed)
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """Implement `reset_holds.EvacuationGate`."""
+        """Return why evacuations for these resources must wait; None if they may begin."""
         if not self.adopted:
             return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -51,9 +51,11 @@ def show_resets(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
     paused.set_function(lambda: reset_gate.paused)
     text = "AppWrappers whose reset must wait, by reason."
-    waiting = Gauge("appwrapper_resets_waiting", text, ("reason",), registry=registry)
-    for reason in HoldReason:
-        waiting.labels(reason.value).set_function(partial(_waiting, reset_gate, reason))
+
+    def waiting() -> Samples:
+        return {(reason.value,): len(reset_gate.held(reason)) for reason in HoldReason}
+
+    registry.register(ComputedGauge("appwrapper_resets_waiting", text, ["reason"], waiting))
 
 
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
@@ -65,10 +67,12 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
         "appwrapper_nodes_latched": (_LATCHED, lambda name: len(nodes.latched(name))),
         "appwrapper_nodes_test_overdue": (_OVERDUE, lambda name: len(nodes.overdue(name))),
     }
+
+    def samples(value: Callable[[str], float]) -> Samples:
+        return {(resource,): value(resource) for resource in nodes.resources}
+
     for name, (text, value) in gauges.items():
-        gauge = Gauge(name, text, ("resource",), registry=registry)
-        for resource in nodes.resources:
-            gauge.labels(resource).set_function(partial(value, resource))
+        registry.register(ComputedGauge(name, text, ["resource"], partial(samples, value)))
 
     def unschedulable() -> Samples:
         lost = nodes.unschedulable_by_reason()
@@ -80,10 +84,6 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
 
     labels, name = ["resource", "reason"], "appwrapper_unschedulable_capacity"
     registry.register(ComputedGauge(name, _UNSCHEDULABLE, labels, unschedulable))
-
-
-def _waiting(reset_gate: ResetGate, reason: HoldReason) -> float:
-    return len(reset_gate.held(reason))
 
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Fleet:
     """Owns the node index, the breakers, the reset gate and the slack queue.
 
     `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue.
-    `read_nodes` fills `informer`. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
+    `Replica` keeps `informer` full. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
     AppWrapper is evacuated.
     """
 
@@ -120,7 +120,6 @@ class Fleet:
         registry: CollectorRegistry,
         informer: Informer[Node],
         *,
-        read_nodes: Callable[[], Awaitable[None]],
         pods_on: Callable[[str], Iterable[Pod]],
         pods_of: Callable[[Key], Iterable[Pod]],
         wake: Callable[[Key], None],
@@ -149,10 +148,10 @@ class Fleet:
             lambda: self._wake_held(HoldReason.BREAKER),
             self._nodes_turned,
         )
-        self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
+        closed_to = self._breakers.closed_to
+        self.reset_gate = ResetGate(section.reset_rate_limit, closed_to, self._began)
         self.reset_gate.paused = section.pause_resets
         self._informer = informer
-        self._read_nodes = read_nodes
         informer.add_handler(self._node_changed)
         show_resets(registry, self.reset_gate)
         # None without a slack queue.
@@ -176,7 +175,7 @@ class Fleet:
                 Runnable(
                     "nodes",
                     "before AppWrappers, so that the first decisions know what is tagged",
-                    self._read_nodes,
+                    self._informer.follow,
                     ready=self._nodes_known,
                 ),
                 Runnable(

@@ -4,10 +4,10 @@ The gate remembers the AppWrappers that must wait, so that they can be woken whe
 gone. After a restart every AppWrapper asks again.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from controller.facts.evacuation import Key
 from controller.fleet.reset_rate_limit import ResetRate
@@ -17,25 +17,21 @@ from shared.config.fault_tolerance import ResetRateLimit
 PAUSED: Final = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")
 
 
-class EvacuationGate(Protocol):
-    """Reports which breakers are open."""
-
-    def closed_to(self, resources: Collection[str]) -> str | None:
-        """Return why evacuations for these resources must wait; None if they may begin."""
-        ...
-
-
 class ResetGate:
     """Permits resets. The reader of the configuration sets `paused`.
 
+    `closed_to` returns why evacuations for these resources must wait; None if they may begin.
     `began`: the start of the process, when the token bucket is empty; None: it is full.
     """
 
     def __init__(
-        self, limit: ResetRateLimit, gate: EvacuationGate, began: datetime | None = None
+        self,
+        limit: ResetRateLimit,
+        closed_to: Callable[[Collection[str]], str | None],
+        began: datetime | None = None,
     ) -> None:
         self._rate = ResetRate(limit, began)
-        self._gate = gate
+        self._closed_to = closed_to
         self._throttled = f"resets in this cluster are paced at {limit.per_second:g} a second"
         self._held: dict[Key, frozenset[HoldReason]] = {}
         # AppWrappers with a token whose reset may not be written yet: a status write is retried.
@@ -79,7 +75,7 @@ class ResetGate:
         """Return why an evacuation must wait; None if it may begin. It takes no token."""
         if self.paused:
             return PAUSED
-        why = self._gate.closed_to(resources)
+        why = self._closed_to(resources)
         return None if why is None else ResetHold(HoldReason.BREAKER, why)
 
     def ordinary(self, uid: str, now: datetime) -> ResetHold | None:

@@ -90,8 +90,7 @@ class ComponentLocator:
         """
         since = self._discovery.moment() if fresh else None
         one = partial(self._locate, appwrapper, proof_follows=proof_follows, since=since)
-        recorded = enumerate(appwrapper.component_statuses)
-        return tuple([await one(index, each) for index, each in recorded])
+        return tuple([await one(index) for index in range(len(appwrapper.component_statuses))])
 
     def owned(self, appwrapper_uid: str) -> list[Owned]:
         """Return the cached objects of watched Kinds that the AppWrapper controls."""
@@ -125,52 +124,46 @@ class ComponentLocator:
         self,
         appwrapper: AppWrapper,
         index: int,
-        recorded: JsonObject,
         *,
         proof_follows: bool,
         since: int | None,
     ) -> Component:
-        name = recorded.get("name") or ""
+        recorded = appwrapper.component_statuses[index]
         try:
             resource = await self._resource(recorded, since)
         except _Unreadable as problem:
-            return _unreadable(self._unseen(appwrapper, index, recorded), problem)
-        if not name or resource is None or not resource.namespaced:
-            return self._unseen(appwrapper, index, recorded)
+            return _unreadable(self._unseen(appwrapper, index), problem)
+        if not recorded.get("name") or resource is None or not resource.namespaced:
+            return self._unseen(appwrapper, index)
         await self._watches.ensure(resource)
         try:
             located = await self._locate_watched(
-                appwrapper, index, recorded, name, resource, proof_follows=proof_follows
+                appwrapper, index, resource, proof_follows=proof_follows
             )
         except _NotServed:
-            return self._unseen(appwrapper, index, recorded)
+            return self._unseen(appwrapper, index)
         watched = located.watched and not located.unreadable
         return replace(located, watched=watched and self._watches.is_watched(resource))
 
-    def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Component:
+    def _unseen(self, appwrapper: AppWrapper, index: int) -> Component:
         """Locate a component that no read can show: UNKNOWN if it was created, else PLANNED.
 
         An unserved Kind proves nothing, because its CRD may be changing. A DELETED event proves
         nothing either: the object may only have lost its label. Components of cluster-scoped Kinds
         are never created.
         """
-        if recorded.get("name") and self._was_created(appwrapper, index, recorded):
-            last = self._last_seen(appwrapper, recorded)
+        recorded = appwrapper.component_statuses[index]
+        if recorded.get("name") and self._was_created(appwrapper, index):
+            last = self._last_seen(appwrapper, index)
             located = locate_from(appwrapper, index, Presence.UNKNOWN, None, None, last)
         else:
             located = locate_from(appwrapper, index, Presence.PLANNED, None, None)
         return replace(located, watched=False)
 
     async def _locate_watched(
-        self,
-        appwrapper: AppWrapper,
-        index: int,
-        recorded: JsonObject,
-        name: str,
-        resource: Resource,
-        *,
-        proof_follows: bool,
+        self, appwrapper: AppWrapper, index: int, resource: Resource, *, proof_follows: bool
     ) -> Component:
+        name = appwrapper.component_statuses[index]["name"]
         known = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if known and not counts_for(known, appwrapper, index):
             known = None
@@ -178,7 +171,7 @@ class ComponentLocator:
         replaced = known is not None and not doubted and self._is_replaced(appwrapper, index, known)
         if known and not (doubted or replaced or self._watches.is_refused(resource)):
             return self._found(appwrapper, index, resource, known)
-        if known is None and not self._was_created(appwrapper, index, recorded):
+        if known is None and not self._was_created(appwrapper, index):
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
         if proof_follows and self._watches.is_watched(resource):
             return locate_from(appwrapper, index, Presence.GONE, resource, None)
@@ -192,13 +185,14 @@ class ComponentLocator:
             return _unreadable(located, problem)
         if facts and counts_for(facts, appwrapper, index):
             return self._found(appwrapper, index, resource, facts)
-        if self._is_to_be_made_anew(appwrapper, index, recorded):
+        if self._is_to_be_made_anew(appwrapper, index):
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
-        last = self._last_seen(appwrapper, recorded)
+        last = self._last_seen(appwrapper, index)
         return locate_from(appwrapper, index, Presence.GONE, resource, None, last)
 
-    def _last_seen(self, appwrapper: AppWrapper, recorded: JsonObject) -> ComponentFacts | None:
+    def _last_seen(self, appwrapper: AppWrapper, index: int) -> ComponentFacts | None:
         """Return the object's state in its last DELETED event, which may show how it ended."""
+        recorded = appwrapper.component_statuses[index]
         group_kind, name = kind_of(recorded).group_kind, recorded["name"]
         last = self._watches.last_seen(group_kind, name, appwrapper.uid)
         # The end of an earlier attempt is no evidence for this one.
@@ -209,10 +203,9 @@ class ComponentLocator:
     ) -> Component:
         """Locate a component for which an object of the AppWrapper was found."""
         presence = presence_of(facts)
-        recorded = appwrapper.component_statuses
         if self._is_replaced(appwrapper, index, facts):
             presence = Presence.GONE  # another client replaced the component by this object
-        elif facts.deleting and self._is_to_be_made_anew(appwrapper, index, recorded[index]):
+        elif facts.deleting and self._is_to_be_made_anew(appwrapper, index):
             presence = Presence.PLANNED
         return locate_from(appwrapper, index, presence, resource, facts)
 
@@ -240,14 +233,13 @@ class ComponentLocator:
         resource = component.resource
         if not component.name or resource is None:
             return component
-        recorded = appwrapper.component_statuses[index]
         try:
             facts = await self._read(resource, appwrapper, component.name)
         except _NotServed:
-            return self._unseen(appwrapper, index, recorded)
+            return self._unseen(appwrapper, index)
         except _Unreadable as problem:
             # Without a right to read it, the create may have been refused: then it does not exist.
-            if not (problem.forbidden and self._was_refused(appwrapper, index, recorded)):
+            if not (problem.forbidden and self._was_refused(appwrapper, index)):
                 unseen = component.presence if component.uid else Presence.UNKNOWN
                 return _unreadable(replace(component, presence=unseen), problem)
             facts = None
@@ -311,12 +303,14 @@ class ComponentLocator:
         except ApiError as error:
             raise _of(error) from error
 
-    def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+    def _was_created(self, appwrapper: AppWrapper, index: int) -> bool:
+        recorded = appwrapper.component_statuses[index]
         known = self._creations.known(appwrapper.uid, appwrapper.attempt)
         return deployed_status(recorded) == "True" or index in known.created
 
-    def _is_to_be_made_anew(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+    def _is_to_be_made_anew(self, appwrapper: AppWrapper, index: int) -> bool:
         """True for a kept component that this attempt has not yet adopted or created."""
+        recorded = appwrapper.component_statuses[index]
         return (
             appwrapper.status.get("phase") == Phase.RESUMING
             and is_kept_at(appwrapper, index)
@@ -324,14 +318,14 @@ class ComponentLocator:
             and index not in self._creations.known(appwrapper.uid, appwrapper.attempt).created
         )
 
-    def _was_refused(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+    def _was_refused(self, appwrapper: AppWrapper, index: int) -> bool:
         """True if the create of this component or an earlier one was refused.
 
         Uses the status and the problems that this process has not yet written to status.
         """
         problem = self._creations.known(appwrapper.uid, appwrapper.attempt).problem
         just_now = problem is not None and problem.refused is not None and index >= problem.refused
-        return just_now or deployed_status(recorded) == "False"
+        return just_now or deployed_status(appwrapper.component_statuses[index]) == "False"
 
 
 def _of(error: ApiError) -> _Unreadable:

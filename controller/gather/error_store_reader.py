@@ -22,7 +22,6 @@ from controller.facts.error_store import StoreRead, records_uri
 from controller.gather.daemon_threads import DaemonThreads
 from controller.gather.record_files import Entry, Folder, Listing, RecordFiles, files_at
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import API_VERSION, KIND
 from shared.api.times import format_duration
 from shared.config.fault_tolerance import ErrorAggregation
 from shared.config.store_urls import DRIVERS, scheme_of
@@ -130,7 +129,7 @@ class ErrorStores:
         for reason in _REASONS:
             self._skips.labels(reason)
 
-    def look(self, appwrapper: AppWrapper, store: str, *, begin: bool = True) -> StoreRead | None:
+    def look(self, appwrapper: AppWrapper, store: str, *, begin: bool) -> StoreRead | None:
         """Return the records of the current attempt; None if they are not read yet.
 
         `store` is the name of a configured store. Only with `begin`, a missing read begins.
@@ -252,7 +251,7 @@ class ErrorStores:
         )
         problem = f"error store {store} cannot be read ({why})"
         decided = "the decision uses the pods' own status"
-        self._recorder.warning(_reference(appwrapper), UNAVAILABLE, f"{problem}; {decided}")
+        self._recorder.warning(ObjectReference.to(appwrapper), UNAVAILABLE, f"{problem}; {decided}")
         return problem
 
     def _tell_skipped(self, appwrapper: AppWrapper, read: StoreRead) -> None:
@@ -267,7 +266,7 @@ class ErrorStores:
         rest = len(read.skipped) - _MOST_NAMED
         limit = format_size(self._config.max_file_bytes)
         self._recorder.warning(
-            _reference(appwrapper),
+            ObjectReference.to(appwrapper),
             SKIPPED,
             f"files in the error store that are no error records of at most {limit}: {named}"
             + (f" and {rest} more" if rest > 0 else ""),
@@ -324,7 +323,3 @@ def _shown(name: str) -> str:
 def _without_credentials(text: str) -> str:
     """Remove credentials from a driver's error, which may contain signed URLs; shorten it."""
     return " ".join(_CREDENTIALS.sub("", text[: 4 * _LONGEST_PROBLEM]).split())[:_LONGEST_PROBLEM]
-
-
-def _reference(appwrapper: AppWrapper) -> ObjectReference:
-    return ObjectReference(API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid)

@@ -270,7 +270,8 @@ class BlockerSearch:
         something only in this pass. Raises KubeError.
         """
         async with self._slots:
-            nodes = await self._silent_nodes(pods, forcing=forcing)
+            overdue = (pod.node for pod in pods if forcing or pod.due)
+            nodes = await silent_nodes(self._client, overdue)
             components = reads.components
             remaining = [*unread(components), *await self._unseen(reads)]
             unseen = {one.uid for one in components if one.unreadable}
@@ -293,9 +294,6 @@ class BlockerSearch:
             stuck_deletions(remaining, pods),
         )
         return explanation, tuple(empty) if forcing else ()
-
-    async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
-        return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))
 
     async def _unseen(self, reads: Reads) -> list[LeftComponent]:
         """Return the components of unserved Kinds, which may still exist."""

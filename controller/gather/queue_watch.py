@@ -4,8 +4,8 @@ An AppWrapper is woken only if a change affects the message of its condition.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from controller.facts.remembered_appwrapper import Outline
 from controller.gather.kueue_caches import CLUSTER_QUEUE, KueueCaches, KueueObjects
@@ -37,25 +37,16 @@ WAITING: Final = "waiting"
 ANY_QUEUE: Final = ("", "")
 
 
-class Wake(Protocol):
-    """Puts an AppWrapper into the work queue."""
-
-    def __call__(self, key: Key, /) -> None: ...
-
-
-class WakeLater(Protocol):
-    """Puts an AppWrapper into the work queue after so many seconds."""
-
-    def __call__(self, key: Key, seconds: float, /) -> None: ...
-
-
 def by_queue(outline: Outline) -> tuple[Key, ...]:
     """Index waiting AppWrappers for WAITING, each under its LocalQueue and under ANY_QUEUE."""
     return () if outline.waits_in is None else (ANY_QUEUE, outline.waits_in)
 
 
 class QueueWatch:
-    """Reports why queued AppWrappers wait. `appwrappers` must have the index WAITING."""
+    """Reports why queued AppWrappers wait. `appwrappers` must have the index WAITING.
+
+    `wake` puts an AppWrapper into the work queue, `wake_later` does so after so many seconds.
+    """
 
     def __init__(
         self,
@@ -63,8 +54,8 @@ class QueueWatch:
         client: KubeClient,
         clock: Clock,
         appwrappers: Informer[Outline],
-        wake: Wake,
-        wake_later: WakeLater,
+        wake: Callable[[Key], None],
+        wake_later: Callable[[Key, float], None],
         kueue_namespaces: Sequence[str],
     ) -> None:
         self._kueue = kueue

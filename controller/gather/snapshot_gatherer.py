@@ -11,7 +11,7 @@ from controller.facts.attempt_number import is_lost, told_by, was_deployed, with
 from controller.facts.component_status import with_sound_record
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
-from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
+from controller.facts.evacuation import NodeTags
 from controller.facts.failed_pods import failure_in
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
@@ -29,7 +29,7 @@ from controller.memory.memory import Memory
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
-from controller.phases.snapshot import Component, Presence, Snapshot
+from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
@@ -67,11 +67,11 @@ class SnapshotGatherer:
         unserved: UnservedKinds,
         memory: Memory,
         behaviour: AppWrapperConfig,
-        nodes: NodeTags = UNWATCHED_NODES,
-        flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
-        largest: Callable[[], Mapping[str, Decimal]] = dict,
-        stores: ErrorStores | None = None,
-        queues: QueueWatch | None = None,
+        nodes: NodeTags,
+        flagged: Mapping[str, Collection[str]],
+        largest: Callable[[], Mapping[str, Decimal]],
+        stores: ErrorStores,
+        queues: QueueWatch,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -165,7 +165,9 @@ class SnapshotGatherer:
 
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
         appwrapper = reads.appwrapper
-        components = await self._located(appwrapper, proof_follows=proof_follows)
+        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
+        if any(each.presence is Presence.UNKNOWN for each in components):
+            components = await self._unserved.settle(appwrapper, components)
         problem = self._creations.known(appwrapper.uid, appwrapper.attempt).problem
         store, known = self._records_of(reads, begin=False)
         reads = replace(self._with_owned(reads), components=components, store=store)
@@ -196,13 +198,11 @@ class SnapshotGatherer:
         running = reads.snapshot.phase is Phase.RUNNING
         # The records of a failure that healed are no evidence for the next failure.
         over = bool(store) and not begin and reads.snapshot.timers.store is None
-        if self._stores is not None and (over or not running):
+        if over or not running:
             self._stores.forget(appwrapper.uid, key)
         if not running:
             return None, {}
-        read: StoreRead | None = None
-        if self._stores is not None and store:
-            read = self._stores.look(appwrapper, store, begin=begin)
+        read = self._stores.look(appwrapper, store, begin=begin) if store else None
         # On nearly every pass nothing failed, so `awaits_records` is not computed.
         failed = bool(store) or any(pod.ends for pod in pods)
         return read, {
@@ -266,8 +266,6 @@ class SnapshotGatherer:
 
     async def _queue(self, reads: Reads) -> Reads:
         """QUEUE: what Kueue's objects report about an AppWrapper without components."""
-        if self._queues is None:
-            return reads
         appwrapper = reads.appwrapper
         found = await self._queues.look(appwrapper, self._memory.of(appwrapper.uid))
         return reads.knowing(queueing=found)
@@ -275,7 +273,7 @@ class SnapshotGatherer:
     async def _kueue_settings(self, reads: Reads) -> Reads:
         """KUEUE_SETTINGS"""
         found = reads.snapshot.queueing
-        if self._queues is None or found is None:
+        if found is None:
             return reads
         unmanaged = await self._queues.unmanaged(reads.appwrapper.namespace)
         certain = found.certain or bool(unmanaged)
@@ -296,14 +294,6 @@ class SnapshotGatherer:
             return reads
         found = next(filter(None, map(pods_ready_eviction, workloads)), None)
         return reads.knowing(pods_ready_eviction=found)
-
-    async def _located(
-        self, appwrapper: AppWrapper, *, proof_follows: bool
-    ) -> tuple[Component, ...]:
-        components = await self._locator.locate(appwrapper, proof_follows=proof_follows)
-        if all(each.presence is not Presence.UNKNOWN for each in components):
-            return components
-        return await self._unserved.settle(appwrapper, components)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""

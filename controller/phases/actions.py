@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
-from controller.phases.snapshot import Suspect
+from controller.phases.snapshot import Misplacement, Suspect
 from controller.reports.reason import Reason as Reason
 from controller.reports.report import ConditionReport
 
@@ -209,14 +209,11 @@ class DeleteComponents:
 class EvictWorkload:
     """Make Kueue release the quota and assign other nodes.
 
-    The Workload is evicted only if it still has resourceVersion `version`, whose nodes were
-    checked. `message` is written to the Workload.
+    The Workload is evicted only if it still has the resourceVersion whose nodes were checked. The
+    message is written to the Workload.
     """
 
-    name: str
-    uid: str
-    version: str
-    message: str
+    found: Misplacement
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Presence, Snapshot
+from controller.phases.snapshot import Component, FaultTolerance, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import DeletionBlocked, unconfirmed
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED
@@ -140,28 +140,23 @@ def _under_way(snapshot: Snapshot) -> bool:
 
 
 def _is_anything_left(snapshot: Snapshot, *, keep: bool) -> bool:
-    return bool(snapshot.labelled_pods) or any(
-        each.exists and not (keep and each.keep) for each in snapshot.components
-    )
+    return bool(snapshot.labelled_pods or _remaining(snapshot, keep=keep))
+
+
+def _remaining(snapshot: Snapshot, *, keep: bool) -> list[Component]:
+    """Return the components that exist; with `keep`, except kept components."""
+    return [each for each in snapshot.components if each.exists and not (keep and each.keep)]
 
 
 def _undeleted(snapshot: Snapshot) -> bool:
     """True if an object exists without a delete: a create or a delete was interrupted."""
-    keep = spares_kept(snapshot)
-    present = any(
-        component.presence is Presence.PRESENT and not (keep and component.keep)
-        for component in snapshot.components
-    )
-    return present or snapshot.stray_pods
+    left = _remaining(snapshot, keep=spares_kept(snapshot))
+    return snapshot.stray_pods or any(each.presence is Presence.PRESENT for each in left)
 
 
 def _left(snapshot: Snapshot) -> str:
-    keep = spares_kept(snapshot)
-    things = [
-        f"{each.kind} {each.name}"
-        for each in snapshot.components
-        if each.exists and not (keep and each.keep)
-    ]
+    left = _remaining(snapshot, keep=spares_kept(snapshot))
+    things = [f"{each.kind} {each.name}" for each in left]
     if snapshot.labelled_pods:
         things.append("1 pod" if snapshot.labelled_pods == 1 else f"{snapshot.labelled_pods} pods")
     return ", ".join(things) or "nothing that this controller sees"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -27,13 +28,7 @@ from controller.phases.readiness import (
 )
 from controller.phases.reset_or_fail import HeldAnswer, answer, tell_hold, was_held
 from controller.phases.root_cause import Decision
-from controller.phases.snapshot import (
-    Component,
-    FaultTolerance,
-    HoldReason,
-    Presence,
-    Snapshot,
-)
+from controller.phases.snapshot import FaultTolerance, HoldReason, Presence, Snapshot
 from controller.phases.timers import ZERO, next_deadlines, remaining
 from controller.reports.resources_deployed import ComponentsUnreadable
 from shared.api.conditions import Terminal
@@ -41,28 +36,27 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 
 # A namespace that is being deleted, and everything in it.
 
-
-def is_namespace_ending(snapshot: Snapshot) -> bool:
-    """True if the namespace is being deleted; it matters only if it explains a problem."""
-    snapshot.require(Need.OBSERVED)
-    if snapshot.create_problem or any(map(_is_in_trouble, snapshot.components)):
-        snapshot.require(Need.NAMESPACE)
-    return snapshot.namespace_ending
-
-
-def _is_in_trouble(component: Component) -> bool:
-    return component.presence is Presence.GONE or component.terminal is Terminal.FAILED
-
-
-def wait_for_namespace() -> Actions:
-    """Report that the namespace is being deleted, and wait: deleted objects are no failure."""
-    message = "its namespace is being deleted, and everything in it"
-    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
+# The AppWrapper reports it, and waits: objects that go with their namespace are no failure.
+NAMESPACE_ENDING: Final[Actions] = (
+    SetCondition(
+        CONDITION_RESOURCES_DEPLOYED,
+        True,
+        Reason.NAMESPACE_ENDING,
+        "its namespace is being deleted, and everything in it",
+    ),
+)
 
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
     """Its namespace is being deleted: nothing, whatever else is deleted."""
-    return wait_for_namespace() if is_namespace_ending(snapshot) else None
+    snapshot.require(Need.OBSERVED)
+    in_trouble = any(
+        each.presence is Presence.GONE or each.terminal is Terminal.FAILED
+        for each in snapshot.components
+    )
+    if snapshot.create_problem or in_trouble:  # the namespace's end would explain it
+        snapshot.require(Need.NAMESPACE)
+    return NAMESPACE_ENDING if snapshot.namespace_ending else None
 
 
 # A component that cannot be read.

@@ -58,5 +58,4 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return () if overdue else (WakeAfter(LOOK_AGAIN),)
     needed = reporting(other_nodes_needed(found.message, found.workload))
     said = () if is_reassigned(snapshot) else (needed,)
-    evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
-    return (*said, evict, WakeAfter(_ASK_AGAIN))
+    return (*said, EvictWorkload(found), WakeAfter(_ASK_AGAIN))

@@ -141,16 +141,18 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
 
     QuotaReserved and ResourcesDeployed stay True until the deletion is proved complete.
     """
+    why, limit = finding.why_terminal, config.retry_limit
     if finding.retryable:
-        finding = _opened(finding, f"{_exhausted_words(config)}: ")
-    elif finding.why_terminal:
-        finding = _opened(finding, f"{finding.why_terminal}; ")
+        why = f"retries exhausted ({limit} of {limit})" if limit else "retryLimit is 0"
+        finding = _opened(finding, f"{why}: ")
+    elif why:
+        finding = _opened(finding, f"{why}; ")
     message, logged = finding.message, finding.logged
     said: Actions = (
         MoveTo(Phase.FAILED, finding.reason, message, logged=logged),
         reporting(unhealthy(finding)),
         *_suspicion(snapshot, finding),
-        *_root_cause(finding, Decision.TERMINAL, _why_no_retry(finding, config)),
+        *_root_cause(finding, Decision.TERMINAL, why),
     )
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
@@ -182,15 +184,6 @@ def _opened(finding: Finding, opening: str) -> Finding:
     """Put the reason against a retry before the message."""
     logged = None if finding.logged is None else f"{opening}{finding.logged}"
     return replace(finding, message=f"{opening}{finding.message}", logged=logged)
-
-
-def _exhausted_words(config: FaultTolerance) -> str:
-    limit = config.retry_limit
-    return f"retries exhausted ({limit} of {limit})" if limit else "retryLimit is 0"
-
-
-def _why_no_retry(finding: Finding, config: FaultTolerance) -> str:
-    return _exhausted_words(config) if finding.retryable else finding.why_terminal
 
 
 def is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
@@ -241,10 +234,6 @@ def _wait(finding: Finding, timer: Timer, began: datetime | None, left: timedelt
     return HeldAnswer(finding=finding, left=left, begin=begin)
 
 
-# The reasons that only pods can show.
-_SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
-
-
 def confirm(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> None:
     """Require live reads before `finding` is answered, because watches may lag behind.
 
@@ -273,4 +262,4 @@ def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultToleranc
             unseen = config.remember_suspects and not snapshot.pods.failed
             listed = config.terminal_exit_codes or config.retryable_exit_codes
             return unseen or config.error_aggregation == EARLIEST or bool(listed)
-    return finding.reason in _SHOWN_BY_PODS
+    return finding.reason in FAILURES  # only pods can show the others

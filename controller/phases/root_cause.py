@@ -92,6 +92,7 @@ ONLY_REPORTS: Final = (
 )
 _ONLY_REPORTS: Final = re.compile(ONLY_REPORTS)
 OUT_OF_MEMORY: Final = "OOMKilled"
+_MORE_MEMORY: Final = "raise the container's memory limit, or let it use less"
 
 
 def summary(root_cause: RootCause) -> str:
@@ -162,8 +163,8 @@ def line(root_cause: RootCause) -> str:
 def event_text(root_cause: RootCause, consequence: str) -> str:
     """Return pod, node, time, error and `consequence`, in at most 1024 bytes."""
     at = f" at {root_cause.time:%H:%M:%S} UTC" if root_cause.time else ""
-    rest = "".join(f"; {each}" for each in _advice(root_cause))
-    rest = clipped(rest, LONGEST_EVENT // 3) + (f"; {consequence}" if consequence else "")
+    advice = f"; {_MORE_MEMORY}" if root_cause.code == OUT_OF_MEMORY else ""
+    rest = advice + (f"; {consequence}" if consequence else "")
     said = clipped(f"{outline(root_cause)}{at}", LONGEST_EVENT // 4)
     room = min(_LONGEST_QUOTE, LONGEST_EVENT - _size(said) - _size(rest) - len(": "))
     quote = _quoted(root_cause, room) or _what(root_cause)
@@ -193,12 +194,6 @@ def _ends(root_cause: RootCause) -> list[str]:
     signal = [] if root_cause.signal is None else [f"signal {root_cause.signal}"]
     killed = [OUT_OF_MEMORY] if root_cause.code == OUT_OF_MEMORY else []
     return [*code, *signal, *killed]
-
-
-def _advice(root_cause: RootCause) -> list[str]:
-    if root_cause.code != OUT_OF_MEMORY:
-        return []
-    return ["raise the container's memory limit, or let it use less"]
 
 
 def _size(text: str) -> int:

@@ -95,12 +95,9 @@ class Leadership:
             if delay is None:
                 await self._lead(lead)
             elif not stop.is_set():
-                await self._rest(delay, stop)
-
-    async def _rest(self, seconds: float, stop: asyncio.Event) -> None:
-        with suppress(TimeoutError):
-            async with self._clock.timeout(seconds):
-                await stop.wait()
+                with suppress(TimeoutError):
+                    async with self._clock.timeout(delay):
+                        await stop.wait()
 
     async def _compete(self) -> float | None:
         """Try to take the lease. Return None with it, else the seconds until the next try."""

@@ -169,7 +169,7 @@ class WakeTimes(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """`least`: seconds that must pass before the retry."""
+    """`least`: seconds that must pass before the retry, from the API server's Retry-After."""
 
     least: float = 0.0
 
@@ -201,7 +201,7 @@ class Workers(Generic[K]):
         sources: Sources,
         limiter: ExponentialBackoff[K],
         log_fields: Callable[[K], Mapping[str, object]],
-        observer: WorkObserver | None = None,
+        observer: WorkObserver,
     ) -> None:
         self._queue = queue
         self._reconcile = reconcile
@@ -242,12 +242,12 @@ class Workers(Generic[K]):
         started = self._clock.monotonic()
         outcome = await self._outcome_of(taken.key)
         for _ in range(LAST_PASSES):
-            if not (self._queue.is_shut_down and _goes_on_at_once(outcome)):
+            at_once = isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
+            if not (self._queue.is_shut_down and at_once):
                 break
             outcome = await self._outcome_of(taken.key)
         result = self._act_on(taken, outcome)
-        if self._observer is not None:
-            self._observer.passed(result, self._clock.monotonic() - started)
+        self._observer.passed(result, self._clock.monotonic() - started)
         return outcome.rest if isinstance(outcome, RequeueAfter) else timedelta(0)
 
     def _act_on(self, taken: Taken[K], outcome: Result | _Failed) -> str:
@@ -279,8 +279,7 @@ class Workers(Generic[K]):
         logger.warning(
             "the resync found a change that no watch reported", extra=self._log_fields(key)
         )
-        if self._observer is not None:
-            self._observer.repaired()
+        self._observer.repaired()
 
     async def _outcome_of(self, key: K) -> Result | _Failed:
         """Reconcile and log a failure; an unexpected exception is logged with its traceback."""
@@ -291,7 +290,8 @@ class Workers(Generic[K]):
             logger.debug("conflict: %s", conflict, extra=self._log_fields(key))
         except KubeError as error:
             logger.warning("request failed: %s", error, extra=self._log_fields(key))
-            return _Failed(_asked_for(error))
+            asked_for = error.retry_after if isinstance(error, ApiError) else None
+            return _Failed(asked_for or 0.0)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -302,12 +302,3 @@ class Workers(Generic[K]):
         except Exception:
             logger.exception("reconcile failed", extra=self._log_fields(key))
         return _Failed()
-
-
-def _goes_on_at_once(outcome: Result | _Failed) -> bool:
-    return isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
-
-
-def _asked_for(error: KubeError) -> float:
-    """Return the seconds of the API server's Retry-After; 0 without one."""
-    return (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -130,11 +130,6 @@ class KeyQueue(Generic[K]):
         """The time at which each key in work was taken."""
         return self._in_work.values()
 
-    @property
-    def waiting(self) -> int:
-        """The number of pairs of key and reason that wait for a time."""
-        return len(self._moments)
-
     def _push(self, moment: float, key: K, wake: WakeReason | None) -> None:
         # The counter prevents the heap from comparing keys.
         self._pushed += 1
@@ -153,37 +148,57 @@ class ShutDown(Exception):
     """The queue is shut down and returns no more keys."""
 
 
-class QueueObserver(Protocol):
-    """Counts keys for metrics. Durations are seconds."""
+# Metrics of the work queue, under client-go's names: existing dashboards work with them.
 
-    def added(self, number: int) -> None:
-        """Count keys that became wanted."""
-        ...
+# client-go's buckets: from ten nanoseconds to a thousand seconds, by factors of ten.
+_BUCKETS = tuple(float(f"1e{exponent}") for exponent in range(-8, 4))
 
-    def taken(self, waited: float) -> None:
-        """Record how long a taken key had been wanted."""
-        ...
 
-    def done(self, worked: float) -> None:
-        """Record how long the work on a key took."""
-        ...
+class QueueMetrics:
+    """The metrics of one queue, all zero at the start; the queue sets them."""
 
-    def retried(self) -> None:
-        """Count a retry after a failure."""
-        ...
+    def __init__(self, registry: CollectorRegistry, name: str) -> None:
+        label = ("name",)
+
+        def counter(metric: str, text: str) -> Counter:
+            return Counter(metric, text, label, registry=registry).labels(name)
+
+        def histogram(metric: str, text: str) -> Histogram:
+            return Histogram(metric, text, label, registry=registry, buckets=_BUCKETS).labels(name)
+
+        def gauge(metric: str, text: str) -> Gauge:
+            return Gauge(metric, text, label, registry=registry).labels(name)
+
+        self.adds = counter("workqueue_adds_total", "Keys added to the queue.")
+        self.retries = counter("workqueue_retries_total", "Keys retried after a failure.")
+        self.queued = histogram(
+            "workqueue_queue_duration_seconds", "How long a key waited in the queue."
+        )
+        self.worked = histogram("workqueue_work_duration_seconds", "How long work on a key took.")
+        self.depth = gauge("workqueue_depth", "Keys that wait in the queue.")
+        self.unfinished = gauge(
+            "workqueue_unfinished_work_seconds", "How long all unfinished work has taken, summed."
+        )
+        self.longest = gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How long the longest unfinished work has taken.",
+        )
 
 
 class WorkQueue(Generic[K]):
     """A `KeyQueue` whose workers can wait. Only for one event loop, not for threads."""
 
-    def __init__(self, clock: Clock, observer: QueueObserver | None = None) -> None:
+    def __init__(self, clock: Clock, metrics: QueueMetrics) -> None:
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._keys: KeyQueue[K] = KeyQueue()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = float("inf")
         self._shut_down = False
+        metrics.depth.set_function(lambda: self.depth)
+        metrics.unfinished.set_function(lambda: sum(self.in_work_for()))
+        metrics.longest.set_function(lambda: max(self.in_work_for(), default=0.0))
 
     def add(self, key: K) -> None:
         """Report a change of `key`. Has no effect after `shut_down`."""
@@ -199,8 +214,7 @@ class WorkQueue(Generic[K]):
 
     def retry_after(self, key: K, delay: float, wake: WakeReason) -> None:
         """Retry a failed pass; `wake` is the reason of that pass and remains the reason."""
-        if self._observer is not None:
-            self._observer.retried()
+        self._metrics.retries.inc()
         self.add_after(key, delay, wake)
 
     async def take(self) -> Taken[K]:
@@ -211,8 +225,7 @@ class WorkQueue(Generic[K]):
             self._release(now)
             taken = self._keys.take(now)
             if taken is not None:
-                if self._observer is not None:
-                    self._observer.taken(taken.waited)
+                self._metrics.queued.observe(taken.waited)
                 return taken
             await self._woken()
         raise ShutDown
@@ -224,8 +237,7 @@ class WorkQueue(Generic[K]):
         """
         now = self._clock.monotonic()
         began = self._keys.done(key, now + rest if rest > 0 else None)
-        if self._observer is not None:
-            self._observer.done(now - began)
+        self._metrics.worked.observe(now - began)
         self._wake()
         if not self._shut_down:
             self._set_alarm()
@@ -256,14 +268,12 @@ class WorkQueue(Generic[K]):
     def _add(self, key: K, wake: WakeReason) -> None:
         if self._shut_down:
             return
-        if self._keys.add(key, self._clock.monotonic(), wake) and self._observer is not None:
-            self._observer.added(1)
+        if self._keys.add(key, self._clock.monotonic(), wake):
+            self._metrics.adds.inc()
         self._wake()
 
     def _release(self, now: float) -> None:
-        added = self._keys.release(now)
-        if added and self._observer is not None:
-            self._observer.added(added)
+        self._metrics.adds.inc(self._keys.release(now))
 
     async def _woken(self) -> None:
         taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -305,59 +315,3 @@ class WorkQueue(Generic[K]):
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-# Metrics of the work queue, under client-go's names: existing dashboards work with them.
-
-# client-go's buckets: from ten nanoseconds to a thousand seconds, by factors of ten.
-_BUCKETS = tuple(float(f"1e{exponent}") for exponent in range(-8, 4))
-
-
-class QueueMetrics:
-    """The metrics of one queue, all zero at the start; implements `QueueObserver`."""
-
-    def __init__(self, registry: CollectorRegistry, name: str) -> None:
-        label = ("name",)
-
-        def histogram(metric: str, text: str) -> Histogram:
-            return Histogram(metric, text, label, registry=registry, buckets=_BUCKETS).labels(name)
-
-        def gauge(metric: str, text: str) -> Gauge:
-            return Gauge(metric, text, label, registry=registry).labels(name)
-
-        self._adds = Counter(
-            "workqueue_adds_total", "Keys added to the queue.", label, registry=registry
-        ).labels(name)
-        self._retries = Counter(
-            "workqueue_retries_total", "Keys retried after a failure.", label, registry=registry
-        ).labels(name)
-        self._queued = histogram(
-            "workqueue_queue_duration_seconds", "How long a key waited in the queue."
-        )
-        self._worked = histogram("workqueue_work_duration_seconds", "How long work on a key took.")
-        self._depth = gauge("workqueue_depth", "Keys that wait in the queue.")
-        self._unfinished = gauge(
-            "workqueue_unfinished_work_seconds", "How long all unfinished work has taken, summed."
-        )
-        self._longest = gauge(
-            "workqueue_longest_running_processor_seconds",
-            "How long the longest unfinished work has taken.",
-        )
-
-    def show(self, queue: WorkQueue[K]) -> None:
-        """Read the gauges from `queue` at each scrape."""
-        self._depth.set_function(lambda: queue.depth)
-        self._unfinished.set_function(lambda: sum(queue.in_work_for()))
-        self._longest.set_function(lambda: max(queue.in_work_for(), default=0.0))
-
-    def added(self, number: int) -> None:
-        self._adds.inc(number)
-
-    def taken(self, waited: float) -> None:
-        self._queued.observe(waited)
-
-    def done(self, worked: float) -> None:
-        self._worked.observe(worked)
-
-    def retried(self) -> None:
-        self._retries.inc()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from shared.api.appwrapper import AppWrapper
+from shared.api.names import API_VERSION, KIND
 from shared.api.objects import EVENTS, JsonObject
 from shared.api.times import format_time
 from shared.kube.client import KubeClient, KubeError, NotFound, PatchType
@@ -54,16 +56,9 @@ class ObjectReference:
     uid: str
 
     @classmethod
-    def to(cls, raw: JsonObject) -> "ObjectReference":
-        """Refer to an object as the API server returns it, with its apiVersion and kind."""
-        metadata = raw["metadata"]
-        return cls(
-            raw["apiVersion"],
-            raw["kind"],
-            metadata.get("namespace", ""),
-            metadata["name"],
-            metadata["uid"],
-        )
+    def to(cls, appwrapper: AppWrapper) -> "ObjectReference":
+        """Refer to an AppWrapper, whose outline in caches has neither apiVersion nor kind."""
+        return cls(API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid)
 
 
 _Kind = tuple[str, EventType, str]  # UID, type, reason

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from controller.controller import Controller
+from controller.replica import Replica
 from shared.api.objects import APPWRAPPERS, NAMESPACES
 from shared.config.configuration import Configuration
 from shared.process.sources import Sources
@@ -48,7 +48,7 @@ class _Run:
     async def _program(self, client: SimulatedClient, clock: VirtualClock) -> None:
         sources = Sources(clock, Random(1), lambda call, _: call(), "controller")
         config = Configuration.model_validate(CONFIG)
-        await Controller(client, config, sources=sources).run(asyncio.Event())
+        await Replica(client, config, sources=sources).run(asyncio.Event())
 
     async def _main(self) -> None:
         store = self.cluster.store

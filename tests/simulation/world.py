@@ -130,17 +130,14 @@ class World:
             for each in self.made:
                 each(controller)
 
-        if self.scenario.leased:
-            await self._lead(client, sources, begun)
-            return
-        controller = Controller(client, self._configuration, sources=sources)
-        begun(controller)
-        await controller.run(asyncio.Event())
+        leadership = self._leadership(client, sources) if self.scenario.leased else None
+        self.replicas[client.name] = replica = Replica(
+            client, self._configuration, sources=sources, leadership=leadership, begun=begun
+        )
+        await replica.run(asyncio.Event())
 
-    async def _lead(
-        self, client: SimulatedClient, sources: Sources, begun: Callable[[Controller], None]
-    ) -> None:
-        """Run a replica, which competes for the lease."""
+    def _leadership(self, client: SimulatedClient, sources: Sources) -> Leadership:
+        """Return what competes for the lease; `client` asks it before each request."""
         leadership = Leadership(client.another(), self._home, sources)
 
         def permit(request: Request) -> None:
@@ -149,10 +146,7 @@ class World:
                 self._check_holder(leadership.identity)
 
         client.permit = permit
-        self.replicas[client.name] = replica = Replica(
-            client, self._configuration, sources=sources, leadership=leadership, begun=begun
-        )
-        await replica.run(asyncio.Event())
+        return leadership
 
     def _check_holder(self, sender: str) -> None:
         """Check that no other process holds the lease at the moment of a write."""
@@ -243,7 +237,10 @@ class World:
                 self.invariants.violate("memory", f"{name} remembers {uid}")
 
     def _check_standby(self, name: str) -> None:
-        """Check that nothing of an earlier term is left: no handler, no deadline."""
+        """Check that nothing of an earlier term is left: no handler, no deadline.
+
+        A process that began a moment ago is a standby, too, until its caches are full.
+        """
         caches = self.replicas[name]._caches
         follows = caches.components._follower or caches.kueue._follower
         if follows or any(each._handlers for each in (*caches.used, *caches.kueue.all)):

@@ -46,6 +46,7 @@ from controller.phases.snapshot import (
     Component,
     ConditionText,
     FaultTolerance,
+    Misplacement,
     PodCounts,
     Presence,
     Snapshot,
@@ -202,7 +203,7 @@ def line(action: Action) -> str:
         case DeleteComponents(mode, keep):
             how = "" if mode is DeletionMode.GRACEFUL else f" {mode.value}"
             return f"delete{how}{_SPARING if keep else ''}"
-        case EvictWorkload(name, uid, version, message):
+        case EvictWorkload(Misplacement(message, name, uid, version)):
             return f"evict Workload {name} ({uid}, {version}): {message}"
         case WakeAfter(delay):
             return f"wake after {delay.total_seconds():g}s"

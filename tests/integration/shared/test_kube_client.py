@@ -231,7 +231,8 @@ async def test_discovery(client: KubeClient) -> None:
 async def test_events_are_written_and_counted(client: KubeClient, namespace: str) -> None:
     made = await client.create(CONFIGMAPS, namespace, config_map("a"))
     recorder = EventRecorder(client, SystemClock(), component="test")
-    about = ObjectReference.to(made)
+    uid = made["metadata"]["uid"]
+    about = ObjectReference("v1", "ConfigMap", namespace, "a", uid)
     for _ in range(3):
         recorder.warning(about, "Trouble", "it is broken")
     recorder.drain()

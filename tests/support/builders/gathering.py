@@ -218,6 +218,22 @@ class Unserved(UnservedKinds):
         return self.reason
 
 
+class NothingStored:
+    """Error stores without records."""
+
+    def look(self, _appwrapper: Any, _store: str, *, begin: bool) -> None: ...
+
+    def forget(self, _uid: str, _key: tuple[str, str]) -> None: ...
+
+
+class NothingQueued:
+    """Queues of which nothing is known."""
+
+    async def look(self, _appwrapper: Any, _remembered: Any) -> None: ...
+
+    async def unmanaged(self, _namespace: str) -> None: ...
+
+
 class Gathering:
     """A gatherer with caches that contain a test's objects."""
 
@@ -261,6 +277,8 @@ class Gathering:
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.deletions = memory.deletions
         self.unserved = Unserved(kube, self.clock, obstacle)
+        stored: Any = stores or NothingStored()
+        queued: Any = queues or NothingQueued()
         self.gatherer = SnapshotGatherer(
             kube,
             self.clock,
@@ -273,9 +291,9 @@ class Gathering:
             behaviour or AppWrapperConfig(),
             nodes,
             flagged,
-            stores=stores,
-            queues=queues,
-            largest=lambda: largest or {},
+            lambda: largest or {},
+            stored,
+            queued,
         )
 
     async def gather(

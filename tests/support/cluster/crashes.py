@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.controller import Controller
+from controller.replica import Replica
 from localcluster.cluster import LocalCluster
 from shared.api.objects import APPWRAPPERS, EVENTS, Resource
 from shared.config.configuration import Configuration
@@ -86,7 +86,7 @@ async def dies(client: KubeClient, moment: str, *, carried_out: bool) -> list[st
     """Runs a controller until its death; returns its writes."""
     crashing = CrashingClient(client, moment, carried_out=carried_out)
     fatal: Any = crashing
-    controller = Controller(fatal, CONFIGURATION, sources=Sources.of_the_machine())
+    controller = Replica(fatal, CONFIGURATION, sources=Sources.of_the_machine())
     with pytest.raises(BaseException) as died:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await controller.run(asyncio.Event())
@@ -112,7 +112,7 @@ class Successor:
 
     async def __aenter__(self) -> None:
         self._stop = asyncio.Event()
-        controller = Controller(self._client, CONFIGURATION, sources=Sources.of_the_machine())
+        controller = Replica(self._client, CONFIGURATION, sources=Sources.of_the_machine())
         self._task = asyncio.create_task(controller.run(self._stop))
 
     async def __aexit__(self, *_: object) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from controller.caches import Caches
 from controller.controller import Controller
 from controller.gauges import watch_gauge
 from controller.replica_metrics import ReplicaMetrics
@@ -20,7 +21,9 @@ def registries() -> tuple[CollectorRegistry, ...]:
     settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
     client: Any = FakeKube()
     config = Configuration.model_validate(settings)
-    controller = Controller(client, config, sources=Sources.of_the_machine())
+    sources = Sources.of_the_machine()
+    caches = Caches.of(client, config, sources)
+    controller = Controller(client, config, sources=sources, caches=caches)
     assert controller._fleet.slack is not None
     controller._fleet.slack.rows = (row(8),)
     held = LeaseState(leads=True, holder="pod_1", acquired=datetime(2026, 1, 1, tzinfo=UTC))

@@ -48,7 +48,9 @@ class Reconciled:
         self.config = FaultTolerance(**{"failure_grace": timedelta(0), **config})
         self.reads: list[list[Need]] = []
         self.breakers = Breakers()
-        self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), self.breakers)
+        self.reset_gate = ResetGate(
+            ResetRateLimit(per_second=1.0, burst=1), self.breakers.closed_to
+        )
         self.applied: Actions = ()
         self.unreadable: set[Need] = set()
 

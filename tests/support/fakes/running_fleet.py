@@ -17,7 +17,7 @@ from shared.api.objects import NODES
 from shared.config.configuration import Configuration
 from shared.kube.informer import Informer
 from shared.process.clock import Clock
-from shared.process.supervisor import Supervisor
+from shared.process.supervisor import Runnable, Supervisor
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import raw_node
@@ -66,15 +66,14 @@ class FleetBench:
         client: Any = self.client
         sources = fake_sources(clock)
         project = node_projection(config.appwrapper).project
-        nodes = Informer(client, NODES, transform=project, sources=sources)
+        self.nodes = Informer(client, NODES, transform=project, sources=sources)
         self.fleet = Fleet(
             client,
             sources,
             config,
             NOTHING_TOLD,
             self.registry,
-            nodes,
-            read_nodes=nodes.run,
+            self.nodes,
             pods_on=lambda node: [each for each in PODS if each.node == node],
             pods_of=lambda key: [each for each in PODS if each.appwrapper == key[1]],
             wake=self._wake,
@@ -129,9 +128,13 @@ async def running(
 ) -> AsyncIterator[tuple[FleetBench, FakeClock]]:
     clock = FakeClock()
     read = listed(5, config_map(3)) if record is None else record
-    world = FleetBench(configuration(**(section or {})), clock, read)
+    config = configuration(**(section or {}))
+    world = FleetBench(config, clock, read)
     stop = asyncio.Event()
-    task = asyncio.create_task(Supervisor(world.fleet.parts(file), clock).run(stop))
+    nodes = Runnable("cache", "of nodes", world.nodes.run, ready=world.nodes.wait_synced)
+    monitored = [nodes] if config.appwrapper.autopilot.monitor_nodes else []
+    parts = [*monitored, *world.fleet.parts(file)]
+    task = asyncio.create_task(Supervisor(parts, clock).run(stop))
     await settle(60)
     try:
         yield world, clock

@@ -31,7 +31,7 @@ def known(name: str, phase: str = "Running", **fields: Any) -> tuple[tuple[str, 
 def show(
     metrics: ControllerMetrics, outlines: Any, has_pods: Callable[[Any], bool] = lambda _: True
 ) -> None:
-    metrics.show_appwrappers(AppWrapperGauges(outlines, has_pods, lambda: 1_000.0))
+    metrics.registry.register(AppWrapperGauges(outlines, has_pods, lambda: 1_000.0))
 
 
 def test_a_scrape_counts_the_appwrappers_of_each_phase() -> None:

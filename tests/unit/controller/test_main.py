@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.caches import Caches
 from controller.controller import Controller
 from controller.main import main
 from controller.replica import Replica
@@ -184,14 +185,18 @@ async def test_a_standby_shows_its_watches_and_a_leader_those_of_its_term_too(
     age = value("appwrapper_watch_age_seconds", {"resource": "pods"})
     assert age is not None
     assert 0 <= age < 60
-    replica._controller = Controller(client, config, sources=Sources.of_the_machine())
+    replica._controller = Controller(
+        client, config, sources=Sources.of_the_machine(), caches=replica._caches
+    )
     assert [each.resource.plural for each in replica._watched()] == always + leading
     replica._caches.components.not_served(JOBS.gvk)
 
 
 async def test_before_the_pods_are_known_no_quota_counts_as_held_without_pods() -> None:
     client: Any = FakeKube(lists=[[listed(5)]], watches=[WatchFeed()])
-    controller = Controller(client, Configuration(), sources=Sources.of_the_machine())
+    sources, config = Sources.of_the_machine(), Configuration()
+    caches = Caches.of(client, config, sources)
+    controller = Controller(client, config, sources=sources, caches=caches)
     assert controller._has_pods(("team1", "train"))
     running = asyncio.create_task(controller._pods.run())
     await controller._pods.wait_synced()

@@ -52,13 +52,13 @@ def test_unexpected_objects_are_counted_from_zero_on() -> None:
     metrics = ControllerMetrics()
     name = "appwrapper_unexpected_components_total"
     assert metrics.registry.get_sample_value(name) == 0
-    metrics.swept(3)
+    metrics.unexpected.inc(3)
     assert metrics.registry.get_sample_value(name) == 3
 
 
 def test_detection_is_at_zero_for_every_finding_from_the_start() -> None:
     metrics = ControllerMetrics()
-    metrics.detected(Reason.FAILED_PODS, 0.02)
+    metrics.detection.labels(Reason.FAILED_PODS).observe(0.02)
     counted = [line for line in shown(metrics) if "detection_seconds_count" in line]
     assert sorted(counted) == [
         'appwrapper_detection_seconds_count{reason="AutopilotNoExecute"} 0.0',

@@ -25,7 +25,9 @@ def explained(settings: OperatorConfiguration, **changes: Any) -> SuspectNodes |
     seen.appwrapper["status"].update(changes)
     if topology:
         (component,) = seen.appwrapper["spec"]["components"]
-        component["podSetInfos"] = [{"schedulingGates": [{"name": GATE_TOPOLOGY}]}]
+        annotations = {"kueue.x-k8s.io/workload": "appwrapper-train"}
+        gates = [{"name": GATE_TOPOLOGY}]
+        component["podSetInfos"] = [{"annotations": annotations, "schedulingGates": gates}]
     return explain(replace(seen, world=replace(seen.world, settings=settings))).suspect_nodes
 
 

@@ -3,18 +3,18 @@
 import pytest
 
 from controller.apply.eviction import evict
-from controller.phases.actions import EvictWorkload
+from controller.phases.snapshot import Misplacement
 from shared.kube.client import Conflict, Forbidden, NotFound, PatchType
 from shared.waits.workload import WORKLOADS
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.moments import NOW
 
-WANTED = EvictWorkload("w", "w1", "7", "its pods are assigned to node n1 (cordoned)")
+FOUND = Misplacement("its pods are assigned to node n1 (cordoned)", "w", "w1", "7")
 
 
 async def test_nothing_but_the_condition_of_that_very_version_is_written() -> None:
     kube = FakeKube(answers={"patch": [{}]})
-    await evict(kube, "team1", WANTED, NOW)
+    await evict(kube, "team1", FOUND, NOW)
     (call,) = kube.called("patch")
     body = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -42,10 +42,10 @@ async def test_nothing_but_the_condition_of_that_very_version_is_written() -> No
 
 @pytest.mark.parametrize("error", [Conflict(409, "Conflict", "newer"), NotFound(404, "", "gone")])
 async def test_another_version_is_for_the_next_look(error: Exception) -> None:
-    await evict(FakeKube(answers={"patch": [error]}), "team1", WANTED, NOW)
+    await evict(FakeKube(answers={"patch": [error]}), "team1", FOUND, NOW)
 
 
 async def test_a_refusal_is_an_error() -> None:
     kube = FakeKube(answers={"patch": [Forbidden(403, "Forbidden", "no patch")]})
     with pytest.raises(Forbidden, match="no patch"):
-        await evict(kube, "team1", WANTED, NOW)
+        await evict(kube, "team1", FOUND, NOW)

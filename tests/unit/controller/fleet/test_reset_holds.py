@@ -33,7 +33,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def reset_gate(gate: Gate) -> ResetGate:
-    return ResetGate(ResetRateLimit(per_second=2.0, burst=1), gate)
+    return ResetGate(ResetRateLimit(per_second=2.0, burst=1), gate.closed_to)
 
 
 def ask(

@@ -11,7 +11,7 @@ from controller.facts.deployed import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
 from controller.phases.ask import Need
-from controller.phases.health import wait_for_namespace
+from controller.phases.health import NAMESPACE_ENDING
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -272,7 +272,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     )
     snapshot = (await bench.observe()).snapshot
     assert snapshot.namespace_ending
-    assert decide(snapshot, NOW, FaultTolerance()) == wait_for_namespace()
+    assert decide(snapshot, NOW, FaultTolerance()) == NAMESPACE_ENDING
 
 
 async def test_a_pod_with_a_copied_name_label_is_not_counted() -> None:

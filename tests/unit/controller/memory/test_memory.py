@@ -6,6 +6,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+from controller.caches import Caches
 from controller.controller import Controller
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
@@ -136,7 +137,9 @@ def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
 async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     client: Any = FakeKube()
     config = Configuration.model_validate({"controllerManager": LISTENERS})
-    controller = Controller(client, config, sources=Sources.of_the_machine())
+    sources = Sources.of_the_machine()
+    caches = Caches.of(client, config, sources)
+    controller = Controller(client, config, sources=sources, caches=caches)
     reset_gate = controller._fleet.reset_gate
     fill(controller._memory, "u1")
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line

@@ -14,7 +14,7 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.deletion import LOOK_AGAIN
-from controller.phases.health import wait_for_namespace
+from controller.phases.health import NAMESPACE_ENDING
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -53,7 +53,7 @@ def test_a_running_appwrapper_keeps_running_and_reports_the_unreadable_component
 
 
 def test_during_the_end_of_its_namespace_only_that_is_reported() -> None:
-    assert decide(running(HIDDEN, namespace_ending=True), NOW, CONFIG) == wait_for_namespace()
+    assert decide(running(HIDDEN, namespace_ending=True), NOW, CONFIG) == NAMESPACE_ENDING
 
 
 def test_it_is_reported_once_for_any_message_of_the_server() -> None:

@@ -36,7 +36,7 @@ ASKED = (
     "workload can get it"
 )
 SAYS = SetCondition("Unhealthy", True, Reason.REASSIGNMENT, ASKED)
-EVICTS = EvictWorkload("appwrapper-train", "w1", "7", BAD.message)
+EVICTS = EvictWorkload(BAD)
 TOLD = {"Unhealthy": ConditionText(Reason.REASSIGNMENT, ASKED)}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from controller.runtime.worker import (
     LAST_PASSES,
@@ -14,7 +15,7 @@ from controller.runtime.worker import (
     Result,
     Workers,
 )
-from controller.runtime.workqueue import Taken, WakeReason, WorkQueue
+from controller.runtime.workqueue import QueueMetrics, Taken, WakeReason, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
@@ -43,7 +44,7 @@ class WorkBench:
 
     def __init__(self, reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> None:
         self.clock = FakeClock()
-        self.queue = WorkQueue[str](self.clock)
+        self.queue = WorkQueue[str](self.clock, QueueMetrics(CollectorRegistry(), "test"))
         self.limiter = ExponentialBackoff[str](first=1, longest=60)
         self.passes = Passes()
         self.workers = Workers(

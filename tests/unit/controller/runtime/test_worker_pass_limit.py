@@ -3,9 +3,11 @@
 import asyncio
 
 import pytest
+from prometheus_client import CollectorRegistry
 
+from controller.metrics import ControllerMetrics
 from controller.runtime.worker import SLOW, Done, PassLimit, Workers
-from controller.runtime.workqueue import WorkQueue
+from controller.runtime.workqueue import QueueMetrics, WorkQueue
 from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
@@ -111,7 +113,7 @@ async def test_workers_begin_three_passes_at_once_and_hanging_passes_delay_no_ot
         return Done()
 
     clock = FakeClock()
-    queue = WorkQueue[int](clock)
+    queue = WorkQueue[int](clock, QueueMetrics(CollectorRegistry(), "test"))
     workers = Workers(
         queue,
         reconcile,
@@ -119,6 +121,7 @@ async def test_workers_begin_three_passes_at_once_and_hanging_passes_delay_no_ot
         sources=fake_sources(clock),
         limiter=ExponentialBackoff(),
         log_fields=_no_fields,
+        observer=ControllerMetrics(),
     )
     running = asyncio.create_task(workers.run())
     for key in range(5):

@@ -13,9 +13,13 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+def queue_of(clock: FakeClock) -> WorkQueue[str]:
+    return WorkQueue(clock, QueueMetrics(CollectorRegistry(), "appwrapper"))
+
+
 @pytest.fixture
 async def queue(clock: FakeClock) -> AsyncIterator[WorkQueue[str]]:
-    made = WorkQueue[str](clock)
+    made = queue_of(clock)
     yield made
     made.shut_down()
 
@@ -152,9 +156,7 @@ class Measured:
 
     def __init__(self, clock: FakeClock) -> None:
         self._registry = CollectorRegistry()
-        metrics = QueueMetrics(self._registry, "appwrapper")
-        self.queue = WorkQueue[str](clock, metrics)
-        metrics.show(self.queue)
+        self.queue = WorkQueue[str](clock, QueueMetrics(self._registry, "appwrapper"))
 
     def values(self) -> list[float | None]:
         label = {"name": "appwrapper"}
@@ -209,7 +211,7 @@ async def test_a_taker_gets_a_key_once_it_has_rested(
 
 
 async def test_a_rest_after_the_end_sets_no_alarm(clock: FakeClock) -> None:
-    queue = WorkQueue[str](clock)
+    queue = queue_of(clock)
     queue.add("a")
     await queue.take()
     queue.shut_down()

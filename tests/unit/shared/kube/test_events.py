@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from shared.api.appwrapper import AppWrapper
 from shared.api.objects import EVENTS
 from shared.kube.client import Forbidden, NotFound, PatchType, Unreachable
 from shared.kube.events import QUEUE_LIMIT, EventRecorder, ObjectReference
@@ -220,9 +221,11 @@ async def test_long_texts_are_cut() -> None:
     assert len(event["metadata"]["name"]) == 253
 
 
-def test_a_reference_is_made_from_an_object() -> None:
-    raw = kube_object("a", 1, uid="u", apiVersion="v1", kind="Pod")
-    assert ObjectReference.to(raw) == ObjectReference("v1", "Pod", "team1", "a", "u")
+def test_a_reference_to_an_appwrapper_needs_no_kind_in_it() -> None:
+    outline = AppWrapper(kube_object("a", 1, uid="u"))
+    assert ObjectReference.to(outline) == ObjectReference(
+        "workload.codeflare.dev/v1beta2", "AppWrapper", "team1", "a", "u"
+    )
 
 
 async def test_names_are_in_the_order_of_events() -> None:
