@@ -36,7 +36,7 @@ from shared.injection.pod_template import pod_defaults
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.object_cache import Change
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.logs import object_fields
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor

@@ -37,7 +37,7 @@ from shared.kube.client import KubeClient, KubeError, PatchType
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change, IndexFunction
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.sources import Sources
 from shared.waits.queueing import (
     Queue,

@@ -11,7 +11,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from controller.runtime.workqueue import ShutDown, Taken, WakeReason, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
+from shared.process.clock import Clock
 from shared.process.sources import Sources
 
 # The results of a reconcile. An exception is a failure: the key is retried later.

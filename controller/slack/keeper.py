@@ -28,7 +28,7 @@ from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, Patch
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.sources import Sources
 from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS
 

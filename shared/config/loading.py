@@ -23,8 +23,8 @@ from shared.config.keys import (
     parse_yaml,
     resolve_keys,
 )
-from shared.config.unread import without_effect
 from shared.config.validation import validate
+from shared.config.without_effect import without_effect
 
 DEFAULT_ORIGIN: Final = "default"
 

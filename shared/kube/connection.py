@@ -18,7 +18,7 @@ import yarl
 from multidict import CIMultiDict
 
 from shared.kube.client import Unreachable
-from shared.kube.identity import Identity
+from shared.kube.credentials import Identity
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 

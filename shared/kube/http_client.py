@@ -16,7 +16,7 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
 from shared.kube.connection import ApiAnswer, ApiConnection, Stream, Timeouts, TooLarge
-from shared.kube.identity import Identity, RenewedIdentity
+from shared.kube.credentials import Identity, RenewedIdentity
 from shared.kube.kubeconfig import Credentials, Impersonation, load_credentials
 from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter

@@ -24,7 +24,7 @@ from shared.kube.client import (
     WatchEventType,
 )
 from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.sources import Sources
 
 logger = logging.getLogger(__name__)

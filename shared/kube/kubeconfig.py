@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.kube.client import CannotConnect
-from shared.kube.identity import (
+from shared.kube.credentials import (
     AuthorizationSource,
     ClientCertificates,
     FixedCredential,

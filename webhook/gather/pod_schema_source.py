@@ -7,7 +7,8 @@ from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient, KubeError
 from shared.pod_schema.definitions import definitions_of
 from shared.pod_schema.pod_schema import PodSchema, PodSchemaError
-from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
+from shared.process.clock import Clock
 
 _log: Final = logging.getLogger(__name__)
 

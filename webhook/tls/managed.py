@@ -33,7 +33,7 @@ from shared.api.objects import (
 from shared.config.configuration import CertManagement
 from shared.kube.client import Conflict, KubeClient, KubeError, NotFound, PatchType
 from shared.kube.informer import Informer
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from shared.process.logs import without_contents
 from shared.process.sources import Sources
 from webhook.tls.files import ServingContext, context_of, load, make_stopgap

@@ -18,9 +18,9 @@ from multidict import CIMultiDict
 
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.kube.client import KubeClient
+from shared.kube.credentials import RenewedCredential
 from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
-from shared.kube.identity import RenewedCredential
 from shared.kube.kubeconfig import load_credentials
 from shared.kube.requests import Request, create
 from shared.process.clock import SystemClock

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from shared.api.objects import PODS
 from shared.kube.client import WatchEvent
 from shared.kube.connection import Timeouts
+from shared.kube.credentials import FixedCredential
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.identity import FixedCredential
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import ScriptedServer, scripted_server

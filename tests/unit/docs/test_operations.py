@@ -181,7 +181,7 @@ def shown_as(row: str, message: str) -> bool:
 
 def test_every_log_line_has_a_row_and_every_row_a_log_line() -> None:
     messages = logged("controller", "shared/kube/informer.py", "shared/kube/events.py",
-        "shared/kube/identity.py", "shared/process/supervisor.py", "shared/process/listener.py",
+        "shared/kube/credentials.py", "shared/process/supervisor.py", "shared/process/listener.py",
         "shared/config/command_line.py")  # fmt: skip
     # Their words come from elsewhere: from a table above, or from the reason why it cannot start.
     spoken = {each for each in messages if re.sub(r"[… ()]", "", each)}

@@ -17,7 +17,7 @@ from controller.runtime.worker import (
 )
 from controller.runtime.workqueue import QueueMetrics, Taken, WakeReason, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")

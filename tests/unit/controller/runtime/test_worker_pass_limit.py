@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from controller.metrics import ControllerMetrics
 from controller.runtime.worker import SLOW, Done, PassLimit, Workers
 from controller.runtime.workqueue import QueueMetrics, WorkQueue
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 

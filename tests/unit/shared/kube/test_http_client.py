@@ -20,8 +20,8 @@ from shared.kube.client import (
     Unreachable,
 )
 from shared.kube.connection import Timeouts
+from shared.kube.credentials import FixedCredential
 from shared.kube.http_client import LARGEST_PAGE, HttpKubeClient
-from shared.kube.identity import FixedCredential
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import (

@@ -16,8 +16,8 @@ from shared.kube.client import (
     WatchEventType,
 )
 from shared.kube.connection import Timeouts
+from shared.kube.credentials import FixedCredential
 from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
-from shared.kube.identity import FixedCredential
 from shared.kube.informer import WATCH_SECONDS, Informer
 from shared.kube.kubeconfig import Credentials
 from shared.kube.object_cache import Change

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.kube.client import CannotConnect
-from shared.kube.identity import (
+from shared.kube.credentials import (
     READ_SECONDS,
     FixedCredential,
     RenewedCredential,

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from shared.kube import identity
+from shared.kube import credentials
 from shared.kube.client import CannotConnect, Unauthorized, Unreachable
-from shared.kube.http_client import HttpKubeClient
-from shared.kube.identity import (
+from shared.kube.credentials import (
     REREAD_SECONDS,
     ClientCertificates,
     FixedCredential,
     RenewedCredential,
     TlsFiles,
 )
+from shared.kube.http_client import HttpKubeClient
 from shared.kube.kubeconfig import Credentials
 from tests.support.builders.certificates import self_signed
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
@@ -111,7 +111,7 @@ class TestRenewal:
         pair.put(pair.certificate, SECOND[0])
         assert await tls.after_rejection(first) is first
         # Only of this module: a task that an earlier test left behind may log its end here.
-        [told] = [each.getMessage() for each in caplog.records if each.name == identity.__name__]
+        [told] = [each.getMessage() for each in caplog.records if each.name == credentials.__name__]
         assert told.startswith("the certificates of a test cannot be used: ")
         assert told.endswith("; the last ones stay in use")
         pair.put(pair.key, SECOND[1])

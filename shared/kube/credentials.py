@@ -1,4 +1,4 @@
-"""Hold the client's identity (certificates, tokens) and read it again when its source changes.
+"""Hold the client's credentials (certificates, tokens); read them again when their source changes.
 
 Tokens and client certificates rotate while the process runs: the kubelet replaces the file of a
 ServiceAccount token, an exec plug-in returns short-lived tokens, an authority's own certificate is

@@ -1,4 +1,4 @@
-from shared.process.clock import ExponentialBackoff
+from shared.process.backoff import ExponentialBackoff
 
 
 def test_delays_double_up_to_the_longest() -> None:
