@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from controller.facts.appwrapper_outline import Outline, project_appwrapper
 from controller.facts.evacuation import PODS_BY_NODE, by_node
 from controller.facts.nodes import Node
 from controller.facts.pods import Pod, project_pod
-from controller.facts.remembered_appwrapper import Outline, project_appwrapper
 from controller.fleet.fleet import node_projection
 from controller.gather.component_caches import ComponentCaches
 from controller.gather.kueue_caches import KueueCaches

@@ -15,9 +15,9 @@ from controller.apply.deleter import Deleter
 from controller.apply.events import Teller
 from controller.apply.metrics import Meter
 from controller.caches import Caches
+from controller.facts.appwrapper_outline import Outline
 from controller.facts.evacuation import PODS_BY_NODE
 from controller.facts.pods import Pod, touched
-from controller.facts.remembered_appwrapper import Outline
 from controller.fleet.fleet import Fleet
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.component_watches import ComponentWatches

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from controller.facts.appwrapper_outline import Outline
 from controller.facts.evacuation import Key
-from controller.facts.remembered_appwrapper import Outline
 from controller.phases.phase import Phase
 from shared.api.objects import Resource
 

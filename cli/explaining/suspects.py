@@ -4,7 +4,7 @@ from typing import Final
 
 from cli.explaining.case import Case
 from cli.explaining.report import SuspectNodeLine, SuspectNodes
-from controller.facts.placement import topology_workload
+from controller.facts.assigned_nodes import topology_workload
 from controller.facts.suspects import suspects_of
 from controller.phases.phase import Phase
 

@@ -12,8 +12,8 @@ from controller.apply.events import Teller
 from controller.apply.eviction import evict
 from controller.apply.fence import read_unchanged
 from controller.apply.status import status_after
+from controller.facts.appwrapper_outline import Outline, component_texts, outlined
 from controller.facts.observe import Observation
-from controller.facts.remembered_appwrapper import Outline, component_texts, outlined
 from controller.memory.memory import Memory
 from controller.phases.actions import (
     Actions,

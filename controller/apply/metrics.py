@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from controller.facts.appwrapper_outline import requested
 from controller.facts.observe import Observation
 from controller.facts.own_status import known_phase
 from controller.facts.phase_times import phase_began
-from controller.facts.remembered_appwrapper import requested
 from controller.memory.memory import Measured, Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controller.facts.placement import TOPOLOGY
+from controller.facts.assigned_nodes import TOPOLOGY
 from controller.facts.taken_over import as_taken_over
 from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, PodSetInfos, Snapshot

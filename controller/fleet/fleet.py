@@ -16,8 +16,8 @@ from controller.facts.suspects import suspects_of
 from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
-from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.reset_holds import ResetGate
+from controller.fleet.reset_pause_switch import PauseSwitch
 from controller.gauges import ComputedGauge, Samples, Watched
 from controller.phases.snapshot import HoldReason
 from controller.slack.keeper import SlackKeeper

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from controller.facts.placement import assignment_of, misplacement
+from controller.facts.assigned_nodes import assignment_of, misplacement
 from controller.phases.snapshot import Misplacement
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES, JsonObject

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from controller.facts.remembered_appwrapper import Outline
+from controller.facts.appwrapper_outline import Outline
 from controller.gather.kueue_caches import CLUSTER_QUEUE, KueueCaches, KueueObjects
 from controller.memory.memory import Remembered
 from controller.phases.snapshot import Queueing

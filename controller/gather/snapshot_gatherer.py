@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from controller.facts.appwrapper_outline import Outline
 from controller.facts.attempt_number import is_lost, told_by, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
@@ -16,14 +17,13 @@ from controller.facts.failed_pods import failure_in
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
-from controller.facts.remembered_appwrapper import Outline
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.node_labels import confirmed
 from controller.gather.queue_watch import QueueWatch
-from controller.gather.rejections import with_rejections
+from controller.gather.rejected_components import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.memory import Memory
 from controller.phases.ask import Need

@@ -22,7 +22,7 @@ from controller.phases.root_cause import (
     place_of,
 )
 from controller.phases.snapshot import FaultTolerance, PodCounts, Presence, Snapshot, TerminalExit
-from controller.phases.success import with_trouble, words_of, words_of_failed
+from controller.phases.success_and_stragglers import with_trouble, words_of, words_of_failed
 from controller.phases.timers import ZERO, in_force, remaining
 from controller.reports.unhealthy import Problem
 from shared.api.conditions import Terminal

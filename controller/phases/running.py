@@ -29,7 +29,7 @@ from controller.phases.readiness import is_ready
 from controller.phases.reset_or_fail import fail
 from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.phases.success import (
+from controller.phases.success_and_stragglers import (
     has_ended_well,
     has_succeeded,
     record_ends,

@@ -8,7 +8,7 @@ from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.forecast import StepKind
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
-from controller.phases.success import has_ended_well
+from controller.phases.success_and_stragglers import has_ended_well
 from controller.reports.reason import Reason
 from shared.api.names import (
     CONDITION_PODS_READY,

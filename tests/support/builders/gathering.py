@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from controller.facts.appwrapper_outline import project_appwrapper
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
-from controller.facts.remembered_appwrapper import project_appwrapper
 from controller.facts.unexpected_objects import Owned
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.snapshot_gatherer import SnapshotGatherer

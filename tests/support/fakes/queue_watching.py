@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from controller.facts.remembered_appwrapper import project_appwrapper
+from controller.facts.appwrapper_outline import project_appwrapper
 from controller.gather.kueue_caches import KueueCaches
 from controller.gather.queue_watch import WAITING, QueueWatch, by_queue
 from controller.memory.memory import Remembered

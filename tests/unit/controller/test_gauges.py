@@ -4,7 +4,7 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from controller.facts.remembered_appwrapper import Outline
+from controller.facts.appwrapper_outline import Outline
 from controller.gauges import AppWrapperGauges, watch_gauge
 from controller.memory.deletions import Explanation
 from controller.memory.memory import Memory

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
-from controller.facts.remembered_appwrapper import component_texts
+from controller.facts.appwrapper_outline import component_texts
 from controller.memory.memory import Creations, Memory
 from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper

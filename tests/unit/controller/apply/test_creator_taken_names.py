@@ -11,7 +11,7 @@ import pytest
 
 from controller.apply.creator import ComponentCreator
 from controller.apply.status import status_after
-from controller.facts.remembered_appwrapper import component_texts
+from controller.facts.appwrapper_outline import component_texts
 from controller.memory.memory import Memory
 from controller.phases import decide
 from controller.phases.actions import (

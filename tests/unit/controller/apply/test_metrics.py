@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controller.apply.metrics import Meter
+from controller.facts.appwrapper_outline import outlined
 from controller.facts.observe import Observation
-from controller.facts.remembered_appwrapper import outlined
 from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, RemoveFinalizer, SetCondition

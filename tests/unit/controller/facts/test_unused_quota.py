@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.remembered_appwrapper import Outline, project_appwrapper
+from controller.facts.appwrapper_outline import Outline, project_appwrapper
 from shared.api.objects import JsonObject
 
 MIDNIGHT = 1767225600.0  # 2026-01-01T00:00:00Z

@@ -24,7 +24,7 @@ from controller.phases.snapshot import (
     TerminalExit,
     Timers,
 )
-from controller.phases.success import has_succeeded
+from controller.phases.success_and_stragglers import has_succeeded
 from shared.api.conditions import Terminal
 from shared.api.objects import PODS
 from shared.kube.client import Forbidden, Unreachable

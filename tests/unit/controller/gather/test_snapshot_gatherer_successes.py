@@ -5,7 +5,7 @@ from dataclasses import replace
 from controller.facts.pods import project_pod
 from controller.phases.ask import Need
 from controller.phases.snapshot import PodCounts
-from controller.phases.success import has_succeeded
+from controller.phases.success_and_stragglers import has_succeeded
 from tests.support.builders.gathering import (
     COMPLETE,
     KEY,

@@ -8,7 +8,7 @@ import pytest
 from controller.facts.deployed import Deployed
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected_objects import Owned
-from controller.phases.success import has_succeeded
+from controller.phases.success_and_stragglers import has_succeeded
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.kinds.job import JOBS
 from shared.kube.client import NotFound

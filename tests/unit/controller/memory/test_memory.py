@@ -8,9 +8,9 @@ from typing import Any
 
 from controller.caches import Caches
 from controller.controller import Controller
+from controller.facts.appwrapper_outline import project_appwrapper
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
-from controller.facts.remembered_appwrapper import project_appwrapper
 from controller.memory.deletions import Explanation
 from controller.memory.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.fleet.pause_switch import LOOK_EVERY, PauseSwitch
+from controller.fleet.reset_pause_switch import LOOK_EVERY, PauseSwitch
 from shared.config.loading import load_config
 from tests.support.fakes.fake_clock import FakeClock
 
@@ -44,7 +44,7 @@ async def running(file: Path) -> AsyncIterator[Running]:
 @pytest.fixture
 def file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Path:
     """As the kubelet mounts a ConfigMap: links to a folder that is replaced as a whole."""
-    caplog.set_level(logging.INFO, "controller.fleet.pause_switch")
+    caplog.set_level(logging.INFO, "controller.fleet.reset_pause_switch")
     write(tmp_path / "config.yaml", GO_ON)
     return tmp_path / "config.yaml"
 

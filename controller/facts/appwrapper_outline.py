@@ -14,10 +14,10 @@ from typing import Final
 
 import orjson
 
+from controller.facts.assigned_nodes import TOPOLOGY, topology_workload
 from controller.facts.component_status import kind_of, pod_sets_of
 from controller.facts.kept_components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.phase_times import phase_began
-from controller.facts.placement import TOPOLOGY, topology_workload
 from controller.facts.unused_quota import unused_since
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason

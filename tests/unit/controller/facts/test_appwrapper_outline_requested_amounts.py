@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.remembered_appwrapper import requested_amounts
+from controller.facts.appwrapper_outline import requested_amounts
 
 GPU, OTHER = "nvidia.com/gpu", "amd.com/gpu"
 

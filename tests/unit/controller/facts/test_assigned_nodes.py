@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.placement import (
+from controller.facts.assigned_nodes import (
     assignment_of,
     misplacement,
     topology_workload,

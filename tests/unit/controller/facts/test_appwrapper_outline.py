@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from controller.facts.component_status import fixed_name, named, recorded_pod_sets
-from controller.facts.kept_components import asks_to_be_kept, is_kept, may_have_pods
-from controller.facts.remembered_appwrapper import (
+from controller.facts.appwrapper_outline import (
     component_texts,
     outlined,
     project_appwrapper,
     requested,
 )
+from controller.facts.component_status import fixed_name, named, recorded_pod_sets
+from controller.facts.kept_components import asks_to_be_kept, is_kept, may_have_pods
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, JsonObject
 from tests.support.builders import wrapped_kinds as kinds
