@@ -18,7 +18,7 @@ from webhook.rules.annotations import (
     warn_of_new_unknown_annotations,
     warn_of_unknown_annotations,
 )
-from webhook.rules.endings import check_direct_endings, end_left_pods
+from webhook.rules.elastic_jobs import check_elastic_jobs
 from webhook.rules.immutability import check_immutability
 from webhook.rules.json_patch import Change, to_patch
 from webhook.rules.kinds import (
@@ -33,8 +33,8 @@ from webhook.rules.kinds import (
     warn_of_short_job_ttl,
 )
 from webhook.rules.names import check_names
+from webhook.rules.node_names import check_node_names
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
-from webhook.rules.placement import check_elastic_jobs, check_node_names
 from webhook.rules.pod_identity import check_pod_labels, check_priority_classes
 from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
 from webhook.rules.pod_templates import (
@@ -43,6 +43,7 @@ from webhook.rules.pod_templates import (
     warn_of_cut_grace_period,
     warn_of_finalizers,
 )
+from webhook.rules.pods_after_job_end import check_direct_endings, end_left_pods
 from webhook.rules.pods_without_quota import (
     check_readable_directly,
     check_uncounted_directly,

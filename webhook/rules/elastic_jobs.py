@@ -1,29 +1,11 @@
-"""Keep the pods of team namespaces under the scheduler and under Kueue's control."""
+"""Keep the pods of team namespaces under Kueue's control: no part of an AppWrapper is elastic."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.kinds.kind import ROOT, value_or_none
-from webhook.rules.submission import Component, Submission, all_pod_templates, spec_of
-
-
-def check_node_names(submission: Submission) -> Iterator[FieldError]:
-    """Reject `spec.nodeName` in the pod templates of team namespaces.
-
-    In every pod template. Such a pod skips the scheduler, and so runs on a cordoned node, or on one
-    that Autopilot or the controller keeps it from.
-    """
-    for component in submission.of_team:
-        for path, pod_template in all_pod_templates(component):
-            if spec_of(pod_template).get("nodeName"):
-                yield FieldError(
-                    component.place(f"{path}.spec.nodeName"),
-                    FieldErrorKind.FORBIDDEN,
-                    "the pod would skip the scheduler, and so run on a cordoned or broken node: "
-                    "remove this field (a nodeSelector can name the node)",
-                )
-
+from webhook.rules.submission import Component, Submission
 
 _ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 
