@@ -34,8 +34,8 @@ from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
-from webhook.tls.files import CertificateError, FileCertificateSource
-from webhook.tls.managed import ManagedCertificateSource
+from webhook.tls.mounted_files import CertificateError, FileCertificateSource
+from webhook.tls.self_managed import ManagedCertificateSource
 
 _log: Final = logging.getLogger(__name__)
 

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
 from shared.config.configuration import CertManagement
+from webhook.tls.certificate_secret import Contents, NextAuthority, PreviousAuthority
 from webhook.tls.issue import (
     due_at,
     expires_at,
@@ -38,7 +39,6 @@ from webhook.tls.issue import (
     serving_names,
 )
 from webhook.tls.key_pair import KeyPair, certificates_in, pem
-from webhook.tls.stored import Contents, NextAuthority, PreviousAuthority
 
 # CAs to keep from caBundles: some admins write all authorities of a machine into them.
 _MOST_FOUND: Final = 16

@@ -31,7 +31,7 @@ from tests.support.cluster.changes import changes
 from tests.support.cluster.senders import send_steadily
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE as TEAM
-from webhook.tls.stored import Contents, parse
+from webhook.tls.certificate_secret import Contents, parse
 
 NAMES = CertManagement()
 SECRET = NAMES.webhook_secret_name

@@ -7,10 +7,10 @@ from cryptography.x509 import Certificate, DNSName
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from shared.config.configuration import CertManagement
+from webhook.tls.certificate_secret import Contents
 from webhook.tls.issue import issue_leaf, make_authority, new_key, serving_names
 from webhook.tls.key_pair import KeyPair
 from webhook.tls.rotate import Change, Write
-from webhook.tls.stored import Contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"

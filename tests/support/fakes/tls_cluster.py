@@ -19,9 +19,9 @@ from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore
 from tests.support.fakes.tls import START, accepted
+from webhook.tls.certificate_secret import Contents, parse
 from webhook.tls.key_pair import certificates_in
-from webhook.tls.managed import ManagedCertificateSource
-from webhook.tls.stored import Contents, parse
+from webhook.tls.self_managed import ManagedCertificateSource
 
 NAMES = CertManagement()
 SECRET = NAMES.webhook_secret_name

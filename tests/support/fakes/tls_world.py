@@ -16,6 +16,7 @@ from cryptography.x509 import Certificate
 
 from shared.config.configuration import CertManagement
 from tests.support.fakes.tls import PLAN, START, accepted
+from webhook.tls.certificate_secret import Contents, encode, parse
 from webhook.tls.key_pair import certificates_in
 from webhook.tls.rotate import (
     Change,
@@ -30,7 +31,6 @@ from webhook.tls.rotate import (
     decide,
     trusted_since,
 )
-from webhook.tls.stored import Contents, encode, parse
 
 MUTATING, VALIDATING = 0, 1
 MOST_TURNS = 1000

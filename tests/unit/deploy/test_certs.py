@@ -14,8 +14,8 @@ from shared.api.objects import JsonObject
 from shared.config.configuration import CertManagement
 from tests.support.manifests import CERTS, MANIFESTS, ROOT, document, objects_under
 from webhook.rbac import SELF_MANAGED
-from webhook.tls.files import CERTIFICATE_FILE, KEY_FILE
 from webhook.tls.issue import serving_names
+from webhook.tls.mounted_files import CERTIFICATE_FILE, KEY_FILE
 
 NAMES = CertManagement()
 SECRET = "appwrapper-webhook-tls"

@@ -100,9 +100,9 @@ VARIABLES = {
         CLUSTER_QUEUES,
         *kinds((CONFIGMAPS, NAMESPACES)),
     },
-    ("webhook.tls.managed", "stored.resource"): CONFIGURATIONS | SECRETS,
-    ("webhook.tls.managed", "configuration.resource"): CONFIGURATIONS,
-    ("webhook.tls.managed", "resource"): CONFIGURATIONS | SECRETS,
+    ("webhook.tls.self_managed", "stored.resource"): CONFIGURATIONS | SECRETS,
+    ("webhook.tls.self_managed", "configuration.resource"): CONFIGURATIONS,
+    ("webhook.tls.self_managed", "resource"): CONFIGURATIONS | SECRETS,
 }
 # What the API server asks itself while it judges a create (OwnerReferencesPermissionEnforcement).
 BY_ADMISSION: dict[str, set[Right]] = {

@@ -15,8 +15,8 @@ from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
-from webhook.tls.files import FileCertificateSource
-from webhook.tls.managed import ManagedCertificateSource
+from webhook.tls.mounted_files import FileCertificateSource
+from webhook.tls.self_managed import ManagedCertificateSource
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from webhook.serving.server import (
     LAST_REQUESTS,
     LONGEST_END,
 )
-from webhook.tls.files import server_context
+from webhook.tls.serving_context import server_context
 
 
 async def test_connections_stay_open_in_normal_times(replica: Replica) -> None:

@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.support.fakes.tls import HOST, NAMES, PLAN, START, accepted, authority, leaf
-from webhook.tls.files import context_of
 from webhook.tls.issue import is_authority, issue_leaf, leaf_problem, new_key
 from webhook.tls.key_pair import KeyPair, pem
+from webhook.tls.serving_context import context_of
 
 CA = authority()
 LEAF = leaf(CA)

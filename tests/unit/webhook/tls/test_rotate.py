@@ -11,6 +11,7 @@ from cryptography.x509 import Certificate
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, PLAN, START, authority, contents, leaf, write
+from webhook.tls.certificate_secret import Contents, NextAuthority, PreviousAuthority
 from webhook.tls.issue import due_at
 from webhook.tls.key_pair import KeyPair, pem
 from webhook.tls.rotate import (
@@ -25,7 +26,6 @@ from webhook.tls.rotate import (
     Write,
     decide,
 )
-from webhook.tls.stored import Contents, NextAuthority, PreviousAuthority
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)

@@ -10,7 +10,7 @@ import pytest
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, START, authority, contents, leaf
-from webhook.tls.stored import (
+from webhook.tls.certificate_secret import (
     Contents,
     NextAuthority,
     PreviousAuthority,

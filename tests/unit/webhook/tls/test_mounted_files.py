@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.support.builders.certificates import self_signed
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.handshakes import served_certificate
-from webhook.tls.files import CertificateError, FileCertificateSource
+from webhook.tls.mounted_files import CertificateError, FileCertificateSource
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLE = 30.0

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import authority, leaf
-from webhook.tls.files import ServingContext, context_of
+from webhook.tls.serving_context import ServingContext, context_of
 
 CA = authority()
 FIRST, SECOND = leaf(CA), leaf(CA)

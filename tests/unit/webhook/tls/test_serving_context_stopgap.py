@@ -2,7 +2,7 @@ from datetime import timedelta
 
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START, contents
-from webhook.tls.files import ServingContext, context_of, load, make_stopgap
+from webhook.tls.serving_context import ServingContext, context_of, load, make_stopgap
 
 
 def test_it_is_served_until_there_is_a_certificate() -> None:

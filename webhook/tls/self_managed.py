@@ -36,7 +36,15 @@ from shared.kube.informer import Informer
 from shared.process.backoff import ExponentialBackoff
 from shared.process.logs import without_contents
 from shared.process.sources import Sources
-from webhook.tls.files import ServingContext, context_of, load, make_stopgap
+from webhook.tls.certificate_secret import (
+    KEYS,
+    Contents,
+    ServiceName,
+    ca_bundles,
+    encode,
+    parse,
+    patch,
+)
 from webhook.tls.issue import expires_at
 from webhook.tls.rotate import (
     Publish,
@@ -51,7 +59,7 @@ from webhook.tls.rotate import (
     trusted_since,
 )
 from webhook.tls.server_clock import ServerClock
-from webhook.tls.stored import KEYS, Contents, ServiceName, ca_bundles, encode, parse, patch
+from webhook.tls.serving_context import ServingContext, context_of, load, make_stopgap
 
 _log: Final = logging.getLogger(__name__)
 

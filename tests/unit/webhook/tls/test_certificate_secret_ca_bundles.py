@@ -5,7 +5,7 @@ import jsonpatch
 import pytest
 
 from shared.api.objects import JsonObject
-from webhook.tls.stored import ServiceName, ca_bundles, patch
+from webhook.tls.certificate_secret import ServiceName, ca_bundles, patch
 
 OURS = ServiceName("appwrapper-system", "appwrapper-webhook-service")
 BUNDLE = b"the bundle"

@@ -26,9 +26,9 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
+from webhook.tls.certificate_secret import Contents, PreviousAuthority, encode
 from webhook.tls.issue import issue_leaf
 from webhook.tls.key_pair import PrivateKey, certificates_in, pem
-from webhook.tls.stored import Contents, PreviousAuthority, encode
 
 CA = authority()
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)
@@ -85,7 +85,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             raise RuntimeError(CA.key_pem.decode())
 
         with monkeypatch.context() as patched:
-            patched.setattr("webhook.tls.managed.decide", fails)
+            patched.setattr("webhook.tls.self_managed.decide", fails)
             cluster.annotate("leaf")
             await settle(ROUNDS)
             assert (source.problem(), source.warning()) == (
@@ -94,7 +94,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             )
         (logged,) = (each for each in caplog.records if each.levelno == logging.ERROR)
         assert "PRIVATE" not in str(logged.__dict__)
-        assert "managed.py" in vars(logged)["exception"]
+        assert "self_managed.py" in vars(logged)["exception"]
         await cluster.passes(1)
         assert is_served(source, cluster)
         assert source.warning() is None

@@ -25,7 +25,7 @@ from tests.support.fakes.tls_cluster import (
     is_served,
 )
 from webhook.tls.key_pair import certificates_in
-from webhook.tls.managed import ManagedCertificateSource
+from webhook.tls.self_managed import ManagedCertificateSource
 
 
 async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:
