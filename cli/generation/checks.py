@@ -12,7 +12,7 @@ from cli.generation.job import (
 )
 from cli.generation.one_command import HereDocument, one_command
 from cli.generation.parsed_values import Path, dotted
-from cli.generation.types import Keys
+from cli.generation.value_types import Keys
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-from cli.generation.types import keys_of, model_in
+from cli.generation.value_types import keys_of, model_in
 from cli.generation.values import SECTIONS, Values
 from shared.api.objects import JsonObject
 

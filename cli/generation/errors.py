@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cli.generation.parsed_values import Number, Origin, ParsedValues, Path, dotted
-from cli.generation.types import Keys, keys_of, model_in
+from cli.generation.value_types import Keys, keys_of, model_in
 from cli.generation.values import Values
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.objects import JsonObject

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, ValidationInfo, field_validator
 
-from cli.generation.types import (
+from cli.generation.value_types import (
     AnyText,
     Cpus,
     DnsLabel,

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from cli.generation.describe import example, items_of, json_schema, sections
 from cli.generation.generator import RefusedValues, generate
 from cli.generation.legacy import KEYS as LEGACY_KEYS
-from cli.generation.types import keys_of
+from cli.generation.value_types import keys_of
 from cli.generation.values import Values
 
 GOLDEN_VALUES = sorted((Path(__file__).parent / "golden").glob("*.yaml"))

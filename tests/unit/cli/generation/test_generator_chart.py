@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli.generation.generator import generate
-from cli.generation.types import keys_of
+from cli.generation.value_types import keys_of
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
 from tests.support.builders.generated_jobs import facts

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.generation.generator import generate
-from cli.generation.types import keys_of
+from cli.generation.value_types import keys_of
 from cli.generation.values import Values
 from shared.api.objects import JsonObject
 
