@@ -329,7 +329,7 @@ def observe(reads: Reads) -> Observation:
 
 def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodCounts:
     """If the scheduler rejects pods, add the request that no node can satisfy."""
-    if not counts.held_up:
+    if not counts.rejected:
         return counts
     labelled = [pod for pod in own if pod.appwrapper_uid]
     return replace(counts, too_large=too_large(labelled, reads.largest()))

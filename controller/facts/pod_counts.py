@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controller.facts.pod_names import name_failed, name_held_up, name_unheeded, name_waiting
+from controller.facts.pod_names import (
+    name_failed,
+    name_ignored_by_scheduler,
+    name_rejected,
+    name_waiting,
+)
 from controller.facts.pods import Pod, stable_in
 from controller.facts.reported_pods import reported_alone
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
@@ -207,8 +212,8 @@ def count_pods(
         staged=demand.staged,
         pending=len(waiting),
         pending_named=name_waiting(waiting),
-        held_up=name_held_up(waiting),
-        unheeded=name_unheeded(waiting),
+        rejected=name_rejected(waiting),
+        ignored_by_scheduler=name_ignored_by_scheduler(waiting),
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well) + demand.unseen,

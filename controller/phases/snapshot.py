@@ -161,8 +161,8 @@ class PodCounts:
     pending: int = 0
     pending_named: str = ""  # the pending pods
     too_large: str = ""  # the request of a pod that no node of the cluster can hold
-    held_up: str = ""  # the pending pods that the scheduler or the kubelet rejects, and why
-    unheeded: str = ""  # the pending pods that no scheduler has reported on, and why
+    rejected: str = ""  # the pending pods that the scheduler or the kubelet rejects, and why
+    ignored_by_scheduler: str = ""  # the pending pods that no scheduler has reported on, and why
     running: int = 0
     deleting: int = 0  # unfinished pods with a deletionTimestamp
     succeeded: int = 0
