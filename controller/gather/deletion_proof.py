@@ -168,7 +168,7 @@ class DeletionProof:
         """True if the component's controller could see its deletion before the pods were gone."""
         group_kind = kind_of(recorded).group_kind
         kind = BY_GROUP_KIND.get(group_kind)
-        if kind is not None and kind.sees_pods_off:
+        if kind is not None and kind.finalizes_pods:
             return True
         name = recorded.get("name") or ""
         return self._deletions.was_announced(appwrapper.uid, appwrapper.attempt, group_kind, name)

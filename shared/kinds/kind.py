@@ -322,7 +322,7 @@ class Kind:
     `progress`: reads the status for its pods and how many it wants by now. None: it wants all.
     `outlived`: objects that it made remain after its end and replace deleted pods.
     `owns`: what its controllers make for it: pods, makers of pods, and objects deleted with it.
-    `sees_pods_off`: a finalizer keeps each pod until the controller has made its replacement.
+    `finalizes_pods`: a finalizer keeps each pod until the controller has made its replacement.
     `unwrapped`: users of teams may create it directly, and Kueue queues it itself.
     `uncounted`: pods, or parts of pods, that a counter misses, apart from the roles beyond `roles`.
     `more_templates`: paths of pod templates without a pod set.
@@ -347,7 +347,7 @@ class Kind:
     progress: Callable[[JsonObject], Progress] | None = None
     outlived: bool = False
     owns: tuple[Resource, ...] = ()
-    sees_pods_off: bool = False
+    finalizes_pods: bool = False
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None
     roles: Roles | None = None
