@@ -76,8 +76,8 @@ class Deleter:
                     await self._once(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
                 await self._once(seen, seen.helpers, Propagation.FOREGROUND)
-            case DeletionMode.OUTLIVED:
-                await self._once(seen, seen.outlived, Propagation.FOREGROUND)
+            case DeletionMode.WITH_COMPONENT:
+                await self._once(seen, seen.deleted_with_pods, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.UNEXPECTED:

@@ -18,9 +18,9 @@ from controller.facts.kept_components import is_kept_at
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
+    deleted_with_pods,
     newest_by_index,
     newest_owners,
-    outlived,
     rank,
     stragglers,
 )
@@ -94,7 +94,7 @@ def locate_from(
         presence=presence,
         expected_pods=pods_in(recorded),
         reports=kind.ends is True,
-        outlived=kind.outlived,
+        has_surviving_children=kind.has_surviving_children,
         helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
@@ -128,8 +128,8 @@ class Observation:
     attempt. `unexpected`: objects that the phase and attempt cannot have, to delete now.
 
     `helpers`: components that only serve the others. `stragglers`: unfinished pods of a component
-    that ended well or is gone. `outlived`: components whose pods go only together with them.
-    `empty`: terminating components that own nothing any more, as a list of this pass proves.
+    that ended well or is gone. `deleted_with_pods`: components whose pods go only together with
+    them. `empty`: terminating components that own nothing any more, as a list of this pass proves.
     `silent_nodes`: nodes that cannot stop their pods. `look_again`: when to read again if no watch
     would report a change.
     """
@@ -141,7 +141,7 @@ class Observation:
     pods: tuple[Deployed, ...] = ()
     helpers: tuple[Deployed, ...] = ()
     stragglers: tuple[Deployed, ...] = ()
-    outlived: tuple[Deployed, ...] = ()
+    deleted_with_pods: tuple[Deployed, ...] = ()
     unexpected: tuple[Deployed, ...] = ()
     empty: tuple[Deployed, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
@@ -285,7 +285,7 @@ def observe(reads: Reads) -> Observation:
         for index, each in enumerate(components)
         if (found := deployed_component(each)) is not None
     ]
-    whole = outlived(current, membership)
+    whole = deleted_with_pods(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
     cause = _root_cause(reads, counted, membership)
@@ -321,7 +321,7 @@ def observe(reads: Reads) -> Observation:
         pods=tuple(deployed_pod(pod) for pod in own),
         helpers=tuple(found for index, found in deployed if components[index].helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
-        outlived=tuple(found for index, found in deployed if index in whole),
+        deleted_with_pods=tuple(found for index, found in deployed if index in whole),
         unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )

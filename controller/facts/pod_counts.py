@@ -219,7 +219,7 @@ def count_pods(
         succeeded=len(ended_well) + demand.unseen,
         failed=len(failed),
         failed_named=name_failed(failed),
-        outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
+        unawaited=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
         loose_succeeded=_loose_successes(ended_well, membership),
@@ -246,7 +246,7 @@ def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
     ]
 
 
-def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
+def deleted_with_pods(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
     """Return the components that must be deleted so that their pods go.
 
     A pod of an unknown component counts for all components that have pods.

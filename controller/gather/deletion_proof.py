@@ -212,7 +212,7 @@ class DeletionProof:
 def _are_all_made(snapshot: Snapshot) -> bool:
     helpers = sum(each.expected_pods for each in snapshot.components if each.helper)
     pods = snapshot.pods
-    return pods.existing >= pods.expected and pods.outliving >= helpers
+    return pods.existing >= pods.expected and pods.unawaited >= helpers
 
 
 def _is_made_of_pods(recorded: JsonObject) -> bool:

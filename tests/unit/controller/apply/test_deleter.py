@@ -204,7 +204,7 @@ async def test_stray_pods_go_themselves() -> None:
     [
         (DeletionMode.HELPERS, "a"),
         (DeletionMode.STRAGGLERS, "a-0"),
-        (DeletionMode.OUTLIVED, "c"),
+        (DeletionMode.WITH_COMPONENT, "c"),
     ],
 )
 async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expected: str) -> None:
@@ -213,7 +213,7 @@ async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expecte
         observation(),
         helpers=DEPLOYED[:1],
         stragglers=(POD,),
-        outlived=(Deployed(JOBS, "c", "uid-c", False),),
+        deleted_with_pods=(Deployed(JOBS, "c", "uid-c", False),),
     )
     await bench.delete(left, mode)
     assert [name for name, _, _ in sent(bench.kube)] == [expected]

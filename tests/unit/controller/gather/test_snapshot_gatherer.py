@@ -305,7 +305,7 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     bench = Gathering(appwrapper("Running"), known=known, pods=RUNNING_PODS, lists=[[live]])
     observation = await bench.observe()
     assert observation.stragglers == (Deployed(PODS, "b", "b", False, attempt="1"),)
-    assert observation.outlived == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deleted_with_pods == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.helpers == ()
 
 

@@ -58,16 +58,17 @@ async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_miss
 
 
 @pytest.mark.parametrize(
-    ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)]
+    ("kind", "has_surviving_children"),
+    [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)],
 )
 async def test_the_record_of_the_kind_shows_whether_dependants_outlive_it(
-    kind: tuple[str, str], outlived: bool
+    kind: tuple[str, str], has_surviving_children: bool
 ) -> None:
     version, name = kind
     item = of_kind(appwrapper("Running"), apiVersion=version, kind=name)
     bench = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     (component,) = (await bench.observe()).snapshot.components
-    assert (component.kind, component.outlived) == (name, outlived)
+    assert (component.kind, component.has_surviving_children) == (name, has_surviving_children)
 
 
 @pytest.mark.parametrize(
