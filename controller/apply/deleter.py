@@ -159,9 +159,9 @@ class Deleter:
         A controller may delete a component's pods late. The kubelet counts the grace period from
         that delete, so the rest of it is added, up to ForcefulDeletionGracePeriod.
         """
-        if not target.leaves:
+        if not target.deletion_deadline:
             return NODE_PATIENCE
-        left = (parse_time(target.leaves) - self._clock.now()).total_seconds()
+        left = (parse_time(target.deletion_deadline) - self._clock.now()).total_seconds()
         longest = observation.config.forceful_deletion_grace.total_seconds()
         return NODE_PATIENCE + min(max(left, 0.0), longest)
 

@@ -13,7 +13,8 @@ class Deployed:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
     `attempt`: its label; empty for an object of the Go operator.
-    Only pods have `node` and `leaves` (the end of the termination grace period, RFC 3339).
+    Only pods have `node` and `deletion_deadline` (the end of the termination grace period,
+    RFC 3339).
     """
 
     resource: Resource
@@ -23,7 +24,7 @@ class Deployed:
     keep: bool = False
     attempt: str = ""
     node: str = ""
-    leaves: str = ""
+    deletion_deadline: str = ""
 
 
 def deployed_component(component: Component) -> Deployed | None:
@@ -42,4 +43,4 @@ def deployed_object(resource: Resource, facts: ComponentFacts) -> Deployed:
 def deployed_pod(pod: Pod) -> Deployed:
     """Return a pod."""
     name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
-    return Deployed(PODS, name, uid, deleting, False, attempt, pod.node, pod.leaves)
+    return Deployed(PODS, name, uid, deleting, False, attempt, pod.node, pod.deletion_deadline)

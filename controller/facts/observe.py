@@ -107,7 +107,9 @@ def locate_from(
         succeeded_indices=progress.indices,
         succeeded_by_owner=progress.by_owner,
         wanted_pods=progress.wanted,
-        leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
+        deletion_deadline=parse_time(facts.deletion_deadline)
+        if facts and facts.deletion_deadline
+        else None,
         announced=deployed_status(recorded) == "Unknown",
         uid=facts.uid if facts else "",
         attempt=facts.attempt if facts else "",

@@ -219,8 +219,10 @@ class Pod:
     unscheduled: str = ""  # why the scheduler finds no node: `scheduler_message`
     ignored_by_scheduler: str = ""  # why no scheduler has reported on it
     requests: tuple[tuple[str, Decimal], ...] = ()  # only while the scheduler finds no node
-    leaves: str = ""  # RFC 3339: when its termination grace period ends; empty unless deleted
-    asked: str = ""  # RFC 3339: when its deletion was requested; empty likewise
+    # RFC 3339; empty unless deleted. When its termination grace period ends, and when the deletion
+    # was requested.
+    deletion_deadline: str = ""
+    deletion_requested_at: str = ""
     owner_name: str = ""
     failed_at: str = ""  # RFC 3339: when it failed; also empty if a deletion ended it
     # Only for a failed pod, for a pod in a crash loop (or with init containers in one, while it is
@@ -266,8 +268,10 @@ def project_pod(item: JsonObject) -> Pod:
         if phase == "Pending"
         else "",
         requests=tuple(all_requested(spec).items()) if rejected else (),
-        leaves=intern(metadata.get("deletionTimestamp") or ""),
-        asked=intern(format_time(asked)) if (asked := deletion_requested(metadata)) else "",
+        deletion_deadline=intern(metadata.get("deletionTimestamp") or ""),
+        deletion_requested_at=intern(format_time(at))
+        if (at := deletion_requested(metadata))
+        else "",
         owner_name=intern(owner.name if owner else ""),
         failed_at=intern(failed_at(item)) if phase == "Failed" else "",
         ends=_ends(item, phase, looping),

@@ -113,7 +113,7 @@ class Component:
     message: str = ""  # reported by itself: why it failed, or the problem that blocks it
     invalid: bool = False  # it failed because its operator rejects it: no retry helps
     rejectable: bool = False  # its operator rejects it by an Event alone
-    leaves: datetime | None = None  # its deletionTimestamp; None: it is not being deleted
+    deletion_deadline: datetime | None = None  # its deletionTimestamp; None: not being deleted
     announced: bool = False  # status names it as planned, without the result of the create
     unreadable: str = ""  # why it cannot be read; then the other fields are as last seen
     # Its object, as deletions and counts need it. Without `uid` no object is known.

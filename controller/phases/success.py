@@ -104,7 +104,9 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
     """Wait for the deleted helpers; force their pods if a helper exceeds its deadline."""
     grace = config.forceful_deletion_grace
     overdue = [
-        f"{each.kind} {each.name}" for each in helpers if remaining(each.leaves, grace, now) == ZERO
+        f"{each.kind} {each.name}"
+        for each in helpers
+        if remaining(each.deletion_deadline, grace, now) == ZERO
     ]
     if not overdue:
         return (WakeAfter(LOOK_AGAIN),)

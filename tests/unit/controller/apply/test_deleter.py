@@ -246,8 +246,10 @@ async def test_a_node_that_heard_late_gets_its_time_but_no_more_than_the_user_se
 ) -> None:
     """The garbage collector was busy, say. The default is ten minutes."""
     bench = DeleterBench(None, None)
-    leaves = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    late = replace(observation(), pods=(replace(POD, deleting=True, leaves=leaves),))
+    deletion_deadline = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    late = replace(
+        observation(), pods=(replace(POD, deleting=True, deletion_deadline=deletion_deadline),)
+    )
     patience = seconds + NODE_PATIENCE
     for elapsed, expected in ((0, [1]), (patience - 1, [1]), (1, [1, 0])):
         await bench.clock.advance(elapsed)

@@ -239,8 +239,10 @@ async def test_the_memory_of_a_deletion_ends_with_the_proof() -> None:
 async def test_pods_are_deployed_as_pods() -> None:
     bench = Gathering(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
     observation = await bench.observe()
-    leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
-    assert observation.pods == (Deployed(PODS, "a", "a", True, attempt="1", leaves=leaves),)
+    deletion_deadline = gone_pod("a")["metadata"]["deletionTimestamp"]
+    assert observation.pods == (
+        Deployed(PODS, "a", "a", True, attempt="1", deletion_deadline=deletion_deadline),
+    )
     assert observation.snapshot.blockers == (
         "Pod a is still terminating although its grace period is over: its node has not stopped it",
     )

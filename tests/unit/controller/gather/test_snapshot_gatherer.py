@@ -146,7 +146,7 @@ async def test_by_when_a_component_should_have_gone() -> None:
     leaving = project_component("batch/Job", item)
     observation = await Gathering(appwrapper("Running"), known=leaving, pods=RUNNING_PODS).observe()
     (component,) = observation.snapshot.components
-    assert (component.presence, component.leaves) == (
+    assert (component.presence, component.deletion_deadline) == (
         Presence.DELETING,
         NOW + timedelta(seconds=5),
     )

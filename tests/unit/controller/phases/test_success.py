@@ -171,11 +171,11 @@ REMOVES_HELPER = """
             "wake after 5s",
         ),
         "a helper within its forceful deletion grace period": (
-            PODS_REMAIN.but(components=(replace(LEAVING, leaves=ago(599)), ENDED)),
+            PODS_REMAIN.but(components=(replace(LEAVING, deletion_deadline=ago(599)), ENDED)),
             "wake after 5s",
         ),
         "a helper whose pod is not deleted in time": (
-            PODS_REMAIN.but(components=(replace(LEAVING, leaves=ago(600)), ENDED)),
+            PODS_REMAIN.but(components=(replace(LEAVING, deletion_deadline=ago(600)), ENDED)),
             """
             delete force-leaving
             warn (StragglersRemoved): helpers are not deleted in time: Deployment board; \
