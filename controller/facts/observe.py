@@ -10,7 +10,7 @@ from typing import Any, Final
 from controller.facts.attempt_number import is_lost
 from controller.facts.component_status import deployed_status, kind_of, pods_in
 from controller.facts.components import ComponentFacts
-from controller.facts.deployed import Deployed, deployed_component, deployed_pod
+from controller.facts.deployed import DeployedObject, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
@@ -139,13 +139,13 @@ class Observation:
     appwrapper: AppWrapper
     snapshot: Snapshot
     config: FaultTolerance
-    deployed: tuple[Deployed, ...] = ()
-    pods: tuple[Deployed, ...] = ()
-    helpers: tuple[Deployed, ...] = ()
-    stragglers: tuple[Deployed, ...] = ()
-    deleted_with_pods: tuple[Deployed, ...] = ()
-    unexpected: tuple[Deployed, ...] = ()
-    empty: tuple[Deployed, ...] = ()
+    deployed: tuple[DeployedObject, ...] = ()
+    pods: tuple[DeployedObject, ...] = ()
+    helpers: tuple[DeployedObject, ...] = ()
+    stragglers: tuple[DeployedObject, ...] = ()
+    deleted_with_pods: tuple[DeployedObject, ...] = ()
+    unexpected: tuple[DeployedObject, ...] = ()
+    empty: tuple[DeployedObject, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
     look_again: timedelta | None = None
 

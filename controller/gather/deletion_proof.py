@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from controller.facts.component_status import deployed_status, kind_of
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
@@ -228,14 +228,14 @@ def _with_unread(found: Observation, unproved: Sequence[str] = ()) -> Observatio
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
-def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
+def _with_makers(found: Observation, makers: Sequence[DeployedObject]) -> Observation:
     """Add orphaned owners of pods: they are deleted like components."""
     stray = found.snapshot.stray_pods or any(not each.deleting for each in makers)
     snapshot = replace(found.snapshot, stray_pods=stray)
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
-def _to_go(reads: Reads, observation: Observation) -> list[Deployed]:
+def _to_go(reads: Reads, observation: Observation) -> list[DeployedObject]:
     spared = reads.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads
 from controller.gather.owned_objects import (
     MOST_COMPONENTS,
@@ -31,8 +31,8 @@ READS = Reads(
 )
 
 
-def left(name: str) -> Deployed:
-    return Deployed(JOBS, name, f"uid-{name}", True)
+def left(name: str) -> DeployedObject:
+    return DeployedObject(JOBS, name, f"uid-{name}", True)
 
 
 def going(name: str, **metadata: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ async def findings(
     *,
     forcing: bool = True,
     owned: Any = None,
-) -> tuple[Explanation, tuple[Deployed, ...], FakeKube]:
+) -> tuple[Explanation, tuple[DeployedObject, ...], FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
     looked_for = [left(x) for x in names]
     found, empty = await search(kube).look(READS, looked_for, pods, forcing=forcing)

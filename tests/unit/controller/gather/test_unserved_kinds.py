@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.phases.snapshot import Presence
 from shared.api.conditions import Terminal
 from shared.kube.client import NotFound
@@ -102,7 +102,7 @@ async def test_a_component_of_a_version_that_is_not_served_is_read_in_another(ph
     bench = Gathering(item, get=[job(), job()], lists=[[listed(9)]] * 2)
     bench.watches.watched = False
     observation = await bench.observe()
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.snapshot.components[0].presence is Presence.PRESENT
     assert {call.args for call in bench.kube.called("get")} == {(JOBS, "team1", "train")}
     assert bench.unserved.asked == []
