@@ -87,7 +87,7 @@ class DeletionProof:
         self._lists = LiveLists(client, discovery, unserved)
         self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
-    async def look(self, reads: Reads) -> Observation:
+    async def observe(self, reads: Reads) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
         seen = observe(reads)
         if _are_all_made(seen.snapshot):
@@ -180,7 +180,7 @@ class DeletionProof:
         pods: Sequence[LeftPod],
     ) -> Observation:
         left, forcing = _to_go(reads, found), _is_forced(reads)
-        told, empty = await self._search.look(reads, left, pods, forcing=forcing)
+        told, empty = await self._search.explain(reads, left, pods, forcing=forcing)
         self._deletions.of(reads.appwrapper.uid).explanation = told
         return replace(self._as_told(reads, found), empty=empty)
 

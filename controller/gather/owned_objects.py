@@ -256,7 +256,7 @@ class BlockerSearch:
         self._lists = lists
         self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
 
-    async def look(
+    async def explain(
         self,
         reads: Reads,
         left: Sequence[DeployedObject],

@@ -58,7 +58,7 @@ async def findings(
 ) -> tuple[Explanation, tuple[DeployedObject, ...], FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
     looked_for = [left(x) for x in names]
-    found, empty = await search(kube).look(READS, looked_for, pods, forcing=forcing)
+    found, empty = await search(kube).explain(READS, looked_for, pods, forcing=forcing)
     return found, empty, kube
 
 
@@ -133,6 +133,6 @@ async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
             raise NotFound(404, "NotFound", "no")
 
     one = search(Client())
-    looks = [one.look(READS, [left("a")], (), forcing=True) for _ in range(20)]
+    looks = [one.explain(READS, [left("a")], (), forcing=True) for _ in range(20)]
     await asyncio.gather(*looks)
     assert most == SEARCHES_AT_ONCE
