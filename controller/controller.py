@@ -225,7 +225,7 @@ class Controller:
         if change.new is None and change.old is not None:
             self._memory.forget(change.old.uid, change.key)
         elif change.new is not None:
-            self._complainer.look(change.new.read())
+            self._complainer.evaluate(change.new.read())
             self._wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:

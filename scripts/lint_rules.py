@@ -3,6 +3,7 @@
 - A module has at most 400 lines, a function at most 60.
 - No file names a folder of its author's machine or a package index: the product builds on any
   machine and from any mirror.
+- No two modules of the product define a public class of one name.
 - No test module is imported: tests share code through tests/support.
 - A unit test is beside its module: the tests of `controller/apply/status.py` are
   `tests/unit/controller/apply/test_status.py` and `test_status_TOPIC.py`; those of a package
@@ -14,7 +15,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from scripts import plain_words
 MODULE_LINES: Final = 400
 FUNCTION_LINES: Final = 60
 _UNIT: Final = Path("tests/unit")
+_PRODUCT: Final = ("bench", "cli", "controller", "localcluster", "scripts", "shared", "webhook")
 # Their tests read pages and manifests, not modules.
 _WITHOUT_MODULES: Final = (("deploy",), ("docs",), ("samples",))
 # Split, so that this file does not match itself.
@@ -77,6 +79,19 @@ def too_long(path: Path, source: str) -> Iterator[str]:
                 )
 
 
+def repeated_classes(files: Iterable[tuple[Path, str]]) -> Iterator[str]:
+    """Yield public classes of the product whose name another module's class has, too."""
+    first: dict[str, Path] = {}
+    for path, source in files:
+        if path.suffix != ".py" or path.parts[0] not in _PRODUCT:
+            continue
+        for node in ast.parse(source).body:
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            if (other := first.setdefault(node.name, path)) != path:
+                yield f"{path}:{node.lineno}: {other} defines a class {node.name}, too"
+
+
 _IMPORT: Final = re.compile(r"(?:import tests\.|from (?:tests\b|\.)).*?\b(test_\w+)")
 
 
@@ -112,7 +127,9 @@ def misplaced_test(path: Path, root: Path) -> Iterator[str]:
 
 def main() -> int:
     """Print every offence; any makes the exit code 1."""
-    found = [line for path, text in tracked() for line in offences(path, text)]
+    files = list(tracked())
+    found = [line for path, text in files for line in offences(path, text)]
+    found += repeated_classes(files)
     print("\n".join(found), file=sys.stderr, end="\n" if found else "")
     return 1 if found else 0
 

@@ -25,7 +25,7 @@ BreakIt = Callable[[KubeClient, str], Awaitable[float]]
 
 
 @dataclass(slots=True)
-class Fault:
+class InjectedFault:
     """One kind of fault, and the milliseconds that each contender took to answer each sample."""
 
     name: str
@@ -58,21 +58,23 @@ class Fault:
         self.taken.setdefault(contender, []).append(seconds * 1_000)
 
 
-def eviction(targets: tuple[SpeedTarget, ...] = ()) -> Fault:
+def eviction(targets: tuple[SpeedTarget, ...] = ()) -> InjectedFault:
     """Returns the fault that a node is labelled: no two AppWrappers share a node."""
-    return Fault("EVICT label", "node", "Resetting", label_node, targets, pods=1, gpus=_WHOLE_NODE)
-
-
-def _faults() -> tuple[Fault, ...]:
-    soon = (SpeedTarget(50),)
-    return (
-        Fault("failed pod", "pod", "Resetting", fail_pod, soon),
-        eviction(soon),
-        Fault("component deleted by another client", "component", "Failed", delete_job),
+    return InjectedFault(
+        "EVICT label", "node", "Resetting", label_node, targets, pods=1, gpus=_WHOLE_NODE
     )
 
 
-async def one_by_one(arena: Arena, fault: Fault, batch: str, count: int) -> None:
+def _faults() -> tuple[InjectedFault, ...]:
+    soon = (SpeedTarget(50),)
+    return (
+        InjectedFault("failed pod", "pod", "Resetting", fail_pod, soon),
+        eviction(soon),
+        InjectedFault("component deleted by another client", "component", "Failed", delete_job),
+    )
+
+
+async def one_by_one(arena: Arena, fault: InjectedFault, batch: str, count: int) -> None:
     """Breaks `count` AppWrappers of our operator, one after the other."""
     most = _MOST_NODES if fault.gpus else count
     for start in range(0, count, most):
@@ -87,11 +89,11 @@ async def one_by_one(arena: Arena, fault: Fault, batch: str, count: int) -> None
         await arena.until_empty()
 
 
-async def over_a_minute(arena: Arena, faults: Sequence[Fault], batch: str) -> None:
+async def over_a_minute(arena: Arena, faults: Sequence[InjectedFault], batch: str) -> None:
     """Breaks AppWrappers of the Go operator, in each way some, spread evenly over a minute."""
     numbered = list(enumerate(fault for fault in faults for _ in range(PEER_SAMPLES)))
 
-    async def later(progress: Batch, number: int, fault: Fault) -> None:
+    async def later(progress: Batch, number: int, fault: InjectedFault) -> None:
         share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
         await asyncio.sleep(share * _PEER_PERIOD)
         await fault.measure(arena, progress, f"{batch}-{number}", Contender.PEER)

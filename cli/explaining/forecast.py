@@ -56,7 +56,7 @@ _FORCED: Final = {
     DeletionMode.FORCE_COMPONENTS: StepKind.FORCES,
     DeletionMode.HELPERS: StepKind.REMOVES_THE_REST,
     DeletionMode.STRAGGLERS: StepKind.REMOVES_THE_REST,
-    DeletionMode.OUTLIVED: StepKind.REMOVES_THE_REST,
+    DeletionMode.WITH_COMPONENT: StepKind.REMOVES_THE_REST,
 }
 
 

@@ -37,7 +37,7 @@ class Situation(StrEnum):
     RESETS_PAUSED = "ResetsPausedByAdmin"
     BREAKER_OPEN = "EvacuationBreakerOpen"
     THROTTLED = "ResetThrottled"
-    OUTLIVED = "PodsOutliveTheirEnd"
+    RUN_AFTER_END = "PodsOutliveTheirEnd"
     UNHEALTHY = "Unhealthy"
     UNSCHEDULABLE = "PodsUnschedulable"
     GATED = "PodsGated"

@@ -83,7 +83,7 @@ class AnnotationWarner:
         self._config = config
         self._memory = memory
 
-    def look(self, appwrapper: AppWrapper) -> None:
+    def evaluate(self, appwrapper: AppWrapper) -> None:
         """Check an AppWrapper that may have changed. Fast, and never raises."""
         if not appwrapper.is_ours:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from controller.apply.fence import is_later, read_unchanged
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation
 from controller.memory.deletions import Deletions
 from controller.phases.actions import DeletionMode
@@ -41,7 +41,7 @@ NODE_PATIENCE: Final = 4.0
 SHORTEST_GRACE: Final = 1
 
 
-Swept = Callable[[AppWrapper, Sequence[Deployed]], None]
+Swept = Callable[[AppWrapper, Sequence[DeployedObject]], None]
 
 
 class Deleter:
@@ -76,8 +76,8 @@ class Deleter:
                     await self._once(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
                 await self._once(seen, seen.helpers, Propagation.FOREGROUND)
-            case DeletionMode.OUTLIVED:
-                await self._once(seen, seen.outlived, Propagation.FOREGROUND)
+            case DeletionMode.WITH_COMPONENT:
+                await self._once(seen, seen.deleted_with_pods, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.UNEXPECTED:
@@ -93,7 +93,7 @@ class Deleter:
                 await self._all(seen, _going(seen.empty, keep), Propagation.BACKGROUND, 0)
 
     async def _once(
-        self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
+        self, observation: Observation, targets: Iterable[DeployedObject], propagation: Propagation
     ) -> None:
         """Delete with the objects' own grace periods. An accepted delete is not sent again."""
         owner = observation.appwrapper.uid
@@ -122,11 +122,11 @@ class Deleter:
             if gone:
                 self._swept(observation.appwrapper, gone)
 
-    async def _forced_pods(self, observation: Observation, pods: Iterable[Deployed]) -> None:
+    async def _forced_pods(self, observation: Observation, pods: Iterable[DeployedObject]) -> None:
         """Let the kubelets stop the pods; remove a pod object if its kubelet cannot or did not."""
         owner = observation.appwrapper.uid
-        killed: list[Deployed] = []
-        removed: list[Deployed] = []
+        killed: list[DeployedObject] = []
+        removed: list[DeployedObject] = []
         for pod in pods:
             lost = pod.node in observation.silent_nodes
             again = pod.uid in self._deletions.known(owner).forced
@@ -137,7 +137,7 @@ class Deleter:
     async def _forced(
         self,
         observation: Observation,
-        targets: Iterable[Deployed],
+        targets: Iterable[DeployedObject],
         propagation: Propagation,
         grace: int,
     ) -> None:
@@ -146,35 +146,35 @@ class Deleter:
         due = [target for target in targets if self._is_due(owner, target, now)]
         await self._all(observation, due, propagation, grace)
 
-    def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
+    def _is_due(self, owner: str, target: DeployedObject, now: float) -> bool:
         forced = self._deletions.known(owner).forced.get(target.uid)
         if forced is None:
             return True
         once = forced.times == 1 and target.resource == PODS
         return now - forced.at >= (forced.patience if once else FORCED_AGAIN)
 
-    def _patience(self, observation: Observation, target: Deployed) -> float:
+    def _patience(self, observation: Observation, target: DeployedObject) -> float:
         """Return the seconds that the kubelet has to stop the pod.
 
         A controller may delete a component's pods late. The kubelet counts the grace period from
         that delete, so the rest of it is added, up to ForcefulDeletionGracePeriod.
         """
-        if not target.leaves:
+        if not target.deletion_deadline:
             return NODE_PATIENCE
-        left = (parse_time(target.leaves) - self._clock.now()).total_seconds()
+        left = (parse_time(target.deletion_deadline) - self._clock.now()).total_seconds()
         longest = observation.config.forceful_deletion_grace.total_seconds()
         return NODE_PATIENCE + min(max(left, 0.0), longest)
 
     async def _all(
         self,
         observation: Observation,
-        targets: Iterable[Deployed],
+        targets: Iterable[DeployedObject],
         propagation: Propagation,
         grace: int | None,
     ) -> None:
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(target: Deployed) -> None:
+        async def one(target: DeployedObject) -> None:
             async with slots:
                 await self._delete(observation, target, propagation, grace)
 
@@ -191,7 +191,7 @@ class Deleter:
     async def _delete(
         self,
         observation: Observation,
-        target: Deployed,
+        target: DeployedObject,
         propagation: Propagation,
         grace: int | None,
     ) -> None:
@@ -219,7 +219,7 @@ class Deleter:
                 patience = self._patience(observation, target)
                 self._deletions.force(owner, target.uid, self._clock.monotonic(), patience=patience)
 
-    def _refused(self, appwrapper: AppWrapper, target: Deployed, error: ApiError) -> None:
+    def _refused(self, appwrapper: AppWrapper, target: DeployedObject, error: ApiError) -> None:
         if self._deletions.known(appwrapper.uid).refused.get(target.uid, "") != error.message:
             fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
             kind = target.resource.kind
@@ -227,5 +227,5 @@ class Deleter:
         self._deletions.of(appwrapper.uid).refused[target.uid] = error.message
 
 
-def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:
+def _going(deployed: Iterable[DeployedObject], keep: bool) -> list[DeployedObject]:
     return [each for each in deployed if not (keep and each.keep)]

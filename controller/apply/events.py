@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from controller.apply.metrics import Meter
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation
 from controller.phases.actions import Action, Actions, MoveTo, RecordRootCause, SetCondition, Warn
 from controller.phases.phase import Phase
@@ -101,7 +101,7 @@ class Teller:
                 case _:
                     pass
 
-    def swept(self, appwrapper: AppWrapper, objects: Sequence[Deployed]) -> None:
+    def swept(self, appwrapper: AppWrapper, objects: Sequence[DeployedObject]) -> None:
         """Report unexpected objects whose deletes the API server accepted."""
         self._meter.swept(len(objects))
         names = [f"{each.resource.kind} {each.name} of attempt {each.attempt}" for each in objects]

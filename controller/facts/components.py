@@ -15,7 +15,7 @@ class ComponentFacts:
 
     `invalid`: it failed because its operator rejects it.
 
-    `leaves`: when its deletion, with the grace period, is due; empty without a deletion.
+    `deletion_deadline`: when its deletion, with the grace period, is due; empty without a deletion.
     `labelled`: it carries the label that watches select. Without the label no watch reports it.
     """
 
@@ -31,7 +31,7 @@ class ComponentFacts:
     message: str = ""
     invalid: bool = False
     progress: Progress = NO_PROGRESS
-    leaves: str = ""
+    deletion_deadline: str = ""
     labelled: bool = True
     component: int | None = None  # its index by its label; None without the label
     controlled: bool = False  # its owner reference names the AppWrapper, not only its label
@@ -59,7 +59,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         owner_name=owner.name,
         attempt=labels.get(LABEL_ATTEMPT, ""),
         deleting="deletionTimestamp" in metadata,
-        leaves=metadata.get("deletionTimestamp") or "",
+        deletion_deadline=metadata.get("deletionTimestamp") or "",
         terminal=report.terminal,
         message=report.message,
         invalid=report.invalid,

@@ -9,11 +9,12 @@ from shared.api.objects import PODS, Resource
 
 
 @dataclass(frozen=True, slots=True)
-class Deployed:
+class DeployedObject:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
     `attempt`: its label; empty for an object of the Go operator.
-    Only pods have `node` and `leaves` (the end of the termination grace period, RFC 3339).
+    Only pods have `node` and `deletion_deadline` (the end of the termination grace period,
+    RFC 3339).
     """
 
     resource: Resource
@@ -23,23 +24,27 @@ class Deployed:
     keep: bool = False
     attempt: str = ""
     node: str = ""
-    leaves: str = ""
+    deletion_deadline: str = ""
 
 
-def deployed_component(component: Component) -> Deployed | None:
+def deployed_component(component: Component) -> DeployedObject | None:
     """Return the object of a component; None without one."""
     if component.resource is None or not component.uid:
         return None
     name, uid, deleting = component.name, component.uid, component.deleting
-    return Deployed(component.resource, name, uid, deleting, component.keep, component.attempt)
+    return DeployedObject(
+        component.resource, name, uid, deleting, component.keep, component.attempt
+    )
 
 
-def deployed_object(resource: Resource, facts: ComponentFacts) -> Deployed:
+def deployed_object(resource: Resource, facts: ComponentFacts) -> DeployedObject:
     """Return an object of a component's Kind."""
-    return Deployed(resource, facts.name, facts.uid, facts.deleting, attempt=facts.attempt)
+    return DeployedObject(resource, facts.name, facts.uid, facts.deleting, attempt=facts.attempt)
 
 
-def deployed_pod(pod: Pod) -> Deployed:
+def deployed_pod(pod: Pod) -> DeployedObject:
     """Return a pod."""
     name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
-    return Deployed(PODS, name, uid, deleting, False, attempt, pod.node, pod.leaves)
+    return DeployedObject(
+        PODS, name, uid, deleting, False, attempt, pod.node, pod.deletion_deadline
+    )

@@ -61,7 +61,7 @@ def _taken_away(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     A lost node does not report the end of its pods, but their peers fail.
     """
     taken = {
-        pod.uid: replace(pod, phase="Failed", failed_at=pod.asked, ends=())
+        pod.uid: replace(pod, phase="Failed", failed_at=pod.deletion_requested_at, ends=())
         for pod in pods
         if pod.phase == "Running" and pod.deleting and pod.cause and not pod.ends
     }

@@ -10,7 +10,7 @@ from typing import Any, Final
 from controller.facts.attempt_number import is_lost
 from controller.facts.component_status import deployed_status, kind_of, pods_in
 from controller.facts.components import ComponentFacts
-from controller.facts.deployed import Deployed, deployed_component, deployed_pod
+from controller.facts.deployed import DeployedObject, deployed_component, deployed_pod
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
@@ -18,9 +18,9 @@ from controller.facts.kept_components import is_kept_at
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
+    deleted_with_pods,
     newest_by_index,
     newest_owners,
-    outlived,
     rank,
     stragglers,
 )
@@ -94,7 +94,7 @@ def locate_from(
         presence=presence,
         expected_pods=pods_in(recorded),
         reports=kind.ends is True,
-        outlived=kind.outlived,
+        has_surviving_children=kind.has_surviving_children,
         helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
@@ -107,7 +107,9 @@ def locate_from(
         succeeded_indices=progress.indices,
         succeeded_by_owner=progress.by_owner,
         wanted_pods=progress.wanted,
-        leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
+        deletion_deadline=parse_time(facts.deletion_deadline)
+        if facts and facts.deletion_deadline
+        else None,
         announced=deployed_status(recorded) == "Unknown",
         uid=facts.uid if facts else "",
         attempt=facts.attempt if facts else "",
@@ -128,8 +130,8 @@ class Observation:
     attempt. `unexpected`: objects that the phase and attempt cannot have, to delete now.
 
     `helpers`: components that only serve the others. `stragglers`: unfinished pods of a component
-    that ended well or is gone. `outlived`: components whose pods go only together with them.
-    `empty`: terminating components that own nothing any more, as a list of this pass proves.
+    that ended well or is gone. `deleted_with_pods`: components whose pods go only together with
+    them. `empty`: terminating components that own nothing any more, as a list of this pass proves.
     `silent_nodes`: nodes that cannot stop their pods. `look_again`: when to read again if no watch
     would report a change.
     """
@@ -137,13 +139,13 @@ class Observation:
     appwrapper: AppWrapper
     snapshot: Snapshot
     config: FaultTolerance
-    deployed: tuple[Deployed, ...] = ()
-    pods: tuple[Deployed, ...] = ()
-    helpers: tuple[Deployed, ...] = ()
-    stragglers: tuple[Deployed, ...] = ()
-    outlived: tuple[Deployed, ...] = ()
-    unexpected: tuple[Deployed, ...] = ()
-    empty: tuple[Deployed, ...] = ()
+    deployed: tuple[DeployedObject, ...] = ()
+    pods: tuple[DeployedObject, ...] = ()
+    helpers: tuple[DeployedObject, ...] = ()
+    stragglers: tuple[DeployedObject, ...] = ()
+    deleted_with_pods: tuple[DeployedObject, ...] = ()
+    unexpected: tuple[DeployedObject, ...] = ()
+    empty: tuple[DeployedObject, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
     look_again: timedelta | None = None
 
@@ -285,7 +287,7 @@ def observe(reads: Reads) -> Observation:
         for index, each in enumerate(components)
         if (found := deployed_component(each)) is not None
     ]
-    whole = outlived(current, membership)
+    whole = deleted_with_pods(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
     cause = _root_cause(reads, counted, membership)
@@ -321,7 +323,7 @@ def observe(reads: Reads) -> Observation:
         pods=tuple(deployed_pod(pod) for pod in own),
         helpers=tuple(found for index, found in deployed if components[index].helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
-        outlived=tuple(found for index, found in deployed if index in whole),
+        deleted_with_pods=tuple(found for index, found in deployed if index in whole),
         unexpected=unexpected.due,
         look_again=min(looks, default=None),
     )
@@ -329,7 +331,7 @@ def observe(reads: Reads) -> Observation:
 
 def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodCounts:
     """If the scheduler rejects pods, add the request that no node can satisfy."""
-    if not counts.held_up:
+    if not counts.rejected:
         return counts
     labelled = [pod for pod in own if pod.appwrapper_uid]
     return replace(counts, too_large=too_large(labelled, reads.largest()))

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controller.facts.pod_names import name_failed, name_held_up, name_unheeded, name_waiting
+from controller.facts.pod_names import (
+    name_failed,
+    name_ignored_by_scheduler,
+    name_rejected,
+    name_waiting,
+)
 from controller.facts.pods import Pod, stable_in
 from controller.facts.reported_pods import reported_alone
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
@@ -207,14 +212,14 @@ def count_pods(
         staged=demand.staged,
         pending=len(waiting),
         pending_named=name_waiting(waiting),
-        held_up=name_held_up(waiting),
-        unheeded=name_unheeded(waiting),
+        rejected=name_rejected(waiting),
+        ignored_by_scheduler=name_ignored_by_scheduler(waiting),
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well) + demand.unseen,
         failed=len(failed),
         failed_named=name_failed(failed),
-        outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
+        unawaited=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
         loose_succeeded=_loose_successes(ended_well, membership),
@@ -241,7 +246,7 @@ def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
     ]
 
 
-def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
+def deleted_with_pods(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
     """Return the components that must be deleted so that their pods go.
 
     A pod of an unknown component counts for all components that have pods.

@@ -58,7 +58,7 @@ def _why(*words: str) -> str:
 _QUOTED: Final = 3  # reasons
 
 
-def name_held_up(pods: Iterable[Pod]) -> str:
+def name_rejected(pods: Iterable[Pod]) -> str:
     """Return `train-0 and 6 more: 8 Insufficient nvidia.com/gpu; train-7: ErrImagePull`.
 
     The most frequent reason comes first. Pods without a known reason are left out.
@@ -66,9 +66,9 @@ def name_held_up(pods: Iterable[Pod]) -> str:
     return _by_reason((pod.name, pod.cause if pod.node else pod.unscheduled) for pod in pods)
 
 
-def name_unheeded(pods: Iterable[Pod]) -> str:
+def name_ignored_by_scheduler(pods: Iterable[Pod]) -> str:
     """Return `train-0 and 6 more: scheduling gate kueue.x-k8s.io/topology`."""
-    return _by_reason((pod.name, pod.unheeded) for pod in pods)
+    return _by_reason((pod.name, pod.ignored_by_scheduler) for pod in pods)
 
 
 def _by_reason(pods: Iterable[tuple[str, str]]) -> str:

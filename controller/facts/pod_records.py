@@ -58,8 +58,8 @@ def is_of_its_run(record: ErrorRecord, pod: Pod) -> bool:
     starts = [at for each in pod.ends if (at := instant(each.started)) is not None]
     if began is not None and starts and began + precision(record) < min(starts):
         return False
-    asked = instant(pod.asked)
-    return record.time_ns is None or asked is None or record.time_ns < asked + SECOND
+    requested = instant(pod.deletion_requested_at)
+    return record.time_ns is None or requested is None or record.time_ns < requested + SECOND
 
 
 def latest(records: Sequence[ErrorRecord]) -> ErrorRecord | None:

@@ -21,7 +21,7 @@ from controller.facts.container_ends import (
     failed_at,
 )
 from controller.facts.pod_reasons import TELLS_NOTHING
-from controller.facts.scheduling import scheduler_message, unheeded
+from controller.facts.scheduling import ignored_by_scheduler, scheduler_message
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
@@ -217,10 +217,12 @@ class Pod:
     crash_loop: str | None
     cause: str = ""  # Kubernetes' reason: why it failed, does not start or is deleted
     unscheduled: str = ""  # why the scheduler finds no node: `scheduler_message`
-    unheeded: str = ""  # why no scheduler has reported on it: `unheeded`
+    ignored_by_scheduler: str = ""  # why no scheduler has reported on it
     requests: tuple[tuple[str, Decimal], ...] = ()  # only while the scheduler finds no node
-    leaves: str = ""  # RFC 3339: when its termination grace period ends; empty unless deleted
-    asked: str = ""  # RFC 3339: when its deletion was requested; empty likewise
+    # RFC 3339; empty unless deleted. When its termination grace period ends, and when the deletion
+    # was requested.
+    deletion_deadline: str = ""
+    deletion_requested_at: str = ""
     owner_name: str = ""
     failed_at: str = ""  # RFC 3339: when it failed; also empty if a deletion ended it
     # Only for a failed pod, for a pod in a crash loop (or with init containers in one, while it is
@@ -262,10 +264,14 @@ def project_pod(item: JsonObject) -> Pod:
         crash_loop=looping,
         cause=intern(pod_cause(status, deleting="deletionTimestamp" in metadata)),
         unscheduled=intern(rejected := scheduler_message(status)),
-        unheeded=intern(unheeded(spec, status)) if phase == "Pending" else "",
+        ignored_by_scheduler=intern(ignored_by_scheduler(spec, status))
+        if phase == "Pending"
+        else "",
         requests=tuple(all_requested(spec).items()) if rejected else (),
-        leaves=intern(metadata.get("deletionTimestamp") or ""),
-        asked=intern(format_time(asked)) if (asked := deletion_requested(metadata)) else "",
+        deletion_deadline=intern(metadata.get("deletionTimestamp") or ""),
+        deletion_requested_at=intern(format_time(at))
+        if (at := deletion_requested(metadata))
+        else "",
         owner_name=intern(owner.name if owner else ""),
         failed_at=intern(failed_at(item)) if phase == "Failed" else "",
         ends=_ends(item, phase, looping),
@@ -291,7 +297,9 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
     """True if only the scheduling changed, in a way that does not matter to the AppWrapper."""
     if old is None or new is None or old == new or (new.unscheduled and not new.node):
         return False
-    placed = replace(old, node=new.node, bound=new.bound, unheeded=new.unheeded)
+    placed = replace(
+        old, node=new.node, bound=new.bound, ignored_by_scheduler=new.ignored_by_scheduler
+    )
     return replace(placed, unscheduled=new.unscheduled, requests=new.requests) == new
 
 

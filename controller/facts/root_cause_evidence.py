@@ -292,8 +292,8 @@ def _cause(pod: Pod, failed: int) -> str:
     """
     if not pod.cause or any(end.reason == pod.cause for end in pod.ends):
         return ""
-    asked = instant(pod.asked) if proof_of(pod.cause).deletes else None
-    is_later = asked is not None and failed + PLAUSIBLE < asked
+    requested = instant(pod.deletion_requested_at) if proof_of(pod.cause).deletes else None
+    is_later = requested is not None and failed + PLAUSIBLE < requested
     return "" if is_later else pod.cause
 
 

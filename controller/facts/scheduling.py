@@ -32,7 +32,7 @@ def scheduler_message(status: JsonObject) -> str:
 _MOST_GATES: Final = 3
 
 
-def unheeded(spec: JsonObject, status: JsonObject) -> str:
+def ignored_by_scheduler(spec: JsonObject, status: JsonObject) -> str:
     """Return why no scheduler has reported on a pending pod; empty if one has."""
     if spec.get("nodeName"):
         return ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from controller.facts.attempt_number import is_number
 from controller.facts.components import ComponentFacts
-from controller.facts.deployed import Deployed, deployed_object, deployed_pod
+from controller.facts.deployed import DeployedObject, deployed_object, deployed_pod
 from controller.facts.kept_components import is_kept_at
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
@@ -34,8 +34,8 @@ class Unexpected:
     deleted and so may create pods.
     """
 
-    components: tuple[Deployed, ...] = ()
-    due: tuple[Deployed, ...] = ()
+    components: tuple[DeployedObject, ...] = ()
+    due: tuple[DeployedObject, ...] = ()
     alive: bool = False
 
 

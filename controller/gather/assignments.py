@@ -32,7 +32,7 @@ class Assignments:
         none = {resource: () for resource in taints}
         self._taints = taints if autopilot.inject_anti_affinities else none
 
-    async def look(self, appwrapper: AppWrapper, workload: str) -> Misplacement | None:
+    async def read(self, appwrapper: AppWrapper, workload: str) -> Misplacement | None:
         """Return why the nodes accept no pods; None if the next attempt may begin.
 
         Raises KubeError.

@@ -44,7 +44,7 @@ Cache = Informer[ComponentFacts | None]
 IsAlive = Callable[[tuple[str, str], str], bool]
 
 
-class Follower(Protocol):
+class ComponentFollower(Protocol):
     """A term of leadership."""
 
     def component_changed(self, group_kind: str, change: Change[ComponentFacts | None]) -> None: ...
@@ -76,7 +76,7 @@ class ComponentCaches:
         self.is_alive = is_alive
         self._watched: dict[Resource, _Watched] = {}
         self._begun = asyncio.Event()
-        self._follower: Follower | None = None
+        self._follower: ComponentFollower | None = None
 
     async def run(self) -> None:
         """End unused watches until cancelled. Raises what an informer raises."""
@@ -107,7 +107,7 @@ class ComponentCaches:
                     self.use(found)
             await self._clock.sleep(LOOK_FOR_KINDS)
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: ComponentFollower) -> None:
         """Report each change from now on to `follower`, which wakes all AppWrappers itself."""
         self._follower = follower
 

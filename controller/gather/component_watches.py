@@ -188,6 +188,6 @@ def facts_of_pod(pod: Pod) -> ComponentFacts:
         owner_name=pod.appwrapper,
         attempt=pod.attempt,
         deleting=pod.deleting,
-        leaves=pod.leaves,
+        deletion_deadline=pod.deletion_deadline,
         terminal=Terminal.SUCCEEDED if pod.phase == "Succeeded" else None,
     )

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from controller.facts.component_status import deployed_status, kind_of
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
@@ -87,7 +87,7 @@ class DeletionProof:
         self._lists = LiveLists(client, discovery, unserved)
         self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
-    async def look(self, reads: Reads) -> Observation:
+    async def observe(self, reads: Reads) -> Observation:
         """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
         seen = observe(reads)
         if _are_all_made(seen.snapshot):
@@ -168,7 +168,7 @@ class DeletionProof:
         """True if the component's controller could see its deletion before the pods were gone."""
         group_kind = kind_of(recorded).group_kind
         kind = BY_GROUP_KIND.get(group_kind)
-        if kind is not None and kind.sees_pods_off:
+        if kind is not None and kind.finalizes_pods:
             return True
         name = recorded.get("name") or ""
         return self._deletions.was_announced(appwrapper.uid, appwrapper.attempt, group_kind, name)
@@ -180,7 +180,7 @@ class DeletionProof:
         pods: Sequence[LeftPod],
     ) -> Observation:
         left, forcing = _to_go(reads, found), _is_forced(reads)
-        told, empty = await self._search.look(reads, left, pods, forcing=forcing)
+        told, empty = await self._search.explain(reads, left, pods, forcing=forcing)
         self._deletions.of(reads.appwrapper.uid).explanation = told
         return replace(self._as_told(reads, found), empty=empty)
 
@@ -212,7 +212,7 @@ class DeletionProof:
 def _are_all_made(snapshot: Snapshot) -> bool:
     helpers = sum(each.expected_pods for each in snapshot.components if each.helper)
     pods = snapshot.pods
-    return pods.existing >= pods.expected and pods.outliving >= helpers
+    return pods.existing >= pods.expected and pods.unawaited >= helpers
 
 
 def _is_made_of_pods(recorded: JsonObject) -> bool:
@@ -228,14 +228,14 @@ def _with_unread(found: Observation, unproved: Sequence[str] = ()) -> Observatio
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
-def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
+def _with_makers(found: Observation, makers: Sequence[DeployedObject]) -> Observation:
     """Add orphaned owners of pods: they are deleted like components."""
     stray = found.snapshot.stray_pods or any(not each.deleting for each in makers)
     snapshot = replace(found.snapshot, stray_pods=stray)
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
-def _to_go(reads: Reads, observation: Observation) -> list[Deployed]:
+def _to_go(reads: Reads, observation: Observation) -> list[DeployedObject]:
     spared = reads.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 

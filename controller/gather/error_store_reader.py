@@ -1,6 +1,6 @@
 """Read the error records of an attempt, once, while a decision waits for them.
 
-Each store has its own threads, so a store that does not answer delays no pass: `look` returns at
+Each store has its own threads, so a store that does not answer delays no pass: `read` returns at
 once, and `wake` is called when the records are read.
 """
 
@@ -129,7 +129,7 @@ class ErrorStores:
         for reason in _REASONS:
             self._skips.labels(reason)
 
-    def look(self, appwrapper: AppWrapper, store: str, *, begin: bool) -> StoreRead | None:
+    def read(self, appwrapper: AppWrapper, store: str, *, begin: bool) -> StoreRead | None:
         """Return the records of the current attempt; None if they are not read yet.
 
         `store` is the name of a configured store. Only with `begin`, a missing read begins.

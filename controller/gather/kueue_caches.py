@@ -39,7 +39,7 @@ CLUSTER_QUEUE: Final = "cluster queue"
 T = TypeVar("T")
 
 
-class Follower(Protocol):
+class KueueFollower(Protocol):
     """A term of leadership."""
 
     def workload_changed(self, change: Change[WaitingWorkload]) -> None: ...
@@ -108,7 +108,7 @@ class KueueCaches:
         self._client = client
         self._sources = sources
         self._clock = sources.clock
-        self._follower: Follower | None = None
+        self._follower: KueueFollower | None = None
         self.objects: KueueObjects | None = None
         self.absent = False
         self._unserved = asyncio.Event()
@@ -131,7 +131,7 @@ class KueueCaches:
             # Kueue's API group may be served before, or without, one of these Kinds.
             await self._clock.sleep(self._again.next_delay(None))
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: KueueFollower) -> None:
         """Report each change from now on to `follower`, which wakes all AppWrappers itself."""
         self._follower = follower
         self._attach_follower()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from controller.facts.component_status import kind_of, pods_in
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Reads
 from controller.facts.stuck_deletions import stuck_deletions
 from controller.gather.component_reads import concerns_all
@@ -184,20 +184,20 @@ def _is_owned(item: JsonObject, uid: str) -> bool:
 
 async def orphaned_owners(
     lists: LiveLists, appwrapper: AppWrapper, components: Sequence[Component]
-) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
+) -> tuple[tuple[DeployedObject, ...], tuple[str, ...]]:
     """Return the orphaned owners of components without an object, and failed lists as text.
 
     A failed list means that orphaned owners may exist. Raises KubeError.
     """
 
-    def kept(resource: Resource, item: JsonObject) -> Deployed | None:
+    def kept(resource: Resource, item: JsonObject) -> DeployedObject | None:
         if (labels := _labels_of_pods(item, appwrapper.uid)) is None:
             return None
         metadata = item["metadata"]
         name, uid, deleting = metadata["name"], metadata["uid"], "deletionTimestamp" in metadata
-        return Deployed(resource, name, uid, deleting, attempt=labels.get(LABEL_ATTEMPT, ""))
+        return DeployedObject(resource, name, uid, deleting, attempt=labels.get(LABEL_ATTEMPT, ""))
 
-    found: dict[str, Deployed] = {}
+    found: dict[str, DeployedObject] = {}
     unproved: dict[str, None] = {}
     for index, each in enumerate(components):
         if each.name and not (each.uid or each.unreadable):
@@ -256,14 +256,14 @@ class BlockerSearch:
         self._lists = lists
         self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
 
-    async def look(
+    async def explain(
         self,
         reads: Reads,
-        left: Sequence[Deployed],
+        left: Sequence[DeployedObject],
         pods: Sequence[LeftPod],
         *,
         forcing: bool,
-    ) -> tuple[Explanation, tuple[Deployed, ...]]:
+    ) -> tuple[Explanation, tuple[DeployedObject, ...]]:
         """Explain a blocked deletion; live reads just found `left` and `pods`.
 
         If it is forced, also return the terminating components that own nothing. That proves
@@ -275,7 +275,7 @@ class BlockerSearch:
             components = reads.components
             remaining = [*unread(components), *await self._unseen(reads)]
             unseen = {one.uid for one in components if one.unreadable}
-            empty: list[Deployed] = []
+            empty: list[DeployedObject] = []
             for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
                 found = await self._component(reads, each, pods_left=bool(pods))
                 if found is None:
@@ -310,7 +310,7 @@ class BlockerSearch:
         ][:MOST_COMPONENTS]
 
     async def _component(
-        self, reads: Reads, left: Deployed, *, pods_left: bool
+        self, reads: Reads, left: DeployedObject, *, pods_left: bool
     ) -> LeftComponent | None:
         """Read what blocks a component; None if it is gone."""
         namespace = reads.appwrapper.namespace

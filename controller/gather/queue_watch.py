@@ -69,7 +69,7 @@ class QueueWatch:
         self._reads: dict[_Place, tuple[float, JsonObject | KubeError]] = {}
         kueue.follow(self)
 
-    async def look(self, appwrapper: AppWrapper, remembered: Remembered) -> Queueing | None:
+    async def read(self, appwrapper: AppWrapper, remembered: Remembered) -> Queueing | None:
         """Return what Kueue's objects report about the AppWrapper; None if unknown now.
 
         A live read proves that a queue is missing. Raises KubeError if that read fails: an earlier

@@ -157,7 +157,7 @@ class SnapshotGatherer:
     async def _proved(self, reads: Reads) -> Reads:
         """PROOF: deletions report no pod as too large for all nodes, so none is searched for."""
         reads = await self._with_components(reads.having(Need.OBSERVED), proof_follows=True)
-        return replace(reads, observation=await self._proof.look(replace(reads, largest=dict)))
+        return replace(reads, observation=await self._proof.observe(replace(reads, largest=dict)))
 
     async def _proved_save_kept(self, reads: Reads) -> Reads:
         """PROOF_SAVE_KEPT"""
@@ -202,7 +202,7 @@ class SnapshotGatherer:
             self._stores.forget(appwrapper.uid, key)
         if not running:
             return None, {}
-        read = self._stores.look(appwrapper, store, begin=begin) if store else None
+        read = self._stores.read(appwrapper, store, begin=begin) if store else None
         # On nearly every pass nothing failed, so `awaits_records` is not computed.
         failed = bool(store) or any(pod.ends for pod in pods)
         return read, {
@@ -246,7 +246,7 @@ class SnapshotGatherer:
         """
         appwrapper, name = reads.appwrapper, reads.snapshot.topology_workload
         try:
-            return reads.knowing(misplacement=await self._assignments.look(appwrapper, name))
+            return reads.knowing(misplacement=await self._assignments.read(appwrapper, name))
         except KubeError as error:
             if not is_reassignment_overdue(reads.snapshot, reads.now, reads.config):
                 raise
@@ -267,7 +267,7 @@ class SnapshotGatherer:
     async def _queue(self, reads: Reads) -> Reads:
         """QUEUE: what Kueue's objects report about an AppWrapper without components."""
         appwrapper = reads.appwrapper
-        found = await self._queues.look(appwrapper, self._memory.of(appwrapper.uid))
+        found = await self._queues.read(appwrapper, self._memory.of(appwrapper.uid))
         return reads.knowing(queueing=found)
 
     async def _kueue_settings(self, reads: Reads) -> Reads:

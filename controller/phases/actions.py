@@ -50,7 +50,7 @@ class DeletionMode(StrEnum):
     BACKGROUND_EMPTY = "background-empty"
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
-    OUTLIVED = "outlived"  # components whose pods go only together with them
+    WITH_COMPONENT = "with-component"  # pods that go only together with their components
     FORCE_LEAVING = "force-leaving"  # labelled pods that are already being deleted
     UNEXPECTED = "unexpected"  # objects that the phase and attempt cannot have
 

@@ -242,13 +242,13 @@ def failure(
         message=message,
         logged=None if message == logged else logged,
         retryable=verdict is None,
-        non_recoverable=verdict is Forbidden.BY_PROGRAM,
+        non_recoverable=verdict is RetryForbidden.BY_PROGRAM,
         why_terminal=_why_terminal(snapshot, verdict, config),
         root_cause=root,
     )
 
 
-class Forbidden(StrEnum):
+class RetryForbidden(StrEnum):
     """The reasons why no retry may follow, whatever the retry limit."""
 
     BY_EXIT_CODE = "exit code"
@@ -257,26 +257,28 @@ class Forbidden(StrEnum):
 
 def forbidden(
     root: RootCause | None, config: FaultTolerance, *, terminal_exit: bool
-) -> Forbidden | None:
+) -> RetryForbidden | None:
     """Return what forbids a retry; None if nothing does.
 
     The user's lists of exit codes take precedence over the program's record. So does a cause in the
     infrastructure: on a broken device programs fail in many ways.
     """
     if root is None or config.error_aggregation != EARLIEST:
-        return Forbidden.BY_EXIT_CODE if terminal_exit else None
+        return RetryForbidden.BY_EXIT_CODE if terminal_exit else None
     if root.exits_terminally:
-        return Forbidden.BY_EXIT_CODE
+        return RetryForbidden.BY_EXIT_CODE
     if root.exit_code in config.retryable_exit_codes:
         return None
-    return Forbidden.BY_PROGRAM if root.forbids_retry else None
+    return RetryForbidden.BY_PROGRAM if root.forbids_retry else None
 
 
-def _why_terminal(snapshot: Snapshot, verdict: Forbidden | None, config: FaultTolerance) -> str:
+def _why_terminal(
+    snapshot: Snapshot, verdict: RetryForbidden | None, config: FaultTolerance
+) -> str:
     """Return `no retry: exit code 42 of train-0 is in terminalExitCodes`, for instance."""
     if verdict is None:
         return ""
-    if verdict is Forbidden.BY_PROGRAM:
+    if verdict is RetryForbidden.BY_PROGRAM:
         return "no retry: the program recorded that none can help"
     root, terminal = snapshot.root_cause, snapshot.pods.terminal
     if root is not None and root.exit_code is not None and config.error_aggregation == EARLIEST:

@@ -132,7 +132,7 @@ def pods_missing(
         existing=pods.existing,
         ready=pods.ready,
         succeeded=pods.succeeded,
-        unheeded=pods.unheeded,
+        ignored_by_scheduler=pods.ignored_by_scheduler,
         obstacles=_obstacles(snapshot),
     )
 
@@ -171,7 +171,7 @@ def _news(snapshot: Snapshot, now: datetime) -> Actions:
 
 def _obstacles(snapshot: Snapshot) -> tuple[str, ...]:
     pods = snapshot.pods
-    return tuple(filter(None, [pods.too_large, pods.held_up, crash_loops(snapshot)]))
+    return tuple(filter(None, [pods.too_large, pods.rejected, crash_loops(snapshot)]))
 
 
 def crash_loops(snapshot: Snapshot) -> str:

@@ -87,7 +87,7 @@ def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -
     return _succeed(snapshot, config)
 
 
-def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+def pods_run_after_end(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
     """All components succeeded, but pods still run: helpers are deleted at once, pods after
     FailureGracePeriod.
     """
@@ -126,7 +126,7 @@ ROWS: Final[tuple[Row, ...]] = (
     component_is_missing,
     component_gave_up,
     all_ended_well,
-    pods_outlive,
+    pods_run_after_end,
     evacuated,
     pods_in_trouble,
     sound,

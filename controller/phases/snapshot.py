@@ -103,7 +103,8 @@ class Component:
     succeeded_by_owner: tuple[tuple[str, int, int], ...] = ()
     wanted_pods: int | None = None
     reports: bool = False
-    outlived: bool = False  # objects that it made remain after its end and replace deleted pods
+    # Objects that it made remain after its end and replace deleted pods.
+    has_surviving_children: bool = False
     helper: bool = False
     terminal: Terminal | None = None
     keep: bool = False  # it has no pods, and by its annotation survives resets and suspensions
@@ -112,7 +113,7 @@ class Component:
     message: str = ""  # reported by itself: why it failed, or the problem that blocks it
     invalid: bool = False  # it failed because its operator rejects it: no retry helps
     rejectable: bool = False  # its operator rejects it by an Event alone
-    leaves: datetime | None = None  # its deletionTimestamp; None: it is not being deleted
+    deletion_deadline: datetime | None = None  # its deletionTimestamp; None: not being deleted
     announced: bool = False  # status names it as planned, without the result of the create
     unreadable: str = ""  # why it cannot be read; then the other fields are as last seen
     # Its object, as deletions and counts need it. Without `uid` no object is known.
@@ -147,7 +148,7 @@ class PodCounts:
     """The counts of the labelled pods of this AppWrapper and attempt.
 
     Each pod is in exactly one of `pending`, `running`, `deleting`, `succeeded`, `failed` and
-    `outliving`. Two sorts are not counted: replaced failed pods, and ended pods of components that
+    `unawaited`. Two sorts are not counted: replaced failed pods, and ended pods of components that
     are not awaited. A component is awaited until it succeeds, a helper never.
     `succeeded` includes pods that are gone, if they were seen to succeed or their component reports
     it. `loose_succeeded` counts only succeeded pods whose component does not report its end, and no
@@ -161,14 +162,14 @@ class PodCounts:
     pending: int = 0
     pending_named: str = ""  # the pending pods
     too_large: str = ""  # the request of a pod that no node of the cluster can hold
-    held_up: str = ""  # the pending pods that the scheduler or the kubelet rejects, and why
-    unheeded: str = ""  # the pending pods that no scheduler has reported on, and why
+    rejected: str = ""  # the pending pods that the scheduler or the kubelet rejects, and why
+    ignored_by_scheduler: str = ""  # the pending pods that no scheduler has reported on, and why
     running: int = 0
     deleting: int = 0  # unfinished pods with a deletionTimestamp
     succeeded: int = 0
     failed: int = 0
     failed_named: str = ""  # the failed pods
-    outliving: int = 0  # unfinished pods of components that are not awaited
+    unawaited: int = 0  # unfinished pods of components that are not awaited
     stragglers: int = 0  # unfinished, not being deleted, of a component that succeeded or is gone
     newest_straggler: datetime | None = None  # its creation, if its component still exists
     loose_succeeded: int = 0
@@ -196,7 +197,7 @@ class PodCounts:
     @property
     def under_way(self) -> int:
         """Return the number of pods that may use the reserved quota."""
-        return self.pending + self.running + self.deleting + self.outliving
+        return self.pending + self.running + self.deleting + self.unawaited
 
 
 @dataclass(frozen=True, slots=True)

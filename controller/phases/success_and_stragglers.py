@@ -104,7 +104,9 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
     """Wait for the deleted helpers; force their pods if a helper exceeds its deadline."""
     grace = config.forceful_deletion_grace
     overdue = [
-        f"{each.kind} {each.name}" for each in helpers if remaining(each.leaves, grace, now) == ZERO
+        f"{each.kind} {each.name}"
+        for each in helpers
+        if remaining(each.deletion_deadline, grace, now) == ZERO
     ]
     if not overdue:
         return (WakeAfter(LOOK_AGAIN),)
@@ -124,7 +126,9 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
     pods = snapshot.pods
     if pods.stragglers and not _came_back(snapshot, config):
         told = Warn(Reason.STRAGGLERS, f"{pods.stragglers} pods outlived their component")
-        mode = DeletionMode.OUTLIVED if _would_come_back(snapshot) else DeletionMode.STRAGGLERS
+        mode = (
+            DeletionMode.WITH_COMPONENT if _would_come_back(snapshot) else DeletionMode.STRAGGLERS
+        )
         return (DeleteComponents(mode), told)
     if left := pods.stragglers or pods.pending + pods.running:
         told = Warn(
@@ -132,7 +136,7 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
         )
         silent = [each for each in _counting(snapshot) if each.terminal is None]
         ends = _unrecorded(snapshot, silent)
-        return (*ends, DeleteComponents(DeletionMode.OUTLIVED), told)
+        return (*ends, DeleteComponents(DeletionMode.WITH_COMPONENT), told)
     patience = config.failure_grace + config.forceful_deletion_grace
     if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
         return ()  # all are being deleted
@@ -154,7 +158,7 @@ def _would_come_back(snapshot: Snapshot) -> bool:
 
     Between a pod and its replacement nothing runs, and that must not count as success.
     """
-    return any(each.outlived and each.exists for each in snapshot.components)
+    return any(each.has_surviving_children and each.exists for each in snapshot.components)
 
 
 def record_ends(snapshot: Snapshot) -> Actions:

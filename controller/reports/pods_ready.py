@@ -14,7 +14,8 @@ from shared.api.times import format_duration, format_time
 class PodsMissing(ConditionReport):
     """Fewer pods run than expected. `wanted`: so many pods are wanted so far.
 
-    `unheeded`: the pods that no scheduler has reported on. `obstacles`: why the others do not run.
+    `ignored_by_scheduler`: the pods that no scheduler has reported on.
+    `obstacles`: why the others do not run.
     """
 
     type: str = CONDITION_PODS_READY
@@ -25,7 +26,7 @@ class PodsMissing(ConditionReport):
     existing: int
     ready: int
     succeeded: int = 0
-    unheeded: str = ""
+    ignored_by_scheduler: str = ""
     obstacles: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -34,7 +35,9 @@ class PodsMissing(ConditionReport):
         deferred = f" ({self.wanted} are wanted so far)" if self.wanted < self.expected else ""
         missing = f"{self.existing} exist" if self.existing < self.wanted else ""
         counted = f"{self.ready} of {self.expected} pods run{succeeded}{deferred}"
-        return "; ".join(filter(None, [counted, missing, self.unheeded, *self.obstacles]))
+        return "; ".join(
+            filter(None, [counted, missing, self.ignored_by_scheduler, *self.obstacles])
+        )
 
 
 def attempt_follows(

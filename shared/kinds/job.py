@@ -65,7 +65,7 @@ JOB = Kind(
     ends=True,
     progress=progress,
     owns=(PODS,),
-    sees_pods_off=True,
+    finalizes_pods=True,
     index_label=IndexLabel(COMPLETION_INDEX),
     job_specs=job_specs,
 )

@@ -320,9 +320,9 @@ class Kind:
     its status stays empty.
     `ends`: True: its status reports its end. False: it never ends. None: its pods show an end.
     `progress`: reads the status for its pods and how many it wants by now. None: it wants all.
-    `outlived`: objects that it made remain after its end and replace deleted pods.
+    `has_surviving_children`: objects that it made remain after its end and replace deleted pods.
     `owns`: what its controllers make for it: pods, makers of pods, and objects deleted with it.
-    `sees_pods_off`: a finalizer keeps each pod until the controller has made its replacement.
+    `finalizes_pods`: a finalizer keeps each pod until the controller has made its replacement.
     `unwrapped`: users of teams may create it directly, and Kueue queues it itself.
     `uncounted`: pods, or parts of pods, that a counter misses, apart from the roles beyond `roles`.
     `more_templates`: paths of pod templates without a pod set.
@@ -345,9 +345,9 @@ class Kind:
     rejections: tuple[str, ...] = ()
     ends: bool | None = None
     progress: Callable[[JsonObject], Progress] | None = None
-    outlived: bool = False
+    has_surviving_children: bool = False
     owns: tuple[Resource, ...] = ()
-    sees_pods_off: bool = False
+    finalizes_pods: bool = False
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None
     roles: Roles | None = None

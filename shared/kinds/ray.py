@@ -273,7 +273,7 @@ RAY_JOB = Kind(
     report=job_report,
     ends=True,
     progress=unless_suspended,
-    outlived=True,  # by its RayCluster
+    has_surviving_children=True,  # by its RayCluster
     owns=(PODS, JOBS, RAY_CLUSTERS, SERVICES),
     makers=(
         Maker(RAY_CLUSTERS, "ray.io/originated-from-cr-name"),

@@ -65,7 +65,7 @@ _PODS: Final = (
     ),
     PodCounts(expected=2, running=1, failed=1),
     PodCounts(expected=2, running=1, pending=1, unstable=1, stable_in=timedelta(seconds=9)),
-    PodCounts(expected=2, running=1, deleting=1, outliving=1, stragglers=1),
+    PodCounts(expected=2, running=1, deleting=1, unawaited=1, stragglers=1),
 )
 _TIMERS: Final = (
     Timers(),

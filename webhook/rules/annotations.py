@@ -23,8 +23,8 @@ from shared.kinds.kind import (
     declared_pod_sets,
 )
 from webhook.rules.submission import (
-    Component,
     Submission,
+    SubmittedComponent,
     component_pairs,
     has_pods,
     pod_templates,
@@ -95,7 +95,7 @@ def check_changed_component_annotations(submission: Submission) -> Iterator[Fiel
         yield from _check_component(f"spec.components[{index}]", sent, stored)
 
 
-def is_on(component: Component, key: str) -> bool:
+def is_on(component: SubmittedComponent, key: str) -> bool:
     """True if the switch is "true"; any other value means off, as for the controller."""
     return texts(component.raw.get("annotations")).get(key) == _ON
 
@@ -187,7 +187,7 @@ def _given(submission: Submission) -> Iterator[_Given]:
                 yield here, annotations(template), _ON_WRAPPED
 
 
-def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
+def _given_of_pod_sets(component: SubmittedComponent) -> Iterator[_Given]:
     try:
         declared = declared_pod_sets(component.raw)
     except PodSetError:

@@ -5,7 +5,7 @@ from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.kinds.kind import ROOT, value_or_none
-from webhook.rules.submission import Component, Submission
+from webhook.rules.submission import Submission, SubmittedComponent
 
 _ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 
@@ -29,7 +29,7 @@ def check_elastic_jobs(submission: Submission) -> Iterator[FieldError]:
                 )
 
 
-def _jobs_of(component: Component) -> list[str]:
+def _jobs_of(component: SubmittedComponent) -> list[str]:
     """Return the paths of its Jobs."""
     kind = component.record
     specs = kind.job_specs(component.template) if kind is not None else ()

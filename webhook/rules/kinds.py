@@ -13,8 +13,8 @@ from shared.kinds.table import KINDS, record_of
 from webhook.admission_review import APPWRAPPER, AdmissionRequest
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import (
-    Component,
     Submission,
+    SubmittedComponent,
     components_of,
     has_pods,
     spec_of,
@@ -182,7 +182,9 @@ def kinds_to_review(request: AdmissionRequest, config: "AppWrapperConfig") -> li
     return kinds if len(kinds) <= MOST_KINDS else []
 
 
-def _kinds(components: Sequence[Component], config: "AppWrapperConfig") -> list[tuple[str, str]]:
+def _kinds(
+    components: Sequence[SubmittedComponent], config: "AppWrapperConfig"
+) -> list[tuple[str, str]]:
     if not config.user_rbac_admission_check:
         return []
     allowed = config.allowed_kinds.wrapped
@@ -232,11 +234,11 @@ def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarnin
         )
 
 
-def _is_endless(component: Component) -> bool:
+def _is_endless(component: SubmittedComponent) -> bool:
     return record_of(component.group_kind).ends is False
 
 
-def _counts(component: Component) -> bool:
+def _counts(component: SubmittedComponent) -> bool:
     """True if the AppWrapper's success depends on the component."""
     return not is_on(component, ANNOTATION_HELPER) and has_pods(component.raw)
 

@@ -23,7 +23,7 @@ from shared.kinds.table import (
 from webhook.rules.json_patch import SetField
 from webhook.rules.kinds import is_listed
 from webhook.rules.pods_without_quota import uses_counted
-from webhook.rules.submission import Component, Facts, Submission, submitted_components
+from webhook.rules.submission import Facts, Submission, SubmittedComponent, submitted_components
 
 
 def declare_pod_sets(submission: Submission) -> Iterator[SetField]:
@@ -68,7 +68,7 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Admissi
         yield from _check_inferred(component, declared, None if errors else facts)
 
 
-def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+def _check_declared(component: SubmittedComponent, declared: _PodSets) -> Iterator[FieldError]:
     seen: set[tuple[str | int, ...]] = set()
     for index, pod_set in enumerate(declared):
         here = f"{component.path}.podSets[{index}]"
@@ -98,7 +98,7 @@ def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
 
 
 def _check_inferred(
-    component: Component, declared: _PodSets, facts: Facts | None
+    component: SubmittedComponent, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
     """Reject declared pod sets that differ from those that Kueue infers.
 
@@ -120,7 +120,7 @@ def _check_inferred(
 
 
 def _check_not_inferred(
-    component: Component, declared: _PodSets, facts: Facts | None
+    component: SubmittedComponent, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
     """Compare declared pod sets with the real ones. Undeclared pods would run without quota."""
     expected = pod_sets_to_declare(component.template) or ()
@@ -133,7 +133,7 @@ def _check_not_inferred(
 
 
 def _differing(
-    component: Component, declared: _PodSets, expected: _PodSets, facts: Facts | None
+    component: SubmittedComponent, declared: _PodSets, expected: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
     """Warn of a difference; in team namespaces reject too few pods that use counted resources."""
     if facts is None or not expected or _with_pods(declared) == _with_pods(expected):
@@ -177,7 +177,7 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     Having none is an error only if nothing else is wrong: beside a component that is rejected or
     cannot be read, the advice would mislead.
     """
-    counts: list[tuple[int, Component]] = []
+    counts: list[tuple[int, SubmittedComponent]] = []
     allowed = submission.config.allowed_kinds.wrapped
     certain = not submission.malformed
     for component in submission.components:
@@ -198,7 +198,7 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
 _MOST_SHARES: Final = 5
 
 
-def _shares(counts: list[tuple[int, Component]]) -> str:
+def _shares(counts: list[tuple[int, SubmittedComponent]]) -> str:
     """Return how many pod sets the components have, the largest first."""
     largest = sorted(counts, key=lambda each: -each[0])
     shown = [f"{each.path} ({each.kind}) has {count}" for count, each in largest if count]
@@ -206,7 +206,7 @@ def _shares(counts: list[tuple[int, Component]]) -> str:
     return ", ".join([*shown[:_MOST_SHARES], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _has_other_roles(component: Component) -> bool:
+def _has_other_roles(component: SubmittedComponent) -> bool:
     """True if it has replica types that Kueue does not count: `uncounted_pods` rejects these."""
     kind = component.record
     return kind is not None and has_more_templates(kind, component.template)

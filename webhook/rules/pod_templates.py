@@ -32,8 +32,8 @@ from shared.pod_schema.pod_schema import Mistake, PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
 from webhook.rules.submission import (
-    Component,
     Submission,
+    SubmittedComponent,
     all_pod_templates,
     pod_templates,
     submitted_components,
@@ -121,7 +121,7 @@ def check_pod_templates(submission: Submission) -> Iterator[FieldError]:
             yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
 
 
-def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mistake]]:
+def _mistakes(component: SubmittedComponent, schema: PodSchema) -> Iterator[tuple[str, Mistake]]:
     """Yield the mistakes of a component's pod templates, each with the path of its template.
 
     If Kueue infers the pod sets, read only the inferred ones: another rule rejects others.

@@ -19,9 +19,9 @@ from shared.kinds.uncounted_pods import (
     resources_used,
 )
 from webhook.rules.submission import (
-    Component,
     Facts,
     Submission,
+    SubmittedComponent,
     all_pod_templates,
     in_object,
     is_checked_directly,
@@ -131,7 +131,10 @@ def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
 
 
 def _check_claims(
-    component: Component, templates: Iterable[tuple[str, JsonObject]], what: str, facts: Facts
+    component: SubmittedComponent,
+    templates: Iterable[tuple[str, JsonObject]],
+    what: str,
+    facts: Facts,
 ) -> Iterator[FieldError | AdmissionWarning]:
     for template_path, template in templates:
         if not spec_of(template).get("resourceClaims"):

@@ -10,7 +10,7 @@ from shared.kinds.job import BACKOFF_LIMIT
 from shared.kinds.kind import Kind, value_or_none
 from shared.kinds.table import record_of
 from webhook.rules.annotations import is_on
-from webhook.rules.submission import Component, Submission, pod_templates
+from webhook.rules.submission import Submission, SubmittedComponent, pod_templates
 
 _EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
 # The kubelet restarts a container in its pod, or the Training Operator creates the pod again.
@@ -31,7 +31,7 @@ def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarnin
 
 
 def _warn_of_restarts(
-    components: Iterable[Component], named: list[str]
+    components: Iterable[SubmittedComponent], named: list[str]
 ) -> Iterator[AdmissionWarning]:
     late = f"so {' and '.join(named)} may never apply: write"
     for component in components:
@@ -49,7 +49,7 @@ def _warn_of_restarts(
             yield AdmissionWarning(f"{path}: {shown} {again} first, {late} 0")
 
 
-def _restart_policies(component: Component, kind: Kind) -> Iterator[tuple[str, str, bool]]:
+def _restart_policies(component: SubmittedComponent, kind: Kind) -> Iterator[tuple[str, str, bool]]:
     """Yield path and value of each policy that restarts, and whether the template contains it."""
     for path, template in pod_templates(component):
         default = kind.default_restart_policy
@@ -66,7 +66,9 @@ def _restart_policies(component: Component, kind: Kind) -> Iterator[tuple[str, s
             yield f"{component.path}.{where}", policy, bool(given)
 
 
-def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None, int, str]]:
+def _retries(
+    component: SubmittedComponent, kind: Kind
+) -> Iterator[tuple[str, int | None, int, str]]:
     """Yield path and value of each limit of retries that is not 0, its default, and its effect.
 
     The value is None if absent. A Job's `podFailurePolicy` or limit per index shows that the user

@@ -54,7 +54,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class SubmittedComponent:
     """One element of spec.components whose template is an object with apiVersion and kind.
 
     `path` is the element's path in messages; `raw` is the whole element. `record` is that of its
@@ -91,7 +91,7 @@ class Component:
         return in_object(path) if self.is_direct else f"{self.path}.{path}"
 
 
-def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
+def components_of(target: JsonObject) -> tuple[list[SubmittedComponent], list[FieldError]]:
     """Reject malformed components, and those that the record of their Kind cannot read.
 
     Read the others once for all rules. Return the components that rules can check, and the errors.
@@ -107,7 +107,7 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
         return [], [FieldError(path, FieldErrorKind.REQUIRED, detail)]
     if not isinstance(elements, list):
         return [], [FieldError(path, FieldErrorKind.INVALID, "must be an array")]
-    components: list[Component] = []
+    components: list[SubmittedComponent] = []
     errors: list[FieldError] = []
     for index, element in enumerate(elements):
         parsed, error = _component(f"{path}[{index}]", element)
@@ -116,13 +116,15 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
     return components, errors
 
 
-def _component(path: str, element: JsonValue) -> tuple[Component | None, FieldError | None]:
+def _component(
+    path: str, element: JsonValue
+) -> tuple[SubmittedComponent | None, FieldError | None]:
     if error := problem_of(path, element):
         return None, error
     template: JsonObject = element["template"]
     group = template["apiVersion"].rpartition("/")[0]
     error = unreadable(template, Counter.WRAPPED)
-    component = Component(path, element, template, group, template["kind"], None)
+    component = SubmittedComponent(path, element, template, group, template["kind"], None)
     if error:
         return component, replace(error, path=f"{path}.{error.path}")
     return replace(component, record=BY_GROUP_KIND.get(component.group_kind)), None
@@ -152,7 +154,7 @@ class Submission:
         return self.request.old_object
 
     @property
-    def components(self) -> list[Component]:
+    def components(self) -> list[SubmittedComponent]:
         """Return the well-formed components."""
         return self._parsed[0]
 
@@ -162,7 +164,7 @@ class Submission:
         return self._parsed[1]
 
     @cached_property
-    def of_team(self) -> list[Component]:
+    def of_team(self) -> list[SubmittedComponent]:
         """Return the components of a team's AppWrapper, or its directly created object.
 
         [] outside of team namespaces, and for an object that `direct_kind` does not return.
@@ -172,17 +174,17 @@ class Submission:
         if (kind := direct_kind(self)) is None:
             return []
         resource = kind.resource
-        return [Component("", {}, self.object, resource.group, resource.kind, kind)]
+        return [SubmittedComponent("", {}, self.object, resource.group, resource.kind, kind)]
 
     @cached_property
-    def _parsed(self) -> tuple[list[Component], list[FieldError]]:
+    def _parsed(self) -> tuple[list[SubmittedComponent], list[FieldError]]:
         return components_of(self.object)
 
 
 # The pods of a component, for rules that ignore unreadable pod sets.
 
 
-def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+def pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
     """Yield its pod templates, each once after its path, which begins at the component.
 
     For a Pod the Pod itself. Omit unreadable ones: `pod_set_paths` reports these.
@@ -199,7 +201,7 @@ def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
 
 
 def templates_of(
-    component: Component, pod_sets: Iterable[PodSet]
+    component: SubmittedComponent, pod_sets: Iterable[PodSet]
 ) -> Iterator[tuple[str, JsonObject]]:
     """Yield the readable pod templates of these pod sets, each once after its path.
 
@@ -216,7 +218,7 @@ def templates_of(
             yield pod_set.path, template
 
 
-def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+def other_pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
     """Yield the pod templates that no pod set covers although pods may use them.
 
     A directly created object has no pod sets, so these are all of its templates.
@@ -232,7 +234,7 @@ def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]
             yield path, template
 
 
-def all_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+def all_pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
     """Yield every readable pod template after its path, covered by a pod set or not."""
     return chain(pod_templates(component), other_pod_templates(component))
 

@@ -44,7 +44,7 @@ from webhook.tls.key_pair import KeyPair, certificates_in, pem
 _MOST_FOUND: Final = 16
 
 
-class Request(StrEnum):
+class RotationRequest(StrEnum):
     """A request of an admin in an annotation of the Secret."""
 
     LEAF = "leaf"
@@ -70,13 +70,13 @@ class View:
     contents: Contents
     stored: bool = True
     absent: bool = False
-    request: Request | None = None
+    request: RotationRequest | None = None
     published: tuple[bytes, ...] | None = ()
     since: Mapping[Certificate, datetime] = field(default_factory=dict)
     served: Served | None = None
 
 
-class Change(StrEnum):
+class SecretChange(StrEnum):
     """A change of the Secret, as the log names it."""
 
     GENERATE = "make a CA and a certificate"
@@ -91,7 +91,7 @@ class Change(StrEnum):
 class Write:
     """Write these contents into the Secret. `answers` is True if this completes the request."""
 
-    change: Change
+    change: SecretChange
     why: str
     contents: Contents = field(compare=False, repr=False)
     answers: bool = False
@@ -196,13 +196,13 @@ def _generate(view: View, now: datetime, config: CertManagement) -> Write | None
     found = dict.fromkeys(each for one in view.published for each in certificates_in(one))
     for certificate in list(found)[:_MOST_FOUND]:
         known.setdefault(certificate, now + config.leaf_lifetime)
-    if view.request is Request.CA:
+    if view.request is RotationRequest.CA:
         soon = now + config.revocation_period
         known = {certificate: min(until, soon) for certificate, until in known.items()}
     authority = _new_authority(config, now)
     previous = tuple(PreviousAuthority(each, until) for each, until in known.items())
     made = Contents(authority, _new_leaf(config, authority, now), None, previous)
-    return Write(Change.GENERATE, why, _tidied(made, now), view.request is not None)
+    return Write(SecretChange.GENERATE, why, _tidied(made, now), view.request is not None)
 
 
 def _serve(view: View, now: datetime, config: CertManagement) -> Serve | None:
@@ -249,7 +249,7 @@ def _adopt(view: View, now: datetime, _config: CertManagement) -> Write | None:
         return None
     adopted = PreviousAuthority(served.authority, expires_at(served.leaf))
     made = replace(contents, previous=(*contents.previous, adopted))
-    return Write(Change.ADOPT, "the Secret lacks it", _tidied(made, now))
+    return Write(SecretChange.ADOPT, "the Secret lacks it", _tidied(made, now))
 
 
 def _renew_leaf(view: View, now: datetime, config: CertManagement) -> Write | None:
@@ -257,7 +257,7 @@ def _renew_leaf(view: View, now: datetime, config: CertManagement) -> Write | No
     if authority is None or (why := _renewal_reason(view, authority, leaf, now, config)) is None:
         return None
     made = replace(view.contents, leaf=_new_leaf(config, authority, now))
-    return Write(Change.RENEW, why, _tidied(made, now), view.request is Request.LEAF)
+    return Write(SecretChange.RENEW, why, _tidied(made, now), view.request is RotationRequest.LEAF)
 
 
 def _renewal_reason(
@@ -269,7 +269,7 @@ def _renewal_reason(
         return problem
     if is_to_come(leaf.certificate, now):
         return f"it is not valid before {leaf.certificate.not_valid_before_utc}"
-    if view.request is Request.LEAF:
+    if view.request is RotationRequest.LEAF:
         return "an admin asked for it"
     if not isinstance(leaf.key, ec.EllipticCurvePrivateKey):
         return "handshakes with its RSA key are slow"
@@ -311,8 +311,8 @@ def _promote(view: View, now: datetime, config: CertManagement) -> Write | None:
         until = min(until, now + config.revocation_period)
     previous = (*contents.previous, PreviousAuthority(authority.certificate, until))
     made = Contents(following.pair, _new_leaf(config, following.pair, now), None, previous)
-    answers = view.request is Request.CA and following.forced
-    return Write(Change.PROMOTE, "every caBundle has it", _tidied(made, now), answers)
+    answers = view.request is RotationRequest.CA and following.forced
+    return Write(SecretChange.PROMOTE, "every caBundle has it", _tidied(made, now), answers)
 
 
 def _add_next(view: View, now: datetime, config: CertManagement) -> Write | None:
@@ -322,7 +322,7 @@ def _add_next(view: View, now: datetime, config: CertManagement) -> Write | None
     waiting = following is not None and not _is_stale(following.pair, now)
     # Replace a next CA that no admin requested: its key may be stolen like the rest of the Secret.
     forced = following is not None and following.forced
-    requested = view.request is Request.CA and not (waiting and forced)
+    requested = view.request is RotationRequest.CA and not (waiting and forced)
     if requested:
         why = "an admin asked for it"
     elif due_at(authority.certificate) <= now and not waiting:
@@ -330,7 +330,7 @@ def _add_next(view: View, now: datetime, config: CertManagement) -> Write | None
     else:
         return None
     made = replace(view.contents, next=NextAuthority(_new_authority(config, now), requested))
-    return Write(Change.ADD_NEXT, why, _tidied(made, now))
+    return Write(SecretChange.ADD_NEXT, why, _tidied(made, now))
 
 
 def _is_stale(pair: KeyPair, now: datetime) -> bool:
@@ -342,7 +342,7 @@ def _tidy(view: View, now: datetime, _config: CertManagement) -> Write | None:
     if made == view.contents:
         return None
     why = "; ".join(view.contents.problems) or "no replica serves a certificate of a previous CA"
-    return Write(Change.TIDY, why, made)
+    return Write(SecretChange.TIDY, why, made)
 
 
 def _tidied(contents: Contents, now: datetime) -> Contents:

@@ -48,7 +48,7 @@ from webhook.tls.certificate_secret import (
 from webhook.tls.issue import expires_at
 from webhook.tls.rotate import (
     Publish,
-    Request,
+    RotationRequest,
     Serve,
     Served,
     Step,
@@ -236,7 +236,7 @@ class ManagedCertificateSource:
             contents,
             stored=secret is not None,
             absent=secret is None and unread is None,
-            request=Request(requested) if requested in list(Request) else None,
+            request=RotationRequest(requested) if requested in list(RotationRequest) else None,
             published=None if read is None else published,
             since={} if read is None else self._since,
             served=self._served,
@@ -319,7 +319,8 @@ class ManagedCertificateSource:
         if requested is not None and observed.view.request is None:
             found.append(
                 f"{self._secret}: its annotation {ANNOTATION_ROTATE} asks for "
-                f"{requested[:_LONGEST_REQUEST_SHOWN]!r}; it may ask for {' or '.join(Request)}"
+                f"{requested[:_LONGEST_REQUEST_SHOWN]!r}; "
+                f"it may ask for {' or '.join(RotationRequest)}"
             )
         return found
 

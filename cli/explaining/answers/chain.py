@@ -39,7 +39,7 @@ DEPLOYED: Final[tuple[AnswerRule, ...]] = (
     deployed.cannot_create,
     deployed.creating,
     deployed.reset_is_held,
-    deployed.pods_outlive,
+    deployed.pods_run_after_end,
     pods.refused_by_pod_security,
     deployed.unhealthy,
     pods.pods_wait,

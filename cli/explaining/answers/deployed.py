@@ -88,14 +88,14 @@ def reset_is_held(case: Case) -> SituationAnswer | None:
     )
 
 
-def pods_outlive(case: Case) -> SituationAnswer | None:
+def pods_run_after_end(case: Case) -> SituationAnswer | None:
     """Apply if the work is done. Pods that still run hold the quota."""
     if not (case.sees_all and has_ended_well(case.snapshot)):
         return None
     left = case.snapshot.pods.under_way
     still = f", and {counted(left, 'pod')} still {'runs' if left == 1 else 'run'}" if left else ""
     return SituationAnswer(
-        situation=Situation.OUTLIVED,
+        situation=Situation.RUN_AFTER_END,
         sentence=f"{case.name} has done its work{still}: it succeeds when nothing runs any more.",
         next=next_steps(case),
     )

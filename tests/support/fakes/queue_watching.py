@@ -123,7 +123,7 @@ class Watching:
         self.later.append(args)
 
     async def look(self) -> Queueing | None:
-        return await self.watch.look(WAITS, self.remembered)
+        return await self.watch.read(WAITS, self.remembered)
 
     async def changed(self, plural: str, item: Any) -> list[Any]:
         """Who is woken by it."""

@@ -10,7 +10,7 @@ from shared.config.configuration import CertManagement
 from webhook.tls.certificate_secret import Contents
 from webhook.tls.issue import issue_leaf, make_authority, new_key, serving_names
 from webhook.tls.key_pair import KeyPair
-from webhook.tls.rotate import Change, Write
+from webhook.tls.rotate import SecretChange, Write
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"
@@ -37,7 +37,7 @@ def contents(now: datetime = START) -> Contents:
     return Contents(issuer, leaf(issuer, now))
 
 
-def write(change: Change, why: str) -> Write:
+def write(change: SecretChange, why: str) -> Write:
     """Returns a step to compare with; its contents do not count."""
     return Write(change, why, Contents())
 

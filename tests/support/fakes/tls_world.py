@@ -19,9 +19,9 @@ from tests.support.fakes.tls import PLAN, START, accepted
 from webhook.tls.certificate_secret import Contents, encode, parse
 from webhook.tls.key_pair import certificates_in
 from webhook.tls.rotate import (
-    Change,
     Publish,
-    Request,
+    RotationRequest,
+    SecretChange,
     Serve,
     Served,
     Step,
@@ -40,7 +40,7 @@ MOST_TURNS = 1000
 class Secret:
     data: dict[str, str] = field(default_factory=dict)
     version: int = 1
-    request: Request | None = None
+    request: RotationRequest | None = None
 
 
 class Replica:
@@ -127,7 +127,7 @@ class RotationWorld:
         assert self.secret is not None
         return parse(self.secret.data)
 
-    def times_of(self, kind: Change | type[Step]) -> list[datetime]:
+    def times_of(self, kind: SecretChange | type[Step]) -> list[datetime]:
         """Returns when such steps were taken, by any replica."""
         return [
             at

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads
 from controller.fleet.reset_holds import ResetGate
 from controller.phases.phase import Phase
@@ -130,6 +130,6 @@ def test_an_appwrapper_of_many_pods_rests_between_passes(
 
 
 async def test_the_pods_that_are_there_count() -> None:
-    pods = tuple(Deployed(PODS, f"p{n}", f"u{n}", deleting=False) for n in range(1000))
+    pods = tuple(DeployedObject(PODS, f"p{n}", f"u{n}", deleting=False) for n in range(1000))
     steps = Steps(replace(observation(), pods=pods), None)
     assert await reconciler(steps).reconcile(KEY) == RequeueAfter(rest=timedelta(milliseconds=100))

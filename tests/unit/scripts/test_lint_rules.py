@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint_rules import imported_tests, machine_specific, misplaced_test, offences, too_long
+from scripts.lint_rules import (
+    imported_tests,
+    machine_specific,
+    misplaced_test,
+    offences,
+    repeated_classes,
+    too_long,
+)
 
 
 def test_a_module_of_the_limit_passes_and_one_line_more_does_not() -> None:
@@ -26,6 +33,14 @@ def test_a_function_of_the_limit_passes_and_one_line_more_does_not() -> None:
     assert list(too_long(path, "def f():\n" + "    x = 1\n" * 59)) == []
     assert list(too_long(path, "async def f():\n" + "    x = 1\n" * 60)) == [
         "a.py:1: function f has 61 lines, the limit is 60"
+    ]
+
+
+def test_a_public_class_name_of_another_product_module_is_refused() -> None:
+    pair = "class Pair: ...\nclass _Own: ...\n"
+    names = ("cli/a.py", "tests/a.py", "shared/b.py", "cli/c.md")
+    assert list(repeated_classes((Path(name), pair) for name in names)) == [
+        "shared/b.py:1: cli/a.py defines a class Pair, too"
     ]
 
 

@@ -32,7 +32,9 @@ class WarnerBench:
         named = {PREFIX + key: value for key, value in annotations.items()}
         metadata = {"namespace": "team1", "name": "train", "uid": "u1", "annotations": named}
         before = len(self.recorder.told)
-        self.complainer.look(AppWrapper({"metadata": metadata, "spec": {"managedBy": managed_by}}))
+        self.complainer.evaluate(
+            AppWrapper({"metadata": metadata, "spec": {"managedBy": managed_by}})
+        )
         return [message for _, _, message in self.recorder.told[before:]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation
 from controller.memory.memory import Memory
 from controller.phases.actions import DeletionMode
@@ -32,8 +32,8 @@ from tests.support.fakes.fake_kube import FakeKube
 APPWRAPPER = AppWrapper(
     {"metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "7"}}
 )
-DEPLOYED = (Deployed(JOBS, "a", "uid-a", False), Deployed(JOBS, "b", "uid-b", True))
-POD = Deployed(PODS, "a-0", "uid-0", False)
+DEPLOYED = (DeployedObject(JOBS, "a", "uid-a", False), DeployedObject(JOBS, "b", "uid-b", True))
+POD = DeployedObject(PODS, "a-0", "uid-0", False)
 
 
 def observation(*, stray: bool = False, deployed: Any = DEPLOYED) -> Observation:
@@ -53,7 +53,7 @@ class DeleterBench:
         self.swept: list[str] = []
         self.delete = Deleter(client, self.deletions, self.clock, self._sweep).delete
 
-    def _sweep(self, appwrapper: AppWrapper, objects: Sequence[Deployed]) -> None:
+    def _sweep(self, appwrapper: AppWrapper, objects: Sequence[DeployedObject]) -> None:
         assert appwrapper is APPWRAPPER
         self.swept += [each.name for each in objects]
 
@@ -116,7 +116,7 @@ FAILED = ApiError(500, "InternalError", "failed calling webhook")
 async def test_a_refused_delete_stops_no_other_and_its_reason_is_remembered(
     refusal: ApiError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    both = (DEPLOYED[0], Deployed(JOBS, "c", "uid-c", False))
+    both = (DEPLOYED[0], DeployedObject(JOBS, "c", "uid-c", False))
     bench = DeleterBench(refusal, None, refusal, None)
     for names in (["a", "c"], ["a", "c", "a"]):
         await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
@@ -164,7 +164,7 @@ async def test_many_pods_go_a_few_at_a_time() -> None:
 
     bench = DeleterBench()
     client: Any = type("Client", (), {"delete": staticmethod(count)})
-    pods = tuple(Deployed(PODS, f"p{i}", f"uid-{i}", False) for i in range(100))
+    pods = tuple(DeployedObject(PODS, f"p{i}", f"uid-{i}", False) for i in range(100))
     many = replace(observation(), pods=pods)
     await Deleter(client, bench.deletions, bench.clock, bench._sweep).delete(
         many, DeletionMode.FORCE_PODS
@@ -185,7 +185,7 @@ async def test_after_a_failed_delete_the_pass_ends_once_the_other_deletes_are_an
 
     bench = DeleterBench()
     client: Any = type("Client", (), {"delete": staticmethod(answer)})
-    deployed = tuple(Deployed(JOBS, name, f"uid-{name}", False) for name in "abc")
+    deployed = tuple(DeployedObject(JOBS, name, f"uid-{name}", False) for name in "abc")
     with pytest.raises(Unreachable):
         await Deleter(client, bench.deletions, bench.clock, bench._sweep).delete(
             observation(deployed=deployed), DeletionMode.GRACEFUL
@@ -204,7 +204,7 @@ async def test_stray_pods_go_themselves() -> None:
     [
         (DeletionMode.HELPERS, "a"),
         (DeletionMode.STRAGGLERS, "a-0"),
-        (DeletionMode.OUTLIVED, "c"),
+        (DeletionMode.WITH_COMPONENT, "c"),
     ],
 )
 async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expected: str) -> None:
@@ -213,7 +213,7 @@ async def test_pods_that_outlive_success_are_deleted(mode: DeletionMode, expecte
         observation(),
         helpers=DEPLOYED[:1],
         stragglers=(POD,),
-        outlived=(Deployed(JOBS, "c", "uid-c", False),),
+        deleted_with_pods=(DeployedObject(JOBS, "c", "uid-c", False),),
     )
     await bench.delete(left, mode)
     assert [name for name, _, _ in sent(bench.kube)] == [expected]
@@ -246,8 +246,10 @@ async def test_a_node_that_heard_late_gets_its_time_but_no_more_than_the_user_se
 ) -> None:
     """The garbage collector was busy, say. The default is ten minutes."""
     bench = DeleterBench(None, None)
-    leaves = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    late = replace(observation(), pods=(replace(POD, deleting=True, leaves=leaves),))
+    deletion_deadline = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    late = replace(
+        observation(), pods=(replace(POD, deleting=True, deletion_deadline=deletion_deadline),)
+    )
     patience = seconds + NODE_PATIENCE
     for elapsed, expected in ((0, [1]), (patience - 1, [1]), (1, [1, 0])):
         await bench.clock.advance(elapsed)
@@ -315,7 +317,7 @@ async def test_kept_components_stay_where_they_are_to_stay(mode: DeletionMode) -
     assert len(bench.kube.calls) == 1
 
 
-LATE = (Deployed(JOBS, "late", "uid-j", False), replace(POD, name="late-0", uid="uid-p"))
+LATE = (DeployedObject(JOBS, "late", "uid-j", False), replace(POD, name="late-0", uid="uid-p"))
 
 
 def unexpected() -> Observation:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.apply.events import Teller
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation
 from controller.phases.actions import (
     Action,
@@ -308,7 +308,7 @@ def test_unexpected_objects_are_named_in_one_event_at_most_five_of_them(
     heard = Heard()
     told: Any = heard
     item = AppWrapper({"metadata": {"namespace": "team1", "name": "train", "uid": "u1"}})
-    objects = [Deployed(JOBS, f"j{n}", f"u{n}", False, attempt="1") for n in range(number)]
+    objects = [DeployedObject(JOBS, f"j{n}", f"u{n}", False, attempt="1") for n in range(number)]
     Teller(told, told).swept(item, objects)
     named = ", ".join(f"Job j{n} of attempt 1" for n in range(min(number, 5)))
     message = (

@@ -14,7 +14,7 @@ import pytest
 from controller.apply.applier import Applier
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation
 from controller.memory.memory import Memory
 from controller.phases.actions import (
@@ -139,7 +139,9 @@ class Process:
 
     def tell(self, observation: Any, actions: Any) -> None: ...
 
-    async def act(self, read: dict[str, Any], action: Action | Actions, *seen: Deployed) -> None:
+    async def act(
+        self, read: dict[str, Any], action: Action | Actions, *seen: DeployedObject
+    ) -> None:
         item = AppWrapper(read)
         snapshot = Snapshot(phase=Phase(item.status["phase"]), stray_pods=True)
         components = tuple(each for each in seen if each.resource != PODS)
@@ -162,8 +164,8 @@ def second_attempt(*, service: str = "2") -> Server:
     )
 
 
-SERVICE = Deployed(SERVICES, "svc", "uid-svc", False, attempt="2")
-POD = Deployed(PODS, "p", "uid-p", False, attempt="2")
+SERVICE = DeployedObject(SERVICES, "svc", "uid-svc", False, attempt="2")
+POD = DeployedObject(PODS, "p", "uid-p", False, attempt="2")
 MODES = [
     DeletionMode.GRACEFUL,
     DeletionMode.FORCE_PODS,
@@ -189,13 +191,13 @@ async def test_one_object_of_a_later_attempt_spares_all() -> None:
     """A kept component still has the label of an earlier attempt."""
     server = second_attempt(service="1")
     late = Process(server)
-    kept = Deployed(SERVICES, "svc", "uid-svc", False, attempt="1")
+    kept = DeployedObject(SERVICES, "svc", "uid-svc", False, attempt="1")
     with pytest.raises(Conflict):
         await late.act(
             appwrapper(1, Phase.RESETTING, version="5"),
             DeleteComponents(DeletionMode.FORCE_PODS),
             kept,
-            Deployed(PODS, "q", "uid-q", False, attempt="1"),
+            DeployedObject(PODS, "q", "uid-q", False, attempt="1"),
             POD,
         )
     assert server.deleted == []
@@ -252,7 +254,7 @@ async def test_objects_without_a_later_attempt_need_no_read(attempt: str) -> Non
     server = second_attempt()
     server.failing = ApiError(500, "InternalError", "must not be read")
     process = Process(server)
-    pod = Deployed(PODS, "p", "uid-p", False, attempt=attempt)
+    pod = DeployedObject(PODS, "p", "uid-p", False, attempt=attempt)
     read = appwrapper(2, Phase.RESETTING, version="9")
     await process.act(read, DeleteComponents(DeletionMode.FORCE_PODS), pod)
     assert server.deleted == ["p"]

@@ -129,7 +129,7 @@ def test_a_pod_that_failed_before_its_deletion_is_still_a_failure() -> None:
 
 def test_a_disrupted_pod_counts_beside_a_failed_one() -> None:
     """A node that is lost reports no end of its pods."""
-    taken = pod("lost", deleting=True, cause="DeletionByTaintManager", asked=at(3))
+    taken = pod("lost", deleting=True, cause="DeletionByTaintManager", deletion_requested_at=at(3))
     assert names([taken], []) == []
     assert names([A, taken], []) == ["a", "lost"]
     (lost,) = (each for each in evidence([A, taken], [], membership()) if each.name == "lost")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
+from controller.facts.pod_counts import Membership, count_pods, deleted_with_pods, stragglers
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, TerminalExit
 from shared.api.conditions import Terminal
 from tests.support.builders.remembered_pods import pod, with_uids
@@ -74,13 +74,13 @@ def test_a_succeeded_component_is_not_awaited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "outliving"), [("Running", 1), ("Failed", 0), ("Succeeded", 0), ("Pending", 1)]
+    ("phase", "unawaited"), [("Running", 1), ("Failed", 0), ("Succeeded", 0), ("Pending", 1)]
 )
-def test_a_helper_is_never_awaited(phase: str, outliving: int) -> None:
+def test_a_helper_is_never_awaited(phase: str, unawaited: int) -> None:
     pods = [pod("a"), pod("b"), pod("c", phase, component=1, exit_codes=(42,))]
     config = FaultTolerance(terminal_exit_codes=frozenset({42}))
     assert count_pods(pods, of(JOB, replace(SERVE, helper=True)), config, NOW) == PodCounts(
-        expected=2, running=2, outliving=outliving
+        expected=2, running=2, unawaited=unawaited
     )
 
 
@@ -138,7 +138,7 @@ def test_running_pods_of_a_succeeded_component_are_stragglers(
     one = pod("a", **{"created": LATER, **changes})
     found = of(*components)
     assert stragglers([one], found) == ([one] if alone else [])
-    assert outlived([one], found) == whole
+    assert deleted_with_pods([one], found) == whole
     counts = count_pods([one], found, CONFIG, NOW)
     made = datetime(2026, 1, 1, 10, 0, 5, tzinfo=UTC) if alone and whole else None
     assert (counts.stragglers, counts.newest_straggler) == (int(alone), made)

@@ -84,8 +84,8 @@ def test_projection_of_a_pod() -> None:
         attempt="3",
         component=2,
         deleting=True,
-        leaves="2026-01-01T10:00:05Z",
-        asked="2026-01-01T09:59:35Z",
+        deletion_deadline="2026-01-01T10:00:05Z",
+        deletion_requested_at="2026-01-01T09:59:35Z",
         created=LATER,
         failed_at=LATER,
         owner_kind="PyTorchJob",
@@ -194,7 +194,7 @@ def test_equal_values_of_pods_are_stored_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grace", "leaves"),
+    ("grace", "deletion_deadline"),
     [
         (30, "2026-01-01T12:00:30Z"),
         (0, "2026-01-01T12:00:00Z"),
@@ -203,12 +203,14 @@ def test_equal_values_of_pods_are_stored_once() -> None:
         (2**63 - 1, "2026-01-01T11:59:59Z"),
     ],
 )
-def test_any_grace_period_leads_back_to_the_time_of_the_deletion(grace: int, leaves: str) -> None:
+def test_any_grace_period_leads_back_to_the_time_of_the_deletion(
+    grace: int, deletion_deadline: str
+) -> None:
     metadata = {
         "namespace": "team1",
         "name": "a",
         "uid": "a",
-        "deletionTimestamp": leaves,
+        "deletionTimestamp": deletion_deadline,
         "deletionGracePeriodSeconds": grace,
     }
-    assert project_pod({"metadata": metadata}).asked == "2026-01-01T12:00:00Z"
+    assert project_pod({"metadata": metadata}).deletion_requested_at == "2026-01-01T12:00:00Z"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod_names import name_held_up, name_unheeded, too_large
+from controller.facts.pod_names import name_ignored_by_scheduler, name_rejected, too_large
 from controller.facts.pods import is_only_placed, project_pod
-from controller.facts.scheduling import scheduler_message, unheeded
+from controller.facts.scheduling import ignored_by_scheduler, scheduler_message
 from tests.support.builders.remembered_pods import pod
 
 GPUS = "8 Insufficient nvidia.com/gpu"
@@ -51,15 +51,15 @@ def test_the_scheduler_is_quoted(status: dict[str, Any], text: str) -> None:
 def test_pods_with_one_reason_are_counted_together() -> None:
     waiting = [pod(name, "Pending", unscheduled=GPUS) for name in ("train-2", "train-0", "train-1")]
     image = pod("train-3", "Pending", node="gpu-1", cause="ErrImagePull")
-    assert name_held_up([]) == ""
-    assert name_held_up([pod("a", "Pending"), pod("b", "Pending", node="n")]) == ""
-    assert name_held_up(waiting[:1]) == f"train-2: {GPUS}"
-    assert name_held_up([image, *waiting]) == f"train-0 and 2 more: {GPUS}; train-3: ErrImagePull"
+    assert name_rejected([]) == ""
+    assert name_rejected([pod("a", "Pending"), pod("b", "Pending", node="n")]) == ""
+    assert name_rejected(waiting[:1]) == f"train-2: {GPUS}"
+    assert name_rejected([image, *waiting]) == f"train-0 and 2 more: {GPUS}; train-3: ErrImagePull"
 
 
 def test_three_of_many_reasons_are_quoted() -> None:
     waiting = [pod(f"p{each}", "Pending", unscheduled=f"reason {each}") for each in range(5)]
-    assert name_held_up(waiting) == "p0: reason 0; p1: reason 1; p2: reason 2"
+    assert name_rejected(waiting) == "p0: reason 0; p1: reason 1; p2: reason 2"
 
 
 def test_a_request_that_no_node_can_hold_is_named() -> None:
@@ -115,17 +115,23 @@ def test_any_resource_may_be_too_much(
     ],
 )
 def test_why_no_scheduler_has_reported(spec: Any, status: Any, why: str) -> None:
-    assert unheeded(spec, status) == why
+    assert ignored_by_scheduler(spec, status) == why
 
 
 def test_pods_that_wait_for_a_scheduler_are_counted_together() -> None:
-    gated = [pod(name, "Pending", unheeded="scheduling gate g") for name in ("b", "a")]
-    assert name_unheeded([*gated, pod("c", "Pending")]) == "a and 1 more: scheduling gate g"
+    gated = [pod(name, "Pending", ignored_by_scheduler="scheduling gate g") for name in ("b", "a")]
+    assert (
+        name_ignored_by_scheduler([*gated, pod("c", "Pending")])
+        == "a and 1 more: scheduling gate g"
+    )
     metadata = {"namespace": "n", "name": "a", "uid": "u"}
-    assert project_pod({"metadata": metadata}).unheeded == (
+    assert project_pod({"metadata": metadata}).ignored_by_scheduler == (
         "scheduler default-scheduler has not reported on it"
     )
-    assert project_pod({"metadata": metadata, "status": {"phase": "Failed"}}).unheeded == ""
+    assert (
+        project_pod({"metadata": metadata, "status": {"phase": "Failed"}}).ignored_by_scheduler
+        == ""
+    )
 
 
 def test_requests_are_remembered_only_of_a_pod_that_the_scheduler_rejects() -> None:
@@ -145,7 +151,7 @@ def test_a_pod_that_is_scheduled_late_wakes_no_appwrapper() -> None:
     old = pod("a", "Pending", unscheduled=GPUS)
     assert is_only_placed(old, pod("a", "Pending", node="n", bound="2026-01-01T00:00:00Z"))
     assert not is_only_placed(pod("a", "Pending"), old)
-    gated = pod("a", "Pending", unheeded="scheduling gate g")
+    gated = pod("a", "Pending", ignored_by_scheduler="scheduling gate g")
     assert is_only_placed(gated, pod("a", "Pending")), "thousands may lose their gates at once"
     assert not is_only_placed(gated, old)
     assert not is_only_placed(gated, gated)

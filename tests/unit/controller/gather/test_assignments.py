@@ -111,7 +111,7 @@ async def test_fifty_of_many_nodes_are_read_at_once() -> None:
     pages = [[listed(9, *nodes[begin : begin + 50])] for begin in (0, 50, 100)]
     lists: list[Any] = [[listed(9, workload(*hosts))], *pages]
     kube = FakeKube(lists=lists)
-    found = await Assignments(kube, Autopilot()).look(AppWrapper(due(OVER)), "w")
+    found = await Assignments(kube, Autopilot()).read(AppWrapper(due(OVER)), "w")
     assert found is None
     asked = [call.kwargs["label_selector"] for call in kube.called("pages")[1:]]
     assert [each.count(",") + 1 for each in asked] == [50, 50, 20]
@@ -120,5 +120,5 @@ async def test_fifty_of_many_nodes_are_read_at_once() -> None:
 async def test_labels_that_repel_no_pods_do_not_count() -> None:
     pages: list[Any] = [[listed(9, workload("n1"))], [listed(9, raw_node("n1", "EVICT"))]]
     autopilot = Autopilot(inject_anti_affinities=False)
-    found = await Assignments(FakeKube(lists=pages), autopilot).look(AppWrapper(due(OVER)), "w")
+    found = await Assignments(FakeKube(lists=pages), autopilot).read(AppWrapper(due(OVER)), "w")
     assert found is None

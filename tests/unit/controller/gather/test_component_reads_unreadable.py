@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import LOOK_AT_UNWATCHED
 from controller.phases import decide
 from controller.phases.actions import MoveTo
@@ -131,7 +131,7 @@ async def test_objects_of_a_refused_watch_are_read_live() -> None:
     assert (component.presence, component.unreadable) == (Presence.PRESENT, SAID)
     assert observation.look_again == LOOK_AT_UNWATCHED
     # Enough to ask for its deletion.
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
     (component,) = (await bench.observe()).snapshot.components
     assert (component.terminal, component.unreadable) == ("Succeeded", "")
 
@@ -170,7 +170,7 @@ async def test_once_it_can_be_read_all_goes_on() -> None:
     await bench.observe()
     observation = await bench.observe()
     assert observation.snapshot.blockers == ()
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
 
 
 async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.phases.snapshot import CreateProblem, PodCounts
 from shared.kube.client import Forbidden, Invalid, NotFound, Unreachable
 from tests.support.builders.gathering import (
@@ -58,7 +58,9 @@ async def test_an_object_without_watch_entry_is_read_once_for_the_proof() -> Non
 async def test_only_a_live_read_shows_an_unwatched_object() -> None:
     bench = Gathering(appwrapper("Suspending", *DELETING), get=[job()])
     bench.watches.watched = False
-    assert (await bench.observe()).deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert (await bench.observe()).deployed == (
+        DeployedObject(JOBS, "train", "j1", False, attempt="1"),
+    )
     assert bench.methods() == ["get"]
 
 
@@ -71,7 +73,7 @@ async def test_a_component_that_only_a_live_read_finds_is_deployed(attempt: str)
     )
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt=attempt),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt=attempt),)
 
 
 async def test_a_pod_of_any_attempt_that_only_a_live_list_finds() -> None:
@@ -155,7 +157,7 @@ async def test_a_refused_object_is_read_if_that_is_allowed() -> None:
     bench = Gathering(item, get=[job()], lists=[[listed(9)]])
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
 
 
 @pytest.mark.parametrize("status", ["Unknown", "True"])

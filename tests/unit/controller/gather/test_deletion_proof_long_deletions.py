@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.reports.deleting_resources import EXPLAIN_AFTER as PATIENCE
 from controller.reports.deleting_resources import EXPLAIN_AGAIN
 from shared.api.objects import PODS
@@ -96,7 +96,7 @@ async def test_a_delete_that_finds_nothing_is_no_proof() -> None:
     bench.deletions.of("u1").absent.add("j1")
     observation = await bench.observe()
     assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
 
 
 async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged_meanwhile() -> (
@@ -135,7 +135,7 @@ async def test_pods_to_force_are_searched_after_the_grace_period(
     bench = Gathering(deleting(PATIENCE, grace=grace), known=facts(), get=answers, lists=lists)
     observation = await bench.observe()
     assert observation.empty == (
-        (Deployed(JOBS, "train", "j1", True, attempt="1"),) if empty else ()
+        (DeployedObject(JOBS, "train", "j1", True, attempt="1"),) if empty else ()
     )
     assert observation.snapshot.forced_off == (
         ("Pod a on node n7, which no longer exists",) if forced else ()
@@ -239,8 +239,10 @@ async def test_the_memory_of_a_deletion_ends_with_the_proof() -> None:
 async def test_pods_are_deployed_as_pods() -> None:
     bench = Gathering(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
     observation = await bench.observe()
-    leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
-    assert observation.pods == (Deployed(PODS, "a", "a", True, attempt="1", leaves=leaves),)
+    deletion_deadline = gone_pod("a")["metadata"]["deletionTimestamp"]
+    assert observation.pods == (
+        DeployedObject(PODS, "a", "a", True, attempt="1", deletion_deadline=deletion_deadline),
+    )
     assert observation.snapshot.blockers == (
         "Pod a is still terminating although its grace period is over: its node has not stopped it",
     )

@@ -62,10 +62,10 @@ class StoresBench:
         (folder / name).write_bytes(content)
 
     async def read(self, stores: ErrorStores, attempt: int = 2) -> StoreRead:
-        assert stores.look(appwrapper(attempt), "team", begin=True) is None
+        assert stores.read(appwrapper(attempt), "team", begin=True) is None
         await self.answered.wait()
         self.answered.clear()
-        found = stores.look(appwrapper(attempt), "team", begin=True)
+        found = stores.read(appwrapper(attempt), "team", begin=True)
         assert found is not None
         return found
 
@@ -106,7 +106,7 @@ async def test_the_records_of_the_attempt_are_read_once(tmp_path: Path) -> None:
         )
     )
     bench.put("error-w-1.pb", encode(RECORD))
-    assert stores.look(appwrapper(), "team", begin=True) is read
+    assert stores.read(appwrapper(), "team", begin=True) is read
     assert bench.woken == [KEY]
     assert bench.events == []
     assert bench.counted("appwrapper_error_store_reads_total", result="read") == 1
@@ -261,9 +261,9 @@ async def test_no_name_leads_elsewhere(tmp_path: Path, metadata: dict[str, str])
     bench = StoresBench(tmp_path)
     stores = bench.stores(lambda _: Held(AssertionError("it was searched")))
     item = appwrapper(2, **metadata)
-    assert stores.look(item, "team", begin=True) is None
+    assert stores.read(item, "team", begin=True) is None
     await bench.answered.wait()
-    read = stores.look(item, "team", begin=True)
+    read = stores.read(item, "team", begin=True)
     assert read == StoreRead(problem="error store team cannot be read (ValueError)")
 
 
@@ -273,8 +273,8 @@ async def test_one_store_that_hangs_holds_up_no_loop_and_ends_with_its_appwrappe
     bench = StoresBench(tmp_path)
     held = Held()
     stores = bench.stores(lambda _: held)
-    assert stores.look(appwrapper(), "team", begin=True) is None
-    assert stores.look(appwrapper(), "team", begin=True) is None
+    assert stores.read(appwrapper(), "team", begin=True) is None
+    assert stores.read(appwrapper(), "team", begin=True) is None
     stores.forget("u1", KEY)
     held.answers.set()
     stores.close()

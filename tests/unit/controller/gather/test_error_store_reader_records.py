@@ -35,16 +35,16 @@ RUNNING = pod("b", "Running")
 
 
 class Stores:
-    """Has `read`, once somebody asked."""
+    """Return `found`, once somebody asked."""
 
     def __init__(self, read: StoreRead | None = EMPTY) -> None:
-        self.read = read
+        self.found = read
         self.asked: list[tuple[str, bool]] = []
         self.forgotten: list[str] = []
 
-    def look(self, appwrapper: Any, store: str, *, begin: bool) -> StoreRead | None:
+    def read(self, appwrapper: Any, store: str, *, begin: bool) -> StoreRead | None:
         self.asked.append((store, begin))
-        return self.read
+        return self.found
 
     def forget(self, uid: str, key: tuple[str, str]) -> None:
         assert key == KEY

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads
 from controller.gather.owned_objects import (
     MOST_COMPONENTS,
@@ -31,8 +31,8 @@ READS = Reads(
 )
 
 
-def left(name: str) -> Deployed:
-    return Deployed(JOBS, name, f"uid-{name}", True)
+def left(name: str) -> DeployedObject:
+    return DeployedObject(JOBS, name, f"uid-{name}", True)
 
 
 def going(name: str, **metadata: Any) -> dict[str, Any]:
@@ -55,10 +55,10 @@ async def findings(
     *,
     forcing: bool = True,
     owned: Any = None,
-) -> tuple[Explanation, tuple[Deployed, ...], FakeKube]:
+) -> tuple[Explanation, tuple[DeployedObject, ...], FakeKube]:
     kube = FakeKube(answers={"get": get}, lists=[owned or [listed(9)]] * 9)
     looked_for = [left(x) for x in names]
-    found, empty = await search(kube).look(READS, looked_for, pods, forcing=forcing)
+    found, empty = await search(kube).explain(READS, looked_for, pods, forcing=forcing)
     return found, empty, kube
 
 
@@ -133,6 +133,6 @@ async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
             raise NotFound(404, "NotFound", "no")
 
     one = search(Client())
-    looks = [one.look(READS, [left("a")], (), forcing=True) for _ in range(20)]
+    looks = [one.explain(READS, [left("a")], (), forcing=True) for _ in range(20)]
     await asyncio.gather(*looks)
     assert most == SEARCHES_AT_ONCE

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.gather.owned_objects import LiveLists, orphaned_owners
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
@@ -54,14 +54,14 @@ class MakersBench:
         served: Any = self.served
         self.lists = LiveLists(kube, served, Unserved(kube, FakeClock(), obstacle))
 
-    async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
+    async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[DeployedObject, ...]:
         found, unproved = await self.look(*kinds, **fields)
         assert unproved == ()
         return found
 
     async def look(
         self, *kinds: tuple[str, str], **fields: Any
-    ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[DeployedObject, ...], tuple[str, ...]]:
         components = [component(**fields)] * len(kinds)
         return await orphaned_owners(self.lists, appwrapper(*kinds), components)
 
@@ -110,8 +110,8 @@ async def test_those_that_make_our_pods_and_no_others() -> None:
     going = maker("c", template("u1"), deletionTimestamp="now")
     bench = MakersBench([listed(9, mine, other), listed(9, going, maker("d", {}))])
     assert await bench.find(DEPLOYMENT) == (
-        Deployed(REPLICA_SETS, "a", "uid-a", False),
-        Deployed(REPLICA_SETS, "c", "uid-c", True),
+        DeployedObject(REPLICA_SETS, "a", "uid-a", False),
+        DeployedObject(REPLICA_SETS, "c", "uid-c", True),
     )
 
 
@@ -120,7 +120,7 @@ async def test_they_are_of_the_attempt_of_the_pods_that_they_create() -> None:
     pods["template"]["metadata"]["labels"]["workload.codeflare.dev/attempt"] = "2"
     bench = MakersBench([listed(9, maker("a", pods))])
     assert await bench.find(DEPLOYMENT) == (
-        Deployed(REPLICA_SETS, "a", "uid-a", False, attempt="2"),
+        DeployedObject(REPLICA_SETS, "a", "uid-a", False, attempt="2"),
     )
 
 
@@ -160,7 +160,7 @@ async def test_makers_are_listed_in_the_version_that_is_served() -> None:
     older = Resource("ray.io", "v1alpha1", "rayclusters", "RayCluster")
     bench = MakersBench([listed(9, maker("a", {"headGroupSpec": template("u1")}))], [listed(9)])
     bench.served.more = (older,)
-    assert await bench.find(RAY_JOB) == (Deployed(older, "a", "uid-a", False),)
+    assert await bench.find(RAY_JOB) == (DeployedObject(older, "a", "uid-a", False),)
 
 
 @pytest.mark.parametrize(

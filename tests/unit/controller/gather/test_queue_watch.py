@@ -49,7 +49,7 @@ async def test_one_read_proves_to_all_that_a_queue_is_missing() -> None:
         assert await seen.look() == WITHOUT_QUEUE
         assert seen.kueue.called("get")[0].args[1:] == ("team1", "q")
         others = AppWrapper(appwrapper("other"))
-        assert await seen.watch.look(others, Remembered()) == WITHOUT_QUEUE
+        assert await seen.watch.read(others, Remembered()) == WITHOUT_QUEUE
         assert len(seen.kueue.called("get")) == 1
         await seen.clock.advance(READ_AGE)
         assert await seen.look() == WITHOUT_QUEUE
@@ -60,7 +60,7 @@ async def test_each_missing_queue_is_proved_by_its_own_read() -> None:
     async with watching(get=[GONE, GONE]) as seen:
         await seen.look()
         other = AppWrapper(appwrapper(queue="other"))
-        assert await seen.watch.look(other, seen.remembered) is not None
+        assert await seen.watch.read(other, seen.remembered) is not None
         assert [call.args[2] for call in seen.kueue.called("get")] == ["q", "other"]
 
 

@@ -31,7 +31,7 @@ class Queues:
         self.found, self.why = found, why
         self.asked: list[Any] = []
 
-    async def look(self, appwrapper: Any, _remembered: Remembered) -> Queueing | None:
+    async def read(self, appwrapper: Any, _remembered: Remembered) -> Queueing | None:
         self.asked.append(appwrapper.name)
         if isinstance(self.found, KubeError):
             raise self.found

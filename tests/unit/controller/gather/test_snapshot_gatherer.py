@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import project_component
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.pods import project_pod
 from controller.phases import decide
 from controller.phases.ask import Need
@@ -94,10 +94,10 @@ async def test_everything_from_caches() -> None:
         labelled_pods=2,
         retries=1,
     )
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.pods == (
-        Deployed(PODS, "a", "a", False, attempt="1"),
-        Deployed(PODS, "b", "b", False, attempt="1"),
+        DeployedObject(PODS, "a", "a", False, attempt="1"),
+        DeployedObject(PODS, "b", "b", False, attempt="1"),
     )
     assert bench.methods() == []
 
@@ -146,7 +146,7 @@ async def test_by_when_a_component_should_have_gone() -> None:
     leaving = project_component("batch/Job", item)
     observation = await Gathering(appwrapper("Running"), known=leaving, pods=RUNNING_PODS).observe()
     (component,) = observation.snapshot.components
-    assert (component.presence, component.leaves) == (
+    assert (component.presence, component.deletion_deadline) == (
         Presence.DELETING,
         NOW + timedelta(seconds=5),
     )
@@ -304,8 +304,10 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     known = facts(**COMPLETE)
     bench = Gathering(appwrapper("Running"), known=known, pods=RUNNING_PODS, lists=[[live]])
     observation = await bench.observe()
-    assert observation.stragglers == (Deployed(PODS, "b", "b", False, attempt="1"),)
-    assert observation.outlived == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.stragglers == (DeployedObject(PODS, "b", "b", False, attempt="1"),)
+    assert observation.deleted_with_pods == (
+        DeployedObject(JOBS, "train", "j1", False, attempt="1"),
+    )
     assert observation.helpers == ()
 
 
@@ -317,7 +319,7 @@ async def test_helpers_are_marked_by_their_annotation() -> None:
     )
     observation = await bench.observe()
     assert observation.snapshot.components[0].helper
-    job = Deployed(JOBS, "train", "j1", False, attempt="1")
+    job = DeployedObject(JOBS, "train", "j1", False, attempt="1")
     assert observation.helpers == observation.deployed == (job,)
 
 

@@ -72,6 +72,6 @@ async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
     bench = Gathering(
         appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
     )
-    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
+    assert (await bench.observe()).snapshot.pods == PodCounts(unawaited=1, stragglers=1)
     (call,) = bench.kube.called("pages")
     assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}

@@ -47,4 +47,4 @@ async def test_a_pod_of_an_earlier_appwrapper_of_this_name_is_not_named() -> Non
 
 async def test_a_deletion_searches_for_no_request_that_is_too_large() -> None:
     counts = await seen("Suspending", rejected("b", 16))
-    assert (bool(counts.held_up), counts.too_large) == (True, "")
+    assert (bool(counts.rejected), counts.too_large) == (True, "")

@@ -46,7 +46,7 @@ async def test_who_waits_for_stragglers_lists_nothing(seconds: int | None, lists
         pods=ONE_RUNS,
         lists=[[listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))]],
     )
-    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
+    assert (await bench.observe()).snapshot.pods == PodCounts(unawaited=1, stragglers=1)
     assert len(bench.kube.called("pages")) == lists
 
 
@@ -64,4 +64,4 @@ async def test_an_ended_pod_is_accounted_for_by_the_watch() -> None:
         pods=ONE_RUNS[:1],
         lists=[[listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))]],
     )
-    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
+    assert (await bench.observe()).snapshot.pods == PodCounts(unawaited=1, stragglers=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected_objects import Owned
 from controller.phases.success_and_stragglers import has_succeeded
@@ -38,7 +38,7 @@ def suspended(*, attempt: int = 1) -> dict[str, Any]:
     return appwrapper("Suspended", attempt=attempt, created=False, spec={"suspend": True})
 
 
-def named(objects: tuple[Deployed, ...]) -> list[tuple[str, str]]:
+def named(objects: tuple[DeployedObject, ...]) -> list[tuple[str, str]]:
     return [(each.resource.kind, each.name) for each in objects]
 
 

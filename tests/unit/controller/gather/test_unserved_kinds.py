@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.deployed import Deployed
+from controller.facts.deployed import DeployedObject
 from controller.phases.snapshot import Presence
 from shared.api.conditions import Terminal
 from shared.kube.client import NotFound
@@ -58,16 +58,17 @@ async def test_a_deleted_event_alone_makes_no_component_of_an_unserved_kind_miss
 
 
 @pytest.mark.parametrize(
-    ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)]
+    ("kind", "has_surviving_children"),
+    [(("ray.io/v1", "RayJob"), True), (("batch/v1", "Job"), False)],
 )
 async def test_the_record_of_the_kind_shows_whether_dependants_outlive_it(
-    kind: tuple[str, str], outlived: bool
+    kind: tuple[str, str], has_surviving_children: bool
 ) -> None:
     version, name = kind
     item = of_kind(appwrapper("Running"), apiVersion=version, kind=name)
     bench = Gathering(item, unserved=("batch/Job",), pods=RUNNING_PODS)
     (component,) = (await bench.observe()).snapshot.components
-    assert (component.kind, component.outlived) == (name, outlived)
+    assert (component.kind, component.has_surviving_children) == (name, has_surviving_children)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ async def test_a_component_of_a_version_that_is_not_served_is_read_in_another(ph
     bench = Gathering(item, get=[job(), job()], lists=[[listed(9)]] * 2)
     bench.watches.watched = False
     observation = await bench.observe()
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False, attempt="1"),)
+    assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
     assert observation.snapshot.components[0].presence is Presence.PRESENT
     assert {call.args for call in bench.kube.called("get")} == {(JOBS, "team1", "train")}
     assert bench.unserved.asked == []

@@ -210,14 +210,14 @@ def case(name: str, expected: list[Need], snapshot: Snapshot, *, config: Any = C
         case(
             "all ended, and a pod runs",
             [OBSERVED, LIVE],
-            replace(ALL_ENDED, pods=PodCounts(succeeded=1, outliving=1)),
+            replace(ALL_ENDED, pods=PodCounts(succeeded=1, unawaited=1)),
         ),
         case(
             "such a pod has time",
             [OBSERVED],
             replace(
                 ALL_ENDED,
-                pods=PodCounts(succeeded=1, outliving=1),
+                pods=PodCounts(succeeded=1, unawaited=1),
                 timers=Timers(stragglers=NOW),
             ),
         ),

@@ -36,7 +36,7 @@ MOVES = resets(Reason.AUTOPILOT_NO_EXECUTE, WHY, spent=0, free=True)
         ),
         "stragglers after success are removed, not evacuated": (
             EVACUATED.job(terminal=Terminal.SUCCEEDED, end_recorded=True).pods(
-                expected=0, outliving=2, stragglers=2
+                expected=0, unawaited=2, stragglers=2
             ),
             """
             start stragglers

@@ -9,7 +9,7 @@ from controller.phases.snapshot import ConditionText, PodCounts, Timers
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 GPUS = "8 Insufficient nvidia.com/gpu"
-HELD_UP = PodCounts(expected=4, running=3, pending=1, held_up=f"train-0: {GPUS}")
+HELD_UP = PodCounts(expected=4, running=3, pending=1, rejected=f"train-0: {GPUS}")
 NEWS = Reason.INSUFFICIENT_PODS_READY
 
 
@@ -40,7 +40,7 @@ def test_it_counts_and_quotes(pods: PodCounts, message: str) -> None:
 
 
 def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
-    starting = PodCounts(expected=2, pending=2, unheeded="a: scheduling gate g")
+    starting = PodCounts(expected=2, pending=2, ignored_by_scheduler="a: scheduling gate g")
     resuming = {"PodsReady": ConditionText(Reason.RESUMING)}
     life = VirtualLife(
         conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
@@ -53,7 +53,7 @@ def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
     life.wait(1)
     message = "0 of 2 pods run; a: scheduling gate g"
     assert life.said("PodsReady") == (False, Reason.RESUMING, message)
-    life.look(pods=replace(starting, running=1, pending=1, unheeded=""))
+    life.look(pods=replace(starting, running=1, pending=1, ignored_by_scheduler=""))
     life.wait(119)
     assert life.said("PodsReady")[2] == message
     life.wait(1)
@@ -74,18 +74,18 @@ def test_a_request_that_no_node_can_hold_is_reported_at_once() -> None:
 def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two_minutes() -> None:
     life = VirtualLife()
     life.look(pods=HELD_UP)
-    other = replace(HELD_UP, held_up="train-0: 8 node(s) had untolerated taint")
+    other = replace(HELD_UP, rejected="train-0: 8 node(s) had untolerated taint")
     life.wait(9)
     life.look(pods=other)
     assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; train-0: {GPUS}")
     life.wait(1)
-    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.held_up}")
+    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
     fewer = replace(other, running=2, pending=2)
     life.look(pods=fewer)
     life.wait(119)
-    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.held_up}")
+    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
     life.wait(1)
-    assert life.said("PodsReady") == (False, NEWS, f"2 of 4 pods run; {other.held_up}")
+    assert life.said("PodsReady") == (False, NEWS, f"2 of 4 pods run; {other.rejected}")
 
 
 def test_a_thousand_pods_that_start_are_no_write_each() -> None:

@@ -40,7 +40,7 @@ ENDED = replace(COMPLETE, end_recorded=True)
         ),
         pytest.param((COMPLETE,), {"succeeded": 4}, True, id="the Job is Complete"),
         pytest.param((COMPLETE,), {}, True, id="the pods of a Complete Job are deleted"),
-        pytest.param((COMPLETE,), {"outliving": 3}, False, id="a worker still runs"),
+        pytest.param((COMPLETE,), {"unawaited": 3}, False, id="a worker still runs"),
         pytest.param(
             (COMPLETE,), {"succeeded": 3, "deleting": 1}, False, id="a pod is being deleted"
         ),
@@ -88,15 +88,15 @@ def test_success_waits_for_objects_of_earlier_attempts_that_may_use_quota() -> N
 
 HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
 LEAVING = replace(HELPER, presence=Presence.DELETING)
-OUTLIVED = RUNNING.but(components=(ENDED,)).pods(expected=0, outliving=3, stragglers=3)
-GOING = OUTLIVED.pods(outliving=3)
+PODS_REMAIN = RUNNING.but(components=(ENDED,)).pods(expected=0, unawaited=3, stragglers=3)
+GOING = PODS_REMAIN.pods(unawaited=3)
 REMOVES = """
     delete stragglers
     warn (StragglersRemoved): 3 pods outlived their component
     wake after 30s
 """
 REMOVES_COMPONENTS = """
-    delete outlived
+    delete with-component
     warn (StragglersRemoved): 3 pods outlived success; their components are deleted
     wake after 30s
 """
@@ -108,11 +108,11 @@ REMOVES_HELPER = """
 
 @decisions(
     {
-        "workers still run": (OUTLIVED, "start stragglers\nwake after 60s"),
-        "one second before the deadline": (OUTLIVED.since(stragglers=59), "wake after 1s"),
-        "at the deadline": (OUTLIVED.since(stragglers=60), REMOVES),
+        "workers still run": (PODS_REMAIN, "start stragglers\nwake after 60s"),
+        "one second before the deadline": (PODS_REMAIN.since(stragglers=59), "wake after 1s"),
+        "at the deadline": (PODS_REMAIN.since(stragglers=60), REMOVES),
         "without a grace period, the time of the removal is recorded": (
-            OUTLIVED.configured(failure_grace=timedelta(0)),
+            PODS_REMAIN.configured(failure_grace=timedelta(0)),
             f"start stragglers\n{REMOVES}",
         ),
         "while they are being deleted": (GOING.since(stragglers=61), "wake after 30s"),
@@ -126,17 +126,19 @@ REMOVES_HELPER = """
             """,
         ),
         "all were created before the removal was due": (
-            OUTLIVED.pods(outliving=3, stragglers=3, newest_straggler=ago(2)).since(stragglers=61),
+            PODS_REMAIN.pods(unawaited=3, stragglers=3, newest_straggler=ago(2)).since(
+                stragglers=61
+            ),
             REMOVES,
         ),
         "their component recreates them, in the second of the removal": (
-            OUTLIVED.pods(outliving=3, stragglers=3, newest_straggler=ago(1)).since(
+            PODS_REMAIN.pods(unawaited=3, stragglers=3, newest_straggler=ago(1)).since(
                 stragglers=60.5
             ),
             REMOVES_COMPONENTS,
         ),
         "pods of a component that reports no end": (
-            OUTLIVED.pods(pending=1, running=2, deleting=1, outliving=1).since(stragglers=60),
+            PODS_REMAIN.pods(pending=1, running=2, deleting=1, unawaited=1).since(stragglers=60),
             REMOVES_COMPONENTS,
         ),
         "the end of a component that reports none is recorded with its removal": (
@@ -145,7 +147,7 @@ REMOVES_HELPER = """
             .since(stragglers=60),
             """
             record as succeeded: 0
-            delete outlived
+            delete with-component
             warn (StragglersRemoved): 1 pods outlived success; their components are deleted
             wake after 30s
             """,
@@ -157,23 +159,23 @@ REMOVES_HELPER = """
             SUCCEEDS,
         ),
         "a helper is deleted at once": (
-            OUTLIVED.but(components=(HELPER, ENDED)),
+            PODS_REMAIN.but(components=(HELPER, ENDED)),
             REMOVES_HELPER,
         ),
         "a helper without pods is deleted: it may create some": (
-            OUTLIVED.but(components=(HELPER, ENDED)).pods(expected=5, succeeded=4),
+            PODS_REMAIN.but(components=(HELPER, ENDED)).pods(expected=5, succeeded=4),
             REMOVES_HELPER,
         ),
         "a helper is being deleted": (
-            OUTLIVED.but(components=(LEAVING, ENDED)),
+            PODS_REMAIN.but(components=(LEAVING, ENDED)),
             "wake after 5s",
         ),
         "a helper within its forceful deletion grace period": (
-            OUTLIVED.but(components=(replace(LEAVING, leaves=ago(599)), ENDED)),
+            PODS_REMAIN.but(components=(replace(LEAVING, deletion_deadline=ago(599)), ENDED)),
             "wake after 5s",
         ),
         "a helper whose pod is not deleted in time": (
-            OUTLIVED.but(components=(replace(LEAVING, leaves=ago(600)), ENDED)),
+            PODS_REMAIN.but(components=(replace(LEAVING, deletion_deadline=ago(600)), ENDED)),
             """
             delete force-leaving
             warn (StragglersRemoved): helpers are not deleted in time: Deployment board; \
@@ -182,13 +184,13 @@ their pods are forced
             """,
         ),
         "a helper that the controller removed is not missing": (
-            OUTLIVED.but(components=(replace(HELPER, presence=Presence.GONE), ENDED)).pods(
+            PODS_REMAIN.but(components=(replace(HELPER, presence=Presence.GONE), ENDED)).pods(
                 expected=5, succeeded=4
             ),
             SUCCEEDS,
         ),
         "a component that another client deletes after success is not missing": (
-            OUTLIVED.but(components=(replace(SERVICE, presence=Presence.GONE), ENDED)),
+            PODS_REMAIN.but(components=(replace(SERVICE, presence=Presence.GONE), ENDED)),
             "start stragglers\nwake after 60s",
         ),
         "pods that succeeded before the controller saw them run were ready": (
@@ -213,15 +215,15 @@ def test_pods_that_outlive_success_are_removed(situation: Situation, expected: l
 @pytest.mark.parametrize(
     ("presence", "mode"),
     [
-        (Presence.PRESENT, "outlived"),
-        (Presence.DELETING, "outlived"),
+        (Presence.PRESENT, "with-component"),
+        (Presence.DELETING, "with-component"),
         (Presence.GONE, "stragglers"),
     ],
 )
 def test_the_pods_of_a_ray_job_are_deleted_with_it(presence: Presence, mode: str) -> None:
     """Its RayCluster would recreate pods that are deleted alone, perhaps without quota."""
-    ray_job = replace(ENDED, kind="RayJob", outlived=True, presence=presence)
-    assert OUTLIVED.but(components=(ray_job,)).since(stragglers=60).decision == lines(
+    ray_job = replace(ENDED, kind="RayJob", has_surviving_children=True, presence=presence)
+    assert PODS_REMAIN.but(components=(ray_job,)).since(stragglers=60).decision == lines(
         REMOVES.replace("delete stragglers", f"delete {mode}")
     )
 
@@ -251,14 +253,16 @@ def test_the_pods_of_a_ray_job_are_deleted_with_it(presence: Presence, mode: str
             ),
             id="a component gave up, and its reset waits",
         ),
-        pytest.param(OUTLIVED, id="workers still run"),
-        pytest.param(OUTLIVED.since(stragglers=60), id="they are removed"),
+        pytest.param(PODS_REMAIN, id="workers still run"),
+        pytest.param(PODS_REMAIN.since(stragglers=60), id="they are removed"),
         pytest.param(
-            OUTLIVED.pods(outliving=3, stragglers=3, newest_straggler=ago()).since(stragglers=60),
+            PODS_REMAIN.pods(unawaited=3, stragglers=3, newest_straggler=ago()).since(
+                stragglers=60
+            ),
             id="their component is removed",
         ),
-        pytest.param(OUTLIVED.but(components=(ENDED, HELPER)), id="a helper is deleted"),
-        pytest.param(OUTLIVED.but(components=(ENDED, LEAVING)), id="a helper is being deleted"),
+        pytest.param(PODS_REMAIN.but(components=(ENDED, HELPER)), id="a helper is deleted"),
+        pytest.param(PODS_REMAIN.but(components=(ENDED, LEAVING)), id="a helper is being deleted"),
     ],
 )
 def test_an_end_is_recorded_once_before_all_have_ended(recorded: Situation) -> None:

@@ -295,7 +295,7 @@ def test_projection_of_a_component() -> None:
         owner_name="aw",
         attempt="2",
         deleting=True,
-        leaves="now",
+        deletion_deadline="now",
         terminal=Terminal.SUCCEEDED,
         controlled=True,
     )

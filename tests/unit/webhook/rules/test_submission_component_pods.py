@@ -1,7 +1,7 @@
 from typing import Any
 
 from tests.support.builders.admission import POD, SERVICE, component
-from webhook.rules.submission import Component, components_of, has_pods, pod_templates
+from webhook.rules.submission import SubmittedComponent, components_of, has_pods, pod_templates
 
 SPARK: dict[str, Any] = {
     "apiVersion": "sparkoperator.k8s.io/v1beta2",
@@ -10,12 +10,12 @@ SPARK: dict[str, Any] = {
 }
 
 
-def parsed(raw: dict[str, Any]) -> Component:
+def parsed(raw: dict[str, Any]) -> SubmittedComponent:
     (found,), _ = components_of({"spec": {"components": [raw]}})
     return found
 
 
-def of_roles(*indices: str) -> Component:
+def of_roles(*indices: str) -> SubmittedComponent:
     pod_sets = [{"path": f"template.spec.roles[{index}]"} for index in indices]
     return parsed(component(SPARK, podSets=pod_sets))
 

@@ -15,9 +15,9 @@ from webhook.tls.certificate_secret import Contents, NextAuthority, PreviousAuth
 from webhook.tls.issue import due_at
 from webhook.tls.key_pair import KeyPair, pem
 from webhook.tls.rotate import (
-    Change,
     Publish,
-    Request,
+    RotationRequest,
+    SecretChange,
     Serve,
     Served,
     Step,
@@ -83,8 +83,8 @@ SERVES_FRESH = Served(FRESH_LEAF.certificate, CA.certificate)
 TO_COME = leaf(CA, NOW + DAY)
 DAMAGED = replace(GOOD, problems=("rotation.json is damaged",))
 
-generate, renew = partial(write, Change.GENERATE), partial(write, Change.RENEW)
-add_next, tidy = partial(write, Change.ADD_NEXT), partial(write, Change.TIDY)
+generate, renew = partial(write, SecretChange.GENERATE), partial(write, SecretChange.RENEW)
+add_next, tidy = partial(write, SecretChange.ADD_NEXT), partial(write, SecretChange.TIDY)
 SETTLED_CA = "every caBundle has it"
 UNNEEDED = "no replica serves a certificate of a previous CA"
 SECRET_STEPS = [
@@ -126,8 +126,8 @@ SECRET_STEPS = [
         id="a next CA of a clock that was ahead",
     ),
     pytest.param(
-        view(request=Request.LEAF), NOW, renew("an admin asked for it"), id="a leaf asked for",
-    ),
+        view(request=RotationRequest.LEAF), NOW, renew("an admin asked for it"),
+        id="a leaf asked for"),
     pytest.param(
         view(Contents(CA, replace(LEAF, key=RSA_KEY))), NOW,
         renew("handshakes with its RSA key are slow"), id="a leaf with an RSA key",
@@ -145,11 +145,11 @@ SECRET_STEPS = [
         add_next("two thirds of the CA's life are over"), id="a CA that is due",
     ),
     pytest.param(
-        view(request=Request.CA), NOW, add_next("an admin asked for it"),
+        view(request=RotationRequest.CA), NOW, add_next("an admin asked for it"),
         id="a CA asked for",
     ),
     pytest.param(
-        view(WITH_NEXT, request=Request.CA, since={}), NOW,
+        view(WITH_NEXT, request=RotationRequest.CA, since={}), NOW,
         add_next("an admin asked for it"), id="a CA asked for while one waits",
     ),
     pytest.param(
@@ -158,7 +158,7 @@ SECRET_STEPS = [
     ),
     pytest.param(
         view(WITH_NEXT, since=trusted(CA, NEXT, since=NOW - 30 * SECOND)), NOW,
-        write(Change.PROMOTE, SETTLED_CA),
+        write(SecretChange.PROMOTE, SETTLED_CA),
         id="a next CA that has settled",
     ),
     pytest.param(
@@ -166,7 +166,7 @@ SECRET_STEPS = [
         id="a next CA that is not everywhere",
     ),
     pytest.param(
-        view(replace(GOOD, next=NextAuthority(NEXT, forced=True)), request=Request.CA,
+        view(replace(GOOD, next=NextAuthority(NEXT, forced=True)), request=RotationRequest.CA,
              since=trusted(CA)), NOW, Wait(DUE), id="a next CA that was asked for and is not known",
     ),
     pytest.param(
@@ -302,7 +302,7 @@ def test_a_ca_that_this_replica_serves_is_recorded_before_the_bundle_is_written(
     carried = pem([OLD.certificate])
     seen = view(served=SERVES_OLD, published=(carried, carried), since=trusted(OLD))
     step = written(seen)
-    assert step.change is Change.ADOPT
+    assert step.change is SecretChange.ADOPT
     assert step.contents.trusted == (CA.certificate, OLD.certificate)
     assert step.contents.previous[0].trusted_until == OLD_LEAF.certificate.not_valid_after_utc
     # If it cannot be recorded, the others' bundle must not push it out.
@@ -315,7 +315,7 @@ def test_a_ca_that_no_bundle_carries_is_not_recorded() -> None:
 
 
 def test_a_failed_step_does_not_stop_the_others() -> None:
-    seen = view(request=Request.LEAF, published=(b"",))
+    seen = view(request=RotationRequest.LEAF, published=(b"",))
     assert isinstance(decided(seen), Write)
     assert isinstance(decided(seen, NOW, Write), Publish)
     assert isinstance(decided(seen, NOW, Publish), Write)
@@ -337,7 +337,7 @@ def test_a_generated_ca_keeps_every_served_certificate_trusted() -> None:
         foreign: leaf_end,
     }
     assert (made.problems, made.next) == ((), None)
-    asked = written(replace(seen, request=Request.CA)).contents
+    asked = written(replace(seen, request=RotationRequest.CA)).contents
     assert {one.trusted_until for one in asked.previous} == {NOW + PLAN.revocation_period}
 
 
@@ -378,17 +378,17 @@ FORCED = replace(GOOD, next=NextAuthority(NEXT, forced=True))
 @pytest.mark.parametrize(
     ("seen", "change", "answered"),
     [
-        (view(request=Request.LEAF), Change.RENEW, True),
-        (view(replace(GOOD, leaf=None), request=Request.CA), Change.RENEW, False),
-        (view(request=Request.CA), Change.ADD_NEXT, False),
-        (view(FORCED, request=Request.CA), Change.PROMOTE, True),
-        (view(WITH_NEXT), Change.PROMOTE, False),
-        (view(Contents(), request=Request.CA), Change.GENERATE, True),
-        (view(Contents()), Change.GENERATE, False),
-        (view(DAMAGED), Change.TIDY, False),
+        (view(request=RotationRequest.LEAF), SecretChange.RENEW, True),
+        (view(replace(GOOD, leaf=None), request=RotationRequest.CA), SecretChange.RENEW, False),
+        (view(request=RotationRequest.CA), SecretChange.ADD_NEXT, False),
+        (view(FORCED, request=RotationRequest.CA), SecretChange.PROMOTE, True),
+        (view(WITH_NEXT), SecretChange.PROMOTE, False),
+        (view(Contents(), request=RotationRequest.CA), SecretChange.GENERATE, True),
+        (view(Contents()), SecretChange.GENERATE, False),
+        (view(DAMAGED), SecretChange.TIDY, False),
     ],
 )
-def test_when_the_request_of_an_admin_is_done(seen: View, change: Change, answered: bool) -> None:
+def test_when_an_admins_request_is_done(seen: View, change: SecretChange, answered: bool) -> None:
     step = written(seen)
     assert (step.change, step.answers) == (change, answered)
 

@@ -16,7 +16,7 @@ from tests.support.fakes.tls import PLAN, START, authority
 from tests.support.fakes.tls_world import MUTATING, VALIDATING, RotationWorld, Secret
 from webhook.tls.issue import due_at
 from webhook.tls.key_pair import certificates_in, pem
-from webhook.tls.rotate import Change, Request, Serve, Wait
+from webhook.tls.rotate import RotationRequest, SecretChange, Serve, Wait
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -59,7 +59,7 @@ def test_in_whatever_order_two_replicas_race_both_serve_the_same(
         world.check()
     world.settle()
     assert_at_rest(world)
-    assert len(world.times_of(Change.GENERATE)) == 1
+    assert len(world.times_of(SecretChange.GENERATE)) == 1
     assert world.times_of(Serve) == [START, START]
 
 
@@ -74,36 +74,36 @@ def test_the_life_of_a_ca() -> None:
     world = RotationWorld(replicas=2)
     world.pass_time(12 * 365 * DAY)
     assert_at_rest(world)
-    assert world.times_of(Change.GENERATE) == [START]
+    assert world.times_of(SecretChange.GENERATE) == [START]
     # Two thirds of ten years, of which five minutes were over at the start.
-    (announced,) = world.times_of(Change.ADD_NEXT)
+    (announced,) = world.times_of(SecretChange.ADD_NEXT)
     assert timedelta(0) <= START + 3650 * DAY * 2 / 3 - announced < timedelta(minutes=5)
-    assert world.times_of(Change.PROMOTE) == [announced + PLAN.settle_period]
+    assert world.times_of(SecretChange.PROMOTE) == [announced + PLAN.settle_period]
     # Until the last leaf of the old CA has expired.
-    (dropped,) = world.times_of(Change.TIDY)
+    (dropped,) = world.times_of(SecretChange.TIDY)
     assert 30 * DAY < dropped - announced <= 90 * DAY
     # A leaf every sixty days; the new CA's first takes the place of one.
-    assert len(world.times_of(Change.RENEW)) in (71, 72)
+    assert len(world.times_of(SecretChange.RENEW)) in (71, 72)
     assert world.contents.previous == ()
 
 
 def test_a_leaf_is_renewed_and_served_at_once() -> None:
     world = installed()
-    world.touch(request=Request.LEAF)
+    world.touch(request=RotationRequest.LEAF)
     world.settle()
     assert_at_rest(world)
-    assert world.times_of(Change.RENEW) == [world.now]
+    assert world.times_of(SecretChange.RENEW) == [world.now]
     assert world.times_of(Serve) == [world.now, world.now]
-    assert world.times_of(Change.ADD_NEXT) == []
+    assert world.times_of(SecretChange.ADD_NEXT) == []
 
 
 def test_a_ca_that_an_admin_has_replaced_is_trusted_for_the_revocation_period() -> None:
     world = installed()
     asked = world.now
     (old,) = world.contents.trusted
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(PLAN.settle_period - SECOND)
-    assert world.times_of(Change.ADD_NEXT) == [asked]
+    assert world.times_of(SecretChange.ADD_NEXT) == [asked]
     assert world.times_of(Serve) == []
     world.pass_time(SECOND)
     assert world.times_of(Serve) == [asked + PLAN.settle_period] * 2
@@ -121,12 +121,12 @@ def test_a_next_ca_that_waited_in_a_leaked_secret_is_replaced_too() -> None:
     until_the_ca_is_due(world)
     assert world.contents.next is not None
     leaked = world.contents.next.pair.certificate
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(2 * PLAN.revocation_period)
     assert_at_rest(world)
     assert leaked not in world.contents.trusted
-    assert len(world.times_of(Change.ADD_NEXT)) == 2
-    assert len(world.times_of(Change.PROMOTE)) == 1
+    assert len(world.times_of(SecretChange.ADD_NEXT)) == 2
+    assert len(world.times_of(SecretChange.PROMOTE)) == 1
 
 
 def test_an_emptied_secret_gets_a_new_ca_and_the_old_leaf_is_served_meanwhile() -> None:
@@ -135,7 +135,7 @@ def test_an_emptied_secret_gets_a_new_ca_and_the_old_leaf_is_served_meanwhile() 
     emptied = world.now
     world.touch(data={})
     world.settle()
-    assert world.times_of(Change.GENERATE) == [emptied]
+    assert world.times_of(SecretChange.GENERATE) == [emptied]
     assert world.contents.trusted[1:] == (old,)
     assert world.times_of(Serve) == []
     late = world.start("started meanwhile")
@@ -157,7 +157,7 @@ def test_without_its_secret_it_serves_on_and_makes_a_new_one_good() -> None:
     world.secret = Secret(version=1000)
     world.pass_time(MINUTE)
     assert_at_rest(world)
-    assert len(world.times_of(Change.GENERATE)) == 1
+    assert len(world.times_of(SecretChange.GENERATE)) == 1
 
 
 def test_without_their_secret_replicas_that_remember_different_cas_do_not_fight() -> None:
@@ -177,14 +177,14 @@ def test_a_secret_of_the_past_is_accepted_without_a_refusal() -> None:
     world = installed()
     assert world.secret is not None
     past = world.secret.data
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(DAY)
     world.done.clear()
     world.touch(data=past)
     world.pass_time(DAY)
     assert_at_rest(world)
-    assert len(world.times_of(Change.ADOPT)) == 1
-    assert world.times_of(Change.GENERATE) == []
+    assert len(world.times_of(SecretChange.ADOPT)) == 1
+    assert world.times_of(SecretChange.GENERATE) == []
 
 
 @pytest.mark.parametrize("drifted", [b"", pem([authority().certificate])], ids=["no", "another"])
@@ -199,26 +199,26 @@ def test_a_changed_bundle_is_restored_at_once(index: int, drifted: bytes) -> Non
 
 def test_a_ca_that_was_missing_meanwhile_settles_again() -> None:
     world = installed()
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     asked = world.now
     world.pass_time(20 * SECOND)
     world.overwrite(VALIDATING, b"")
     world.settle(checked=False)
     world.pass_time(20 * SECOND, checked=False)
-    assert world.times_of(Change.PROMOTE) == []
+    assert world.times_of(SecretChange.PROMOTE) == []
     world.pass_time(MINUTE)
     # The replica that saw it before it was put back counts from then; another may not have.
-    (promoted,) = world.times_of(Change.PROMOTE)
+    (promoted,) = world.times_of(SecretChange.PROMOTE)
     assert promoted == asked + 50 * SECOND
 
 
 def test_a_deleted_configuration_holds_up_nothing_and_stays_deleted() -> None:
     world = installed()
     world.overwrite(MUTATING, None)
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(MINUTE)
     assert world.bundles == [None, world.contents.bundle]
-    assert len(world.times_of(Change.PROMOTE)) == 1
+    assert len(world.times_of(SecretChange.PROMOTE)) == 1
     world.overwrite(MUTATING, b"")
     world.settle()
     assert_at_rest(world)
@@ -227,7 +227,7 @@ def test_a_deleted_configuration_holds_up_nothing_and_stays_deleted() -> None:
 def test_a_replica_that_is_out_of_touch_for_minutes_is_accepted_all_the_while() -> None:
     world = installed(replicas=3)
     world.replicas[0].paused = True
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(9 * MINUTE)
     world.replicas[0].paused = False
     world.pass_time(DAY)
@@ -239,13 +239,13 @@ def test_a_replica_that_returns_after_its_ca_was_dropped_uses_the_new_one_at_onc
     lost, other = world.replicas
     lost.paused = True
     world.replicas.remove(lost)
-    world.touch(request=Request.CA)
+    world.touch(request=RotationRequest.CA)
     world.pass_time(DAY)
     world.replicas.append(lost)
     lost.paused = False
     world.settle(checked=False)
     assert lost.served == other.served
-    assert world.times_of(Change.ADOPT) == []
+    assert world.times_of(SecretChange.ADOPT) == []
 
 
 # Lives short enough to be lived many times: a leaf every 11 hours, a CA every 48.
@@ -254,8 +254,8 @@ LEAF_LIFE = QUICK.leaf_lifetime
 
 TROUBLES: dict[str, Callable[[RotationWorld], None]] = {
     "a first start": lambda _: None,
-    "a leaf that is asked for": lambda world: world.touch(request=Request.LEAF),
-    "a CA that is asked for": lambda world: world.touch(request=Request.CA),
+    "a leaf that is asked for": lambda world: world.touch(request=RotationRequest.LEAF),
+    "a CA that is asked for": lambda world: world.touch(request=RotationRequest.CA),
     "an emptied Secret": lambda world: world.touch(data={}),
     "a CA that is due": lambda world: world.pass_time(
         due_at(world.contents.trusted[0]) - world.now - SECOND
@@ -310,7 +310,7 @@ def happen(world: RotationWorld, event: str, number: int) -> None:
     """One thing that somebody does; what makes no sense now is left out."""
     match event:
         case "leaf" | "ca" if world.secret is not None:
-            world.touch(request=Request(event))
+            world.touch(request=RotationRequest(event))
         case "emptied" if world.secret is not None:
             world.touch(data={})
         case "deleted":
