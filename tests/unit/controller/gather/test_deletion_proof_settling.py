@@ -104,6 +104,15 @@ async def test_once_all_pods_were_observed_no_wait_is_needed(
     assert (await bench.observe()).snapshot.gone
 
 
+@pytest.mark.parametrize(("attempt", "gone"), [(1, True), (2, False)])
+async def test_pods_of_another_attempt_that_were_all_observed_end_no_wait(
+    attempt: int, gone: bool
+) -> None:
+    bench = gone_for(interrupted(), 1)
+    bench.memory.deletions.of("u1").complete = attempt
+    assert (await bench.observe()).snapshot.gone is gone
+
+
 async def test_a_failed_status_write_does_not_restart_the_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
