@@ -17,7 +17,6 @@ from webhook.verdicts import Patched
 NAMESPACE = "bench"
 CLUSTER_QUEUE = "bench-cluster-queue"
 QUEUE = "bench-queue"
-HELD_CLUSTER_QUEUE = "bench-held-cluster-queue"
 HELD_QUEUE = "bench-held-queue"
 USER = "bench-user"
 # Names an object's run and round; watches and deletes select by it.

@@ -52,7 +52,10 @@ async def _up(options: ClusterOptions) -> Path:
         answer = await asyncio.shield(answering)
         if not answer:
             code = await asyncio.to_thread(process.wait)
-            raise LocalClusterError(f"The cluster's supervisor ended with exit code {code}.")
+            raise LocalClusterError(
+                f"The cluster's supervisor ended with exit code {code}. Its own error, if it could"
+                " report one, is above."
+            )
         result = orjson.loads(answer)
         if result["result"] != supervisor.READY:
             await asyncio.to_thread(process.wait)

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, suppress
-from types import TracebackType
 from typing import Self
 
 from bench.errors import BenchError
@@ -67,12 +66,7 @@ class Batch:
         self._watch = asyncio.create_task(self._follow(version))
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Ends the watch."""
         self._watch.cancel()
         with suppress(asyncio.CancelledError):

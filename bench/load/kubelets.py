@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Final, Self
 
 from bench.errors import BenchError
@@ -59,12 +58,7 @@ class Kubelets:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Delete the nodes. Raise KubeError, or BenchError if a lease could not be renewed."""
         try:
             await _end(self._leases)

@@ -1,7 +1,7 @@
 """Read the cluster for the checks. I/O only.
 
-If the user may not read a resource, the reader notes that and reads the rest. Only the facts of
-each page of a list are kept.
+If the user may not read a resource, the reader notes that and reads the rest. It keeps only
+the facts of each page of long lists (nodes, workloads, pods).
 """
 
 from collections.abc import Callable, Iterable

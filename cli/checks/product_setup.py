@@ -67,15 +67,14 @@ def definition(seen: Installed, _: datetime) -> CheckResult:
 
 def mutating_webhooks(seen: Installed, _: datetime) -> CheckResult:
     """Compare the webhooks with the ones that the cluster's operator configuration generates."""
-    return _registered(seen, 0, seen.mutating or ())
+    return _registered(registration(seen.configuration.config)[0], seen.mutating or ())
 
 
 def validating_webhooks(seen: Installed, _: datetime) -> CheckResult:
-    return _registered(seen, 1, seen.validating or ())
+    return _registered(registration(seen.configuration.config)[1], seen.validating or ())
 
 
-def _registered(seen: Installed, half: int, stored: Iterable[JsonObject]) -> CheckResult:
-    generated = registration(seen.configuration.config)[half]
+def _registered(generated: JsonObject, stored: Iterable[JsonObject]) -> CheckResult:
     name = generated["metadata"]["name"]
     found = _named(stored, name)
     if found is None:

@@ -50,7 +50,7 @@ class ClusterQueue:
         return tuple(each for each in self.quotas if each.resource == resource)
 
     def total(self, resource: str) -> Quota:
-        """Add the quotas of all flavors."""
+        """Add the quotas of all flavors, without a borrowing limit: those do not add up."""
         own = self.of(resource)
         return Quota(
             flavor="",
@@ -58,6 +58,7 @@ class ClusterQueue:
             nominal=sum((each.nominal for each in own), ZERO),
             used=sum((each.used for each in own), ZERO),
             borrowed=sum((each.borrowed for each in own), ZERO),
+            reserved=sum((each.reserved for each in own), ZERO),
             lending_limit=sum((each.lendable for each in own), ZERO),
         )
 

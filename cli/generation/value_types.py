@@ -226,9 +226,7 @@ def optional(about: str, example: str, alias: str | None = None) -> Any:
 class Keys(BaseModel):
     """A mapping in a values file."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, regex_engine="python-re"
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     @model_validator(mode="before")
     @classmethod

@@ -11,7 +11,6 @@ from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.objects import is_dns_label, is_label_key, is_label_value
 from shared.kinds.kind import MAXIMUM_REPLICAS, PodSet
 
-NO_PODS: Final = "none"
 _POD_SET: Final = re.compile(
     r"(?:(?P<object>[^:=]+):)?(?:(?P<path>[^:=]+)=(?P<replicas>[^=]*)|none)"
 )

@@ -56,9 +56,9 @@ async def delete_team(
     config = await configuration(reader, config_file, needs_right=True)
     found = removal(await _held(reader, team, config), dry_run=dry_run)
     if not dry_run:
-        # The namespace and its data are deleted first, the ClusterQueue last.
-        needed = [("delete", each.kind, None, each.name) for each in found.targets]
-        if lacking := await missing_rights(cluster, needed):
+        # Without these rights it would stop half-way, when the namespace and its data are gone.
+        rights = [("delete", each.kind, None, each.name) for each in found.targets]
+        if lacking := await missing_rights(cluster, rights):
             raise CommandError(
                 f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are"
                 " deleted by cluster admins: ask one"

@@ -178,8 +178,7 @@ def _of_local_queues(seen: TeamObjects) -> Iterator[str]:
 
 def _of_queue(seen: TeamObjects, item: JsonObject) -> Iterator[str]:
     queue = queueing.cluster_queue(item)
-    why = queueing.stopped_text(queue) or queueing.inactive_text(queue)
-    if why and not seen.own_queues:  # else it is part of their trouble
+    if why := queueing.stopped_text(queue) or queueing.inactive_text(queue):
         yield why
     for other in map(local_queue_of, objects(seen.local_queues)):
         if other.cluster_queue == queue.name and other.namespace != seen.team:

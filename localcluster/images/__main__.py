@@ -14,8 +14,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, 1 for an error on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    if parsed.push != bool(parsed.registry):
-        parser.error("--push and --registry HOST/PATH need each other")
+    if parsed.push and not parsed.registry:
+        parser.error("--push has no destination: give --registry HOST/PATH, too (make: REGISTRY=)")
+    if parsed.registry and not parsed.push:
+        parser.error("--registry pushes the images there: give --push, too (make: PUSH=1)")
     order = ImageOrder(
         tool=parsed.tool,
         base_image=parsed.base_image,

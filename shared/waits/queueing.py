@@ -96,6 +96,9 @@ def queue_trouble(
             " label kueue.x-k8s.io/queue-name to another queue (kubectl get localqueues)"
         )
         return QueueTrouble(text, ("LocalQueue", name))
+    if cluster is None and not local.cluster_queue:
+        text = f"LocalQueue {name} names no ClusterQueue. An admin must set spec.clusterQueue"
+        return QueueTrouble(text, ("ClusterQueue", ""))
     if cluster is None:
         text = (
             f"ClusterQueue {local.cluster_queue} of LocalQueue {name} does not exist. An admin"
@@ -104,7 +107,7 @@ def queue_trouble(
         return QueueTrouble(text, ("ClusterQueue", local.cluster_queue))
     for each in (local, cluster):
         if stopped := stopped_text(each):
-            return QueueTrouble(f"{stopped}. Kueue admits from it again when stopPolicy is None")
+            return QueueTrouble(stopped)
     for each in (cluster, local):
         if inactive := inactive_text(each):
             return QueueTrouble(inactive, by_admin=False)
@@ -115,7 +118,10 @@ def stopped_text(queue: Queue) -> str:
     """Return who stopped the queue; empty if it is not stopped."""
     if queue.stop_policy == "None":
         return ""
-    return f"an admin stopped {queue.kind} {queue.name} (stopPolicy: {queue.stop_policy})"
+    return (
+        f"an admin stopped {queue.kind} {queue.name} (stopPolicy: {queue.stop_policy})."
+        " Kueue admits from it again when stopPolicy is None"
+    )
 
 
 def inactive_text(queue: Queue) -> str:

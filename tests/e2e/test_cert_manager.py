@@ -25,7 +25,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificate
 from localcluster.cluster import LocalCluster
 from shared.api.objects import PODS, SECRETS, JsonObject, Resource
 from shared.config.configuration import CertManagement
-from shared.kube.client import NotFound, PatchType
+from shared.kube.client import KubeError, NotFound, PatchType
 from tests.e2e.handshakes import Handshakes, ca_bundle, shaking_hands, shown_by
 from tests.e2e.load import Load, loading
 from tests.e2e.product_pods import SYSTEM, complaints, identities, pods_of, until_whole
@@ -161,15 +161,15 @@ async def until_served(site: Site) -> Certificate:
 async def quick_kubelets(cluster: LocalCluster) -> AsyncGenerator[None, None]:
     """A kubelet that looks at a pod updates its files. Left to itself it looks once a minute.
 
-    Here it looks all the time: a replica gets a certificate before the cainjector adds its CA.
+    Here it looks all the time: a replica may get a certificate before the cainjector adds its CA.
     """
 
     async def run() -> None:
         for count in itertools.count():
             patch: JsonObject = {"metadata": {"annotations": {"example.com/looked": str(count)}}}
-            for pod in await pods_of(cluster, "webhook"):
-                name = pod["metadata"]["name"]
-                with suppress(NotFound):
+            with suppress(KubeError):
+                for pod in await pods_of(cluster, "webhook"):
+                    name = pod["metadata"]["name"]
                     await cluster.client.patch(PODS, SYSTEM, name, patch, PatchType.MERGE)
             await asyncio.sleep(EVERY)
 

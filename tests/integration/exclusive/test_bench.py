@@ -48,7 +48,7 @@ async def arena(cluster: LocalCluster) -> AsyncIterator[Arena]:
         for resource, name in (
             (NAMESPACES, objects.NAMESPACE),
             (CLUSTER_QUEUES, objects.CLUSTER_QUEUE),
-            (CLUSTER_QUEUES, objects.HELD_CLUSTER_QUEUE),
+            (CLUSTER_QUEUES, "bench-held-cluster-queue"),
         ):
             with suppress(NotFound):
                 await cluster.client.delete(

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from types import TracebackType
 from typing import Any, Self
 
 from shared.api.names import LABEL_APPWRAPPER
@@ -40,12 +39,7 @@ class Life:
             self._tasks.append(asyncio.create_task(watching))
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -50,7 +50,7 @@ def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
     metrics = ControllerMetrics()
     outlines = [
         known("w1", "Suspended", phase_since=900.0),
-        known("w2", "Suspended", phase_since=400.0),
+        known("w2", "", phase_since=400.0),
         known("w3", phase_since=7.0, unused_since=950.0, deletion_blocked=True),
         known("w5", "Suspended", phase_since=7.0, deleting=True),
         known("b/w4", "Suspended", phase_since=1_007.0),  # by a clock that is ahead

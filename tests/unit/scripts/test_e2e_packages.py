@@ -42,6 +42,8 @@ def test_packages_are_installed_as_root_on_debian_unless_forbidden(
     monkeypatch.setattr(e2e_packages, "_DEBIAN", tmp_path if debian else tmp_path / "none")
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true")
     assert e2e_packages.may_install(install) is may
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert e2e_packages.may_install(install) is False
 
 
 @pytest.mark.parametrize("there", [True, False])

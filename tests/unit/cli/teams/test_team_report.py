@@ -179,11 +179,28 @@ WRONG: dict[str, tuple[TeamObjects, list[str]]] = {
             changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
             local_queues=Unread("localqueues", "no right to list them"),
         ),
-        ["an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold)"],
+        [
+            "an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold). Kueue admits"
+            " from it again when stopPolicy is None"
+        ],
+    ),
+    "both queues stopped": (
+        replace(
+            changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
+            local_queues=changed(
+                "LocalQueue", lambda it: it["spec"].update(stopPolicy="Hold")
+            ).local_queues,
+        ),
+        [
+            "an admin stopped LocalQueue default-queue (stopPolicy: Hold). Kueue admits from it"
+            " again when stopPolicy is None",
+            "an admin stopped ClusterQueue team1-cluster-queue (stopPolicy: Hold). Kueue admits"
+            " from it again when stopPolicy is None",
+        ],
     ),
     "a LocalQueue that feeds nothing": (
         changed("LocalQueue", lambda it: it["spec"].clear()),
-        ["ClusterQueue  of LocalQueue default-queue does not exist. An admin must create it"],
+        ["LocalQueue default-queue names no ClusterQueue. An admin must set spec.clusterQueue"],
     ),
     "another namespace": (
         _other_feeder(),

@@ -356,3 +356,9 @@ def test_after_a_restart_a_running_measurement_is_lost_and_nothing_else() -> Non
     bench.decide(MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER))
     bench.decide(READY, running=2)
     assert bench.evacuations() == (0, 0, 0)
+
+
+def test_unexpected_objects_are_counted() -> None:
+    bench = MeterBench()
+    bench.meter.swept(3)
+    assert bench.metrics.registry.get_sample_value("appwrapper_unexpected_components_total") == 3

@@ -93,7 +93,7 @@ def test_times_that_metrics_show(
     assert found.deletion_blocked is ("deletion_blocked" in expected)
 
 
-def test_one_that_is_being_deleted_waits_for_nothing() -> None:
+def test_its_deletion_is_seen() -> None:
     """Without the controller's finalizer its phase remains until it is gone."""
     waits = says("QuotaReserved", "False", 2)
     assert not outline("Suspended", waits).deleting

@@ -198,3 +198,9 @@ async def test_a_proof_passes_over_it_unless_it_goes_too(phase: str, gone: bool)
     bench = Gathering(item, known=facts(attempt="2"), get=[job(attempt="2")], lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.components[0].exists) == (gone, True)
+
+
+async def test_a_kept_one_that_this_process_adopted_is_not_read() -> None:
+    bench = Gathering(kept(*RUNS), known=facts(attempt="1"))
+    bench.creations.record_success("u1", 2, 0, "j1")
+    assert await presence(bench) is Presence.PRESENT

@@ -246,3 +246,14 @@ async def test_pods_are_deployed_as_pods() -> None:
     assert observation.snapshot.blockers == (
         "Pod a is still terminating although its grace period is over: its node has not stopped it",
     )
+
+
+async def test_obstacles_are_searched_again_once_the_grace_period_is_over() -> None:
+    item = deleting(PATIENCE, grace=f"{(PATIENCE + SECOND).total_seconds():.0f}s")
+    bench = Gathering(item, known=facts(), get=[going()] * 9, lists=[[listed(9)]] * 9)
+    found = []
+    for elapsed in (0 * SECOND, SECOND):
+        await bench.gather(KEY, NOW + elapsed)
+        explanation = bench.memory.deletions.known("u1").explanation
+        found.append(explanation and explanation.forcing)
+    assert found == [False, True]

@@ -128,7 +128,7 @@ def test_a_pass_that_outlasts_its_appwrapper_leaves_nothing_in_memory() -> None:
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory = Memory()
-    memory.deletions.known("u1").clear_since = None
+    memory.deletions.find_left("u1")
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0
     assert list(places(memory, "u1", "memory", {})) == []

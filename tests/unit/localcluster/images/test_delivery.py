@@ -45,14 +45,23 @@ def test_flags_become_an_order(
     assert capsys.readouterr().out == "the report\nthe report\n"
 
 
-@pytest.mark.parametrize("flags", [["--push"], ["--registry", "r/p"]])
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--push"], "--push has no destination: give --registry HOST/PATH, too (make: REGISTRY=)"),
+        (
+            ["--registry", "r/p"],
+            "--registry pushes the images there: give --push, too (make: PUSH=1)",
+        ),
+    ],
+)
 def test_a_push_needs_a_registry_and_a_registry_a_push(
-    orders: list[ImageOrder], flags: list[str], capsys: pytest.CaptureFixture[str]
+    orders: list[ImageOrder], flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
         command.main(flags)
     assert end.value.code == 2
-    assert "--push and --registry HOST/PATH need each other" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(f"error: {problem}\n")
     assert orders == []
 
 
