@@ -14,7 +14,7 @@ RESULTS: Final = _FOLDER / "profile-results.json"
 PAGE: Final = _FOLDER / "profile.md"
 PICTURE: Final = _FOLDER / "profile.svg"
 
-_ROWS: Final = 10  # of each table in the picture
+_ROWS: Final = 8  # of each table in the picture
 _WIDTH: Final = 1_000
 _BARS: Final = 520
 _LINE: Final = 15
@@ -76,13 +76,13 @@ def _panel(table: ProfileTable, top: int) -> Iterator[str]:
         yield _text(10, y + _LINE - 4, shown)
         bar = (high - 3) // table.drawn
         for index, value in enumerate(values[: table.drawn]):
-            width = (_BARS - 80) * value / most
+            width = (_BARS - 160) * value / most
             yield (
                 f'<rect x="{_WIDTH - _BARS}" y="{y + index * bar}" width="{width:.1f}"'
                 f' height="{bar - 1}" fill="{_COLOURS[index]}"/>'
             )
         numbers = " ".join(number(value) if value else "-" for value in values[: table.drawn])
-        longest = (_BARS - 80) * max(values[: table.drawn]) / most
+        longest = (_BARS - 160) * max(values[: table.drawn]) / most
         yield _text(round(_WIDTH - _BARS + longest + 4), y + _LINE - 4, numbers)
 
 

@@ -1,4 +1,4 @@
-"""Counts the requests of everybody, from the API server's audit log. Pure."""
+"""Counts the requests of all programs, from the API server's audit log. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable

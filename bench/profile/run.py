@@ -12,8 +12,8 @@ from bench.measurements import admission
 from bench.plan import BenchPlan
 from bench.profile import audit, stacks, trace
 from bench.profile.sampling import python_samples
-from bench.profile.stacks import Sample
-from bench.profile.tables import ProfileTable, ranked
+from bench.profile.stacks import StackSample
+from bench.profile.tables import FUNCTION, ProfileTable, ranked
 from bench.profile.window import Window, window
 from bench.results import Contender
 from localcluster.machine.processes import ProcessSpec
@@ -60,8 +60,10 @@ async def profile(arena: Arena, plan: BenchPlan) -> list[ProfileTable]:
     audited = (folder / "audit.log").read_bytes().splitlines()
     return [
         *_requests(traced, singles[Contender.OURS], bursts[Contender.OURS], lives),
-        *_of_everybody(audited, {name: each.life for name, each in bursts.items()}, "life", lives),
-        *_of_everybody(
+        *_of_all_programs(
+            audited, {name: each.life for name, each in bursts.items()}, "life", lives
+        ),
+        *_of_all_programs(
             audited, {name: each.deletion for name, each in bursts.items()}, "deletion", lives
         ),
         *_functions(sampled),
@@ -108,7 +110,7 @@ async def _lives(arena: Arena, contender: Contender, name: str, lives: int) -> _
     return _Burst(life, deletion)
 
 
-async def _sampled_lives(arena: Arena, lives: int) -> dict[str, list[Sample]]:
+async def _sampled_lives(arena: Arena, lives: int) -> dict[str, list[StackSample]]:
     await _lives(arena, Contender.OURS, "warm-again", 1)
     folder, processes = arena.cluster.directory, arena.cluster.processes
     async with (
@@ -119,7 +121,7 @@ async def _sampled_lives(arena: Arena, lives: int) -> dict[str, list[Sample]]:
     return {"controller, lives and deletions": controller, "webhook, the same": webhook}
 
 
-async def _sampled_reviews(arena: Arena, requests: int) -> dict[str, list[Sample]]:
+async def _sampled_reviews(arena: Arena, requests: int) -> dict[str, list[StackSample]]:
     found = {}
     for access_reviews, paths in ((True, ("mutate", "validate")), (False, ("validate",))):
         async with arena.both_webhooks(access_reviews=access_reviews):
@@ -150,7 +152,7 @@ def _requests(
     return tables
 
 
-def _of_everybody(
+def _of_all_programs(
     audited: Sequence[bytes], windows: Mapping[Contender, Window], name: str, lives: int
 ) -> list[ProfileTable]:
     """Returns what all programs do, per life, for each contender."""
@@ -181,10 +183,10 @@ def _of_everybody(
         ),
         table(
             "CPU of the API server in ms by work", "work",
-            [_shared_out(w, stacks.API_WORK) for w in each], drawn=3,
+            [_shared_out(w, stacks.API_WORK) for w in each],
         ),
         table(
-            "Requests of everybody", "sender: verb resource",
+            "Requests of all programs", "sender: verb resource",
             [audit.requests(audited, w.began, w.ended) for w in each],
             "From the API server's audit log, without watches and leases.", drawn=3,
         ),
@@ -201,7 +203,7 @@ def _thousandfold(counted: Mapping[str, float]) -> dict[str, float]:
     return {name: value * 1_000 for name, value in counted.items()}
 
 
-def _shared_out(measured: Window, parts: Sequence[stacks.Part]) -> dict[str, float]:
+def _shared_out(measured: Window, parts: Sequence[stacks.ProgramPart]) -> dict[str, float]:
     """Divides the measured CPU of the API server by the shares of the samples, in ms."""
     found = stacks.by_any(measured.api_server, parts)
     return _portions(found, measured.cpu[_API_SERVER] * 1_000)
@@ -212,7 +214,7 @@ def _portions(found: Mapping[str, float], whole: float) -> dict[str, float]:
     return {name: weight / total * whole for name, weight in found.items()}
 
 
-def _functions(sampled: Mapping[str, Sequence[Sample]]) -> list[ProfileTable]:
+def _functions(sampled: Mapping[str, Sequence[StackSample]]) -> list[ProfileTable]:
     """Returns the shares of parts and of functions, in percent."""
     tables = []
     for name, samples in sampled.items():
@@ -228,7 +230,7 @@ def _functions(sampled: Mapping[str, Sequence[Sample]]) -> list[ProfileTable]:
         tables.append(
             ProfileTable(
                 f"{name}: functions",
-                "function of ours",
+                FUNCTION,
                 ("% with its libraries", "% with all it calls"),
                 [
                     row

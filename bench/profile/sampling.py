@@ -1,4 +1,4 @@
-"""Samples the CPU of running programs: ours with py-spy, the API server by its own profiler."""
+"""Samples the CPU of running programs: of this operator with py-spy, of the API server itself."""
 
 import asyncio
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.errors import BenchError
 from bench.metrics import fetch
 from bench.profile import pprof
-from bench.profile.stacks import Sample, folded
+from bench.profile.stacks import StackSample, folded
 from localcluster.cluster import LocalCluster
 
 # Each sample stops the program for some milliseconds, since C functions are read too.
@@ -19,7 +19,7 @@ _SECONDS = 2
 
 
 @asynccontextmanager
-async def python_samples(process_id: int, file: Path) -> AsyncIterator[list[Sample]]:
+async def python_samples(process_id: int, file: Path) -> AsyncIterator[list[StackSample]]:
     """Samples one of our programs inside the context; the list is filled at its end.
 
     Raises BenchError if py-spy is missing or may not read the process.
@@ -32,7 +32,7 @@ async def python_samples(process_id: int, file: Path) -> AsyncIterator[list[Samp
         "--output", str(file), "--pid", str(process_id), "--duration", "3600",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    samples: list[Sample] = []
+    samples: list[StackSample] = []
     try:
         await _until_sampling(process)
         yield samples
@@ -59,18 +59,18 @@ async def _until_sampling(process: asyncio.subprocess.Process) -> None:
 
 
 @asynccontextmanager
-async def api_server_samples(cluster: LocalCluster) -> AsyncIterator[list[Sample]]:
+async def api_server_samples(cluster: LocalCluster) -> AsyncIterator[list[StackSample]]:
     """Samples the API server inside the context, in profiles of two seconds each.
 
     The last of them ends after the context's body, in which nothing happens any more.
     """
-    samples: list[Sample] = []
+    samples: list[StackSample] = []
     ending = asyncio.Event()
 
     async def collect() -> None:
         while not ending.is_set():
             profile = await fetch(cluster, f"/debug/pprof/profile?seconds={_SECONDS}")
-            samples.extend(Sample(*each) for each in pprof.samples(profile))
+            samples.extend(StackSample(*each) for each in pprof.samples(profile))
 
     collecting = asyncio.create_task(collect())
     try:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 
-class Sample(NamedTuple):
+class StackSample(NamedTuple):
     """`stack` begins with the innermost function; `weight` is in any unit."""
 
     stack: Sequence[str]
     weight: float
 
 
-class Part(NamedTuple):
+class ProgramPart(NamedTuple):
     """A part of a program: the functions whose names match `pattern`."""
 
     name: str
@@ -23,11 +23,11 @@ class Part(NamedTuple):
 OTHER: Final = "other"
 
 
-def _parts(*named: tuple[str, str]) -> tuple[Part, ...]:
-    return tuple(Part(name, re.compile(pattern)) for name, pattern in named)
+def _parts(*named: tuple[str, str]) -> tuple[ProgramPart, ...]:
+    return tuple(ProgramPart(name, re.compile(pattern)) for name, pattern in named)
 
 
-# Of the API server, by the kind of request; the first that matches any function of a stack counts.
+# The API server's time by the kind of request; the first that matches any function counts.
 # Go's compiler puts a handler's name into its caller's: `serveStatus.UpdateResource.func2`. Custom
 # resources are served by `crdHandler`: here AppWrappers, and Kueue's Workloads and queues.
 _CUSTOM: Final = r"crdHandler\)\.serve"
@@ -45,7 +45,7 @@ API_REQUESTS: Final = _parts(
     ("list, open a watch", r"ListResource"),
     ("get", r"getResourceHandler|GetResource"),
     ("call webhooks", r"admission/plugin/webhook"),
-    ("managed fields of updates and patches, too deep to tell", r"managedfields|structured-merge"),
+    ("managed fields of updates and patches, handler unknown", r"managedfields|structured-merge"),
     (
         "before the handler: authentication, authorization, priority, audit",
         r"(endpoints|server)/(filters|filterlatency|httplog)|flowcontrol",
@@ -76,7 +76,7 @@ API_WORK: Final = _parts(
     ("HTTP and sockets", r"net/http|internal/poll|golang.org/x/net/http2"),
     ("Go's scheduler", r"runtime\.(mcall|schedule|findRunnable|park_m|mstart|sysmon)"),
 )  # fmt: skip
-# Of our programs; the innermost function that matches counts, with what it calls.
+# Parts of our programs; the innermost function that matches counts, with what it calls.
 OUR_PARTS: Final = _parts(
     ("JSON", r"orjson"),
     ("TLS", r"libssl|libcrypto|_ssl[._]|SSLProtocol|SSLObject|PySSL|\(ssl\.py"),
@@ -107,10 +107,10 @@ OUR_PARTS: Final = _parts(
 OURS: Final = re.compile(r"^(?!main |<module>).*\((controller|webhook|shared)/")
 # py-spy cannot always see that a thread waits: for events, or for work.
 _WAITING: Final = re.compile(r"^epoll_pwait |SimpleQueue_get|PyThread_acquire_lock")
-NONE_OF_OURS: Final = "no function of ours: event loop, TLS, HTTP"
+NONE_OF_OURS: Final = "none: event loop, TLS, HTTP"
 
 
-def by_any(samples: Iterable[Sample], parts: Sequence[Part]) -> dict[str, float]:
+def by_any(samples: Iterable[StackSample], parts: Sequence[ProgramPart]) -> dict[str, float]:
     """Adds up weights: a stack belongs to the first part that any of its functions matches."""
     found: defaultdict[str, float] = defaultdict(float)
     for stack, weight in samples:
@@ -120,7 +120,7 @@ def by_any(samples: Iterable[Sample], parts: Sequence[Part]) -> dict[str, float]
     return found
 
 
-def by_innermost(samples: Iterable[Sample], parts: Sequence[Part]) -> dict[str, float]:
+def by_innermost(samples: Iterable[StackSample], parts: Sequence[ProgramPart]) -> dict[str, float]:
     """Adds up weights: a stack belongs to the part of its innermost function that has one."""
     found: defaultdict[str, float] = defaultdict(float)
     for stack, weight in samples:
@@ -129,7 +129,7 @@ def by_innermost(samples: Iterable[Sample], parts: Sequence[Part]) -> dict[str, 
     return found
 
 
-def by_function(samples: Iterable[Sample]) -> dict[str, float]:
+def by_function(samples: Iterable[StackSample]) -> dict[str, float]:
     """Adds up weights by our innermost function, with what it calls in libraries."""
     found: defaultdict[str, float] = defaultdict(float)
     for stack, weight in samples:
@@ -138,7 +138,7 @@ def by_function(samples: Iterable[Sample]) -> dict[str, float]:
     return found
 
 
-def within_functions(samples: Iterable[Sample]) -> dict[str, float]:
+def within_functions(samples: Iterable[StackSample]) -> dict[str, float]:
     """Adds up weights by each of our functions on a stack: callers include what they call."""
     found: defaultdict[str, float] = defaultdict(float)
     for stack, weight in samples:
@@ -148,7 +148,7 @@ def within_functions(samples: Iterable[Sample]) -> dict[str, float]:
     return found
 
 
-def folded(text: str) -> list[Sample]:
+def folded(text: str) -> list[StackSample]:
     """Reads what `py-spy record --format raw` writes: `outer;inner COUNT` in each line.
 
     Samples of waiting threads are left out.
@@ -158,5 +158,5 @@ def folded(text: str) -> list[Sample]:
         frames, _, count = line.rpartition(" ")
         stack = frames.split(";")[::-1]
         if not any(map(_WAITING.search, stack)):
-            samples.append(Sample(stack, float(count)))
+            samples.append(StackSample(stack, float(count)))
     return samples

@@ -14,6 +14,8 @@ from shared.api.objects import JsonObject
 # A row below this share of its table's first column is added to the last row.
 _SMALLEST = 0.004
 REST = "the rest"
+# The subject of tables whose labels are names in code.
+FUNCTION = "function of this operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,15 @@ class ProfileTable:
             "",
             f"| {self.subject} | {' | '.join(self.columns)} |",
             "|---|" + "---:|" * len(self.columns),
-            *(f"| {label} | {' | '.join(map(_cell, values))} |" for label, values in self.rows),
+            *(
+                f"| {self._label(label)} | {' | '.join(map(_cell, values))} |"
+                for label, values in self.rows
+            ),
             *(["", *(f"- {note}" for note in self.notes)] if self.notes else []),
         ]
+
+    def _label(self, label: str) -> str:
+        return f"`{label}`" if self.subject == FUNCTION else label
 
 
 def _cell(value: float) -> str:

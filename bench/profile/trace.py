@@ -61,7 +61,7 @@ def per_life(found: Sequence[JsonObject], title: str, lives: int) -> ProfileTabl
     received = sum(values[1] for values in sums.values()) / lives
     return ProfileTable(
         title,
-        "request or watch event of ours",
+        "request or watch event",
         ("per life", "bytes sent", "bytes received", "ms waited"),
         ranked(columns),
         (

@@ -47,7 +47,7 @@ def cause_of(frame: FrameType | None) -> tuple[str, str]:
 
 
 def detail_of(request: Request) -> JsonObject:
-    """Returns what a write says: the status's phase and conditions, or the reason of an Event."""
+    """Returns a write's content: the status's phase and conditions, or the Event's reason."""
     if request.body is None or request.method == "DELETE":
         return {}
     path = request.target.partition("?")[0]

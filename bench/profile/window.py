@@ -9,7 +9,7 @@ from datetime import datetime
 from bench.machine import usage
 from bench.metrics import api_server_metrics, etcd_metrics, series
 from bench.profile.sampling import api_server_samples
-from bench.profile.stacks import Sample
+from bench.profile.stacks import StackSample
 from localcluster.cluster import LocalCluster
 from shared.process.clock import SystemClock
 
@@ -33,7 +33,7 @@ class Window:
     etcd: Mapping[str, float] = field(default_factory=dict)
     writes: Mapping[str, float] = field(default_factory=dict)
     events: Mapping[str, float] = field(default_factory=dict)
-    api_server: list[Sample] = field(default_factory=list)
+    api_server: list[StackSample] = field(default_factory=list)
 
 
 @asynccontextmanager

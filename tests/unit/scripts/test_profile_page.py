@@ -28,7 +28,7 @@ def test_the_picture_has_a_bar_for_each_drawn_number() -> None:
     texts = [each.text for each in root.iter(f"{kind}text")]
     assert texts == ["Requests", "ours", "Go", "a <b>", "4.00 2.00", "c", "1.00 -"]
     background, *bars = root.iter(f"{kind}rect")
-    assert [float(bar.attrib["width"]) for bar in bars] == [440.0, 220.0, 110.0, 0.0]
+    assert [float(bar.attrib["width"]) for bar in bars] == [360.0, 180.0, 90.0, 0.0]
     assert float(background.attrib["width"].rstrip("%")) == 100.0
 
 

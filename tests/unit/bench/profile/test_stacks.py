@@ -6,7 +6,7 @@ from bench.profile.stacks import (
     NONE_OF_OURS,
     OTHER,
     OUR_PARTS,
-    Sample,
+    StackSample,
     by_any,
     by_function,
     by_innermost,
@@ -50,11 +50,11 @@ LOOP = "Loop__run (loop.c:20313)"
     ],
 )
 def test_kind_of_request(stack: list[str], kind: str) -> None:
-    assert by_any([Sample(stack, 2.0)], API_REQUESTS) == {kind: 2.0}
+    assert by_any([StackSample(stack, 2.0)], API_REQUESTS) == {kind: 2.0}
 
 
 def test_work_of_the_api_server() -> None:
-    stacks = [Sample(each, 1.0) for each in (STATUS_UPDATE, EVENT_CREATE, WATCH_EVENTS)]
+    stacks = [StackSample(each, 1.0) for each in (STATUS_UPDATE, EVENT_CREATE, WATCH_EVENTS)]
     assert by_any(stacks, API_WORK) == {"JSON and protobuf": 1.0, OTHER: 1.0, "TLS": 1.0}
 
 
@@ -69,14 +69,14 @@ def test_work_of_the_api_server() -> None:
     ],
 )
 def test_part_of_our_programs(stack: list[str], part: str) -> None:
-    assert by_innermost([Sample(stack, 1.0)], OUR_PARTS) == {part: 1.0}
+    assert by_innermost([StackSample(stack, 1.0)], OUR_PARTS) == {part: 1.0}
 
 
 def test_a_function_has_the_time_of_the_libraries_it_calls() -> None:
     samples = [
-        Sample(["orjson_dumps (orjson.so)", SEND, WRITE_STATUS, MAIN], 3.0),
-        Sample([WRITE_STATUS.replace("126", "130"), MAIN], 1.0),
-        Sample([LOOP, MAIN], 2.0),
+        StackSample(["orjson_dumps (orjson.so)", SEND, WRITE_STATUS, MAIN], 3.0),
+        StackSample([WRITE_STATUS.replace("126", "130"), MAIN], 1.0),
+        StackSample([LOOP, MAIN], 2.0),
     ]
     send, write = (each.rpartition(":")[0] + ")" for each in (SEND, WRITE_STATUS))
     assert by_function(samples) == {send: 3.0, write: 1.0, NONE_OF_OURS: 2.0}
@@ -85,4 +85,4 @@ def test_a_function_has_the_time_of_the_libraries_it_calls() -> None:
 
 def test_waiting_threads_are_no_samples() -> None:
     text = "main (a.py:1);f (b.py:2) 3\nmain (a.py:1);epoll_pwait (libc.so.6) 200\n"
-    assert folded(text) == [Sample(["f (b.py:2)", "main (a.py:1)"], 3.0)]
+    assert folded(text) == [StackSample(["f (b.py:2)", "main (a.py:1)"], 3.0)]

@@ -24,7 +24,7 @@ def test_the_cause_is_the_innermost_function_of_the_product() -> None:
     assert cause_of(sys._getframe()) == ("the program", "")
 
 
-def test_what_a_write_says() -> None:
+def test_the_content_of_a_write() -> None:
     status = {"phase": "Running", "conditions": [{"type": "A", "status": "True", "reason": "r"}]}
     body = orjson.dumps({"reason": "Resuming", "status": status})
     assert detail_of(
