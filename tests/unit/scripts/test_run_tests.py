@@ -139,8 +139,8 @@ def test_torchrun_alone_is_left_out_aloud(
     assert run_tests.run(target) == 0
     assert not [command for command in ran["in turn"] if "--torch" in command]
     assert (*PYTEST, "tests/e2e", "-m", "long and not torch") in ran["beside"]
-    said = capsys.readouterr().out
-    assert said.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
+    printed = capsys.readouterr().out
+    assert printed.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
 
 
 def test_make_e2e_fails_where_they_cannot_run(
