@@ -196,7 +196,7 @@ async def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
 
 
 def _in_the_background() -> None:
-    """Give way at once to whoever wakes up. With a nice value alone, the kernel may take its time.
+    """Give way at once to any program that wakes up. With a nice value alone, the kernel may take its time.
 
     Cluster programs wake up for each request, so each answer would take longer.
     """
