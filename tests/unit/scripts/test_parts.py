@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,12 +82,16 @@ def test_parts_wait_for_their_turn_in_their_order(
         assert [name for name, what in printed if what == "begins"] == ["a", "b", "c", "d"]
 
 
-def test_a_part_waits_for_another_although_there_is_room(capfd: pytest.CaptureFixture[str]) -> None:
-    first, other = beginning_and_end("a", 0.3), beginning_and_end("c", 0.0)
-    after = replace(beginning_and_end("b", 0.0), after="a")
-    assert run_all((), (first, after, other), 3) == 0
-    lines = [line for line in capfd.readouterr().out.splitlines() if line[:3] in ("a |", "b |")]
-    assert lines == ["a | begins", "a | ends", "b | begins", "b | ends"]
+def test_a_part_in_the_background_needs_no_turn_and_has_the_lowest_priority(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    prints = python("import os; print(os.sched_getscheduler(0) == os.SCHED_IDLE)")
+    first = Part("a", python("import time; time.sleep(1); print('ends')"))
+    behind = [Part(name, prints, background=True) for name in "bc"]
+    assert run_all((), (first, *behind), 1) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line[1:4] == " | "]
+    assert sorted(lines[:2]) == ["b | True", "c | True"]
+    assert lines[2:] == ["a | ends"]
 
 
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
