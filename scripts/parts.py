@@ -196,9 +196,9 @@ async def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
 
 
 def _in_the_background() -> None:
-    """Give way at once to any program that wakes up. With a nice value alone, the kernel may take its time.
+    """Give way at once to any program that wakes up, as a cluster's do for each request.
 
-    Cluster programs wake up for each request, so each answer would take longer.
+    With a nice value alone, the kernel may finish a slice of time first.
     """
     end_with_parent()
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
