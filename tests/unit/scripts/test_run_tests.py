@@ -145,8 +145,8 @@ def test_torchrun_alone_is_left_out_aloud(
     assert not [command for command in ran["in turn"] if "--torch" in command]
     on_the_node = [command for command in ran["beside"] if "tests/e2e" in command]
     assert {command[-1] for command in on_the_node} - {"not long"} == {"long and not torch"}
-    said = capsys.readouterr().out
-    assert said.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
+    printed = capsys.readouterr().out
+    assert printed.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
 
 
 def test_make_e2e_fails_where_they_cannot_run(
