@@ -34,6 +34,10 @@ def test_every_option() -> None:
     )
 
 
+def test_a_profile_takes_its_burst_from_the_sizes() -> None:
+    assert parse(["--profile", "--sizes", "50"]) == (BenchPlan(profile=True, sizes=(50,)), None)
+
+
 def test_other_options_change_a_quick_run() -> None:
     assert parse(["--quick"]) == (QUICK, None)
     assert parse(["--sizes", "1", "--quick"]) == (replace(QUICK, sizes=(1,)), None)

@@ -1,0 +1,20 @@
+from bench.profile.window import counters
+
+API = """\
+etcd_request_duration_seconds_count{group="",operation="create",resource="events"} 3
+etcd_request_duration_seconds_count{group="",operation="get",resource="events"} 9
+apiserver_watch_events_total{group="",resource="pods",version="v1"} 4
+"""
+ETCD = """\
+etcd_mvcc_put_total 12
+etcd_network_client_grpc_sent_bytes_total 2500
+"""
+
+
+def test_counters_of_both_programs() -> None:
+    found = counters(API, ETCD)
+    assert found["writes"] == {"create events": 3}
+    assert found["events"] == {"pods": 4}
+    assert found["etcd"] == {
+        "put": 12, "KB sent": 2.5, "delete": 0, "range (reads)": 0, "KB received": 0,
+    }  # fmt: skip
