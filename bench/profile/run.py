@@ -40,6 +40,9 @@ async def profile(arena: Arena, plan: BenchPlan) -> list[ProfileTable]:
     lives, cluster, reporter = max(plan.sizes), arena.cluster, arena.cluster.reporter
     folder = cluster.directory
     originals = {name: cluster.processes[name].spec for name in OUR_PROCESSES}
+    async with step(reporter, "check that py-spy may read our programs"):
+        async with python_samples(cluster.processes["controller"].pid, folder / "probe.raw"):
+            pass
     async with step(reporter, "restart the API server with its audit log and profiler"):
         await _observe(arena, originals)
     singles, bursts = {}, {}
@@ -103,7 +106,6 @@ async def _lives(arena: Arena, contender: Contender, name: str, lives: int) -> _
     async with Batch(arena.client, batch, resource) as running:
         async with window(arena.cluster) as life:
             await running.run(documents)
-            await running.settle()
         async with window(arena.cluster) as deletion:
             await running.delete([each["metadata"]["name"] for each in documents])
             await arena.until_empty()
@@ -173,17 +175,13 @@ def _of_all_programs(
 
     each = windows.values()
     return [
-        table("CPU in ms", "program", [_thousandfold(w.cpu) for w in each], drawn=3),
+        table("CPU in ms", "program", [w.cpu for w in each], drawn=3),
         table(
             "CPU of the API server in ms by kind of request", "kind",
-            [_shared_out(w, stacks.API_REQUESTS) for w in each],
+            [_api_server_cpu(w) for w in each],
             "The API server's own sampling profiler (100 samples a second of CPU) gives the shares;"
             " /proc gives the whole. Nothing is apportioned by counts.",
             drawn=3,
-        ),
-        table(
-            "CPU of the API server in ms by work", "work",
-            [_shared_out(w, stacks.API_WORK) for w in each],
         ),
         table(
             "Requests of all programs", "sender: verb resource",
@@ -199,14 +197,10 @@ def _of_all_programs(
     ]  # fmt: skip
 
 
-def _thousandfold(counted: Mapping[str, float]) -> dict[str, float]:
-    return {name: value * 1_000 for name, value in counted.items()}
-
-
-def _shared_out(measured: Window, parts: Sequence[stacks.ProgramPart]) -> dict[str, float]:
+def _api_server_cpu(measured: Window) -> dict[str, float]:
     """Divides the measured CPU of the API server by the shares of the samples, in ms."""
-    found = stacks.by_any(measured.api_server, parts)
-    return _portions(found, measured.cpu[_API_SERVER] * 1_000)
+    found = stacks.by_any(measured.api_server, stacks.API_REQUESTS)
+    return _portions(found, measured.cpu[_API_SERVER])
 
 
 def _portions(found: Mapping[str, float], whole: float) -> dict[str, float]:
