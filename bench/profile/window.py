@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 60
 
 @dataclass(slots=True)
 class Window:
-    """What the programs did between `began` and `ended`: CPU in ms, and numbers or KB."""
+    """The work of the programs between `began` and `ended`: CPU in ms, and numbers or KB."""
 
     began: datetime
     ended: datetime
@@ -51,7 +51,7 @@ async def window(cluster: LocalCluster) -> AsyncIterator[Window]:
     async with api_server_samples(cluster) as samples:
         measured = Window(SystemClock().now(), SystemClock().now())
         yield measured
-        await _until_idle(cluster)
+        await until_idle(cluster)
         measured.ended = SystemClock().now()
         after = _cpu(cluster)
     measured.cpu = {name: (after[name] - cpu.get(name, 0.0)) * 1_000 for name in after}
@@ -61,7 +61,7 @@ async def window(cluster: LocalCluster) -> AsyncIterator[Window]:
     measured.api_server = samples
 
 
-async def _until_idle(cluster: LocalCluster) -> None:
+async def until_idle(cluster: LocalCluster) -> None:
     """Waits until etcd writes little more than leases, for a minute at most."""
     written = await _written(cluster)
     for _ in range(_PATIENCE_SECONDS):
