@@ -31,7 +31,7 @@ class Timer(StrEnum):
     STORE = "errorStore"
     NO_WORKLOAD = "noWorkload"
     QUEUE_REASON = "queueReason"
-    PODS_TOLD = "podsTold"
+    PODS_REPORTED = "podsTold"
 
     @property
     def field(self) -> str:
