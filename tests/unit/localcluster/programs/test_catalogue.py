@@ -136,7 +136,7 @@ def test_prometheus_is_built_without_the_clouds_that_it_can_look_for_targets_in(
     assert CATALOGUE["etcd"].list_flags == ("-mod=readonly",)
 
 
-def test_operators_whose_speed_nobody_measures_are_built_without_inlining() -> None:
+def test_operators_that_the_benchmark_does_not_run_are_built_without_inlining() -> None:
     measured = {"etcd", "kubernetes", "kubectl", "node", "pause", "kwok", "kueue", "appwrapper"}
     assert {name for name, each in CATALOGUE.items() if each.inlining} == measured | {"jobset"}
     assert "-gcflags=all=-dwarf=false -c=1" in CATALOGUE["etcd"].build_flags
