@@ -70,13 +70,14 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         help=f"the parts {', '.join(each for each in PARTS if each in QUICK.parts)} with smaller "
         "numbers, in about three minutes; other options change what they name",
     )
-    parser.add_argument(
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument(
         "--profile",
         action="store_true",
         help="no parts, but what one life and the largest of --sizes at once cost: requests, watch "
         "events, CPU by function and by kind of request, writes; it needs the right to trace",
     )
-    parser.add_argument(
+    work.add_argument(
         "--only",
         dest="parts",
         type=_parts,

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-from bench.profile.tables import REST, Profile, ProfileTable
-from bench.report import number
+from bench.profile.tables import ALL, REST, Profile, ProfileTable, figure
 from scripts.pages import REPOSITORY
 
 _FOLDER: Final = REPOSITORY / "docs" / "maintainers"
@@ -19,7 +18,7 @@ _WIDTH: Final = 1_000
 _BARS: Final = 520
 _LINE: Final = 15
 _COLOURS: Final = ("#2563eb", "#9ca3af", "#d4a72c")
-_UNDRAWN: Final = ("all", REST)
+_UNDRAWN: Final = (ALL, REST)
 
 
 def profile_pages() -> dict[Path, str]:
@@ -29,12 +28,13 @@ def profile_pages() -> dict[Path, str]:
 
 
 def profile_page(profile: Profile) -> str:
-    """Returns docs/maintainers/profile.md: every table of the profile."""
+    """Returns docs/maintainers/profile.md: the largest figures of the profile."""
     return (
         "# Profile of a life\n\n"
         "This page is a reference for maintainers: which requests, events, functions and writes did"
-        " the recorded\nprofile see? `make generate` writes it from `profile-results.json`."
-        " [benchmarks.md](benchmarks.md#a-profile)\nshows how to record and read one.\n\n"
+        " the recorded\nprofile see? `make generate` writes the largest of them from"
+        " `profile-results.json`, which has all.\n[benchmarks.md](benchmarks.md#a-profile) shows"
+        " how to record and read a profile.\n\n"
         f"![What a life costs]({PICTURE.name})\n\n" + profile.markdown()
     )
 
@@ -81,7 +81,7 @@ def _panel(table: ProfileTable, top: int) -> Iterator[str]:
                 f'<rect x="{_WIDTH - _BARS}" y="{y + index * bar}" width="{width:.1f}"'
                 f' height="{bar - 1}" fill="{_COLOURS[index]}"/>'
             )
-        numbers = " ".join(number(value) if value else "-" for value in values[: table.drawn])
+        numbers = " ".join(map(figure, values[: table.drawn]))
         longest = (_BARS - 160) * max(values[: table.drawn]) / most
         yield _text(round(_WIDTH - _BARS + longest + 4), y + _LINE - 4, numbers)
 

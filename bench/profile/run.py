@@ -13,7 +13,7 @@ from bench.plan import BenchPlan
 from bench.profile import audit, stacks, trace
 from bench.profile.sampling import python_samples
 from bench.profile.stacks import StackSample
-from bench.profile.tables import FUNCTION, ProfileTable, ranked
+from bench.profile.tables import ALL, FUNCTION, REST, ProfileTable, ranked
 from bench.profile.window import Window, window
 from bench.results import Contender
 from localcluster.machine.processes import ProcessSpec
@@ -40,6 +40,11 @@ async def profile(arena: Arena, plan: BenchPlan) -> list[ProfileTable]:
     lives, cluster, reporter = max(plan.sizes), arena.cluster, arena.cluster.reporter
     folder = cluster.directory
     originals = {name: cluster.processes[name].spec for name in OUR_PROCESSES}
+    async with (
+        step(reporter, "check that py-spy may read our programs"),
+        python_samples(cluster.processes["controller"].pid, folder / "probe.raw"),
+    ):
+        pass
     async with step(reporter, "restart the API server with its audit log and profiler"):
         await _observe(arena, originals)
     singles, bursts = {}, {}
@@ -55,7 +60,7 @@ async def profile(arena: Arena, plan: BenchPlan) -> list[ProfileTable]:
     async with step(reporter, f"{lives} lives under a sampling profiler"):
         sampled = await _sampled_lives(arena, lives)
     async with step(reporter, "reviews under a sampling profiler"):
-        reviews = await _sampled_reviews(arena, plan.requests)
+        sampled |= await _sampled_reviews(arena, plan.requests)
     traced = (folder / "requests.jsonl").read_bytes().splitlines()
     audited = (folder / "audit.log").read_bytes().splitlines()
     return [
@@ -66,8 +71,7 @@ async def profile(arena: Arena, plan: BenchPlan) -> list[ProfileTable]:
         *_of_all_programs(
             audited, {name: each.deletion for name, each in bursts.items()}, "deletion", lives
         ),
-        *_functions(sampled),
-        *_functions(reviews),
+        *python_tables(sampled),
     ]
 
 
@@ -103,7 +107,6 @@ async def _lives(arena: Arena, contender: Contender, name: str, lives: int) -> _
     async with Batch(arena.client, batch, resource) as running:
         async with window(arena.cluster) as life:
             await running.run(documents)
-            await running.settle()
         async with window(arena.cluster) as deletion:
             await running.delete([each["metadata"]["name"] for each in documents])
             await arena.until_empty()
@@ -113,12 +116,9 @@ async def _lives(arena: Arena, contender: Contender, name: str, lives: int) -> _
 async def _sampled_lives(arena: Arena, lives: int) -> dict[str, list[StackSample]]:
     await _lives(arena, Contender.OURS, "warm-again", 1)
     folder, processes = arena.cluster.directory, arena.cluster.processes
-    async with (
-        python_samples(processes["controller"].pid, folder / "controller.raw") as controller,
-        python_samples(processes["webhook"].pid, folder / "webhook.raw") as webhook,
-    ):
+    async with python_samples(processes["controller"].pid, folder / "controller.raw") as found:
         await _lives(arena, Contender.OURS, "sampled", lives)
-    return {"controller, lives and deletions": controller, "webhook, the same": webhook}
+    return {"controller": found}
 
 
 async def _sampled_reviews(arena: Arena, requests: int) -> dict[str, list[StackSample]]:
@@ -127,7 +127,7 @@ async def _sampled_reviews(arena: Arena, requests: int) -> dict[str, list[StackS
         async with arena.both_webhooks(access_reviews=access_reviews):
             for path in paths:
                 without = "" if access_reviews else " without access reviews"
-                name = f"webhook, reviews: {path}{without}"
+                name = f"webhook: {path}{without}"
                 order = admission.review_order(arena, Contender.OURS, path, _CONNECTIONS, requests)
                 file = arena.cluster.directory / "reviews.raw"
                 process = arena.webhook_process_id(Contender.OURS)
@@ -144,11 +144,11 @@ def _requests(
     for name in ("life", "deletion"):
         one, many = getattr(single, name), getattr(burst, name)
         found = trace.records(traced, one.began, one.ended)
-        tables.append(trace.timeline(found, f"One {name}, in order", one.began))
+        listed = name == "life"
+        tables.append(trace.timeline(found, f"One {name}, in order", one.began, listed=listed))
         found = trace.records(traced, many.began, many.ended)
-        tables.append(
-            trace.per_life(found, f"Our requests and events per {name}, {lives} at once", lives)
-        )
+        title = f"This operator's requests and watch events per {name}, {lives} at once"
+        tables.append(trace.per_life(found, title, lives))
     return tables
 
 
@@ -164,49 +164,49 @@ def _of_all_programs(
         counted: Sequence[Mapping[str, float]],
         *notes: str,
         drawn: int = 0,
+        listed: int = 10,
     ) -> ProfileTable:
         per_life = [{key: value / lives for key, value in each.items()} for each in counted]
-        rows = ranked(per_life)
+        rows = ranked(per_life, comparable=True)
         if subject != _OPERATION:
-            rows.append(("all", [sum(each.values()) for each in per_life]))
-        return ProfileTable(f"{title}, per {name}", subject, columns, rows, notes, drawn)
+            rows.append((ALL, [sum(each.values()) for each in per_life]))
+        return ProfileTable(f"{title}, per {name}", subject, columns, rows, notes, drawn, listed)
 
     each = windows.values()
     return [
-        table("CPU in ms", "program", [_thousandfold(w.cpu) for w in each], drawn=3),
+        table("CPU in ms", "program", [w.cpu for w in each], drawn=3),
         table(
             "CPU of the API server in ms by kind of request", "kind",
-            [_shared_out(w, stacks.API_REQUESTS) for w in each],
+            [_api_server_cpu(w) for w in each],
             "The API server's own sampling profiler (100 samples a second of CPU) gives the shares;"
             " /proc gives the whole. Nothing is apportioned by counts.",
             drawn=3,
-        ),
-        table(
-            "CPU of the API server in ms by work", "work",
-            [_shared_out(w, stacks.API_WORK) for w in each],
         ),
         table(
             "Requests of all programs", "sender: verb resource",
             [audit.requests(audited, w.began, w.ended) for w in each],
             "From the API server's audit log, without watches and leases.", drawn=3,
         ),
-        table("Watch events that the API server sent", "resource", [w.events for w in each]),
-        table("etcd by operation", _OPERATION, [w.etcd for w in each], "From the metrics of etcd."),
+        table(
+            "Watch events that the API server sent", "resource", [w.events for w in each],
+            listed=0,
+        ),
+        table(
+            "etcd by operation", _OPERATION, [w.etcd for w in each],
+            "From the metrics of etcd. Ranges within transactions count.", listed=0,
+        ),
         table(
             "etcd writes by resource", "operation and resource", [w.writes for w in each],
-            drawn=3,
+            "From the metrics of the API server: attempts, those that meet a conflict too.",
+            drawn=3, listed=8 if name == "life" else 0,
         ),
     ]  # fmt: skip
 
 
-def _thousandfold(counted: Mapping[str, float]) -> dict[str, float]:
-    return {name: value * 1_000 for name, value in counted.items()}
-
-
-def _shared_out(measured: Window, parts: Sequence[stacks.ProgramPart]) -> dict[str, float]:
+def _api_server_cpu(measured: Window) -> dict[str, float]:
     """Divides the measured CPU of the API server by the shares of the samples, in ms."""
-    found = stacks.by_any(measured.api_server, parts)
-    return _portions(found, measured.cpu[_API_SERVER] * 1_000)
+    found = stacks.by_any(measured.api_server, stacks.API_REQUESTS)
+    return _portions(found, measured.cpu[_API_SERVER])
 
 
 def _portions(found: Mapping[str, float], whole: float) -> dict[str, float]:
@@ -214,29 +214,38 @@ def _portions(found: Mapping[str, float], whole: float) -> dict[str, float]:
     return {name: weight / total * whole for name, weight in found.items()}
 
 
-def _functions(sampled: Mapping[str, Sequence[StackSample]]) -> list[ProfileTable]:
+def python_tables(sampled: Mapping[str, Sequence[StackSample]]) -> list[ProfileTable]:
     """Returns the shares of parts and of functions, in percent."""
-    tables = []
-    for name, samples in sampled.items():
-        number = round(sum(each.weight for each in samples))
-        notes = (f"{number} samples of py-spy, C functions included.",)
-        parts = _portions(stacks.by_innermost(samples, stacks.OUR_PARTS), 100)
-        tables.append(
-            ProfileTable(f"{name}: parts", "part", ("% of CPU",), ranked([parts]), notes, drawn=1)
+    number = {name: sum(each.weight for each in samples) for name, samples in sampled.items()}
+    parts = [
+        _portions(stacks.by_innermost(samples, stacks.OUR_PARTS), 100)
+        for samples in sampled.values()
+    ]
+    counted = ", ".join(f"{name} {count:.0f}" for name, count in number.items())
+    note = f"Samples of py-spy, C functions included: {counted}. 1 % of 1,000 samples is 1 ± 0.3 %."
+    tables = [
+        ProfileTable(
+            "CPU of this operator in %",
+            "part",
+            [*sampled],
+            ranked(parts, comparable=True),
+            (note,),
+            drawn=3,
+            listed=14,
         )
+    ]
+    for name, samples in sampled.items():
         alone = _portions(stacks.by_function(samples), 100)
-        within = stacks.within_functions(samples)
-        inclusive = {function: 100 * within[function] / (number or 1) for function in alone}
+        found = stacks.within_functions(samples)
+        within = {each: 100 * weight / number[name] for each, weight in found.items()}
+        rows = ranked([alone, within], smallest=0.01, most=25)
         tables.append(
             ProfileTable(
-                f"{name}: functions",
+                f"{name}, by function, in % of CPU",
                 FUNCTION,
-                ("% with its libraries", "% with all it calls"),
-                [
-                    row
-                    for row in ranked([alone, inclusive], smallest=0.01, most=25)
-                    if row[0] != "the rest"
-                ],
+                ("with its libraries", "with all it calls"),
+                [row for row in rows if row[0] != REST],
+                listed=6,
             )
         )
     return tables

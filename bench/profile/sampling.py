@@ -34,7 +34,7 @@ async def python_samples(process_id: int, file: Path) -> AsyncIterator[list[Stac
     )  # fmt: skip
     samples: list[StackSample] = []
     try:
-        await _until_sampling(process)
+        await _until_sampling(process, process_id)
         yield samples
         process.send_signal(signal.SIGINT)
         await process.communicate()
@@ -45,7 +45,7 @@ async def python_samples(process_id: int, file: Path) -> AsyncIterator[list[Stac
             await process.wait()
 
 
-async def _until_sampling(process: asyncio.subprocess.Process) -> None:
+async def _until_sampling(process: asyncio.subprocess.Process, process_id: int) -> None:
     assert process.stdout is not None
     output = b""
     while line := await process.stdout.readline():
@@ -53,7 +53,7 @@ async def _until_sampling(process: asyncio.subprocess.Process) -> None:
         if b"Sampling process" in line:
             return
     raise BenchError(
-        f"py-spy cannot read process (root may, and every user if"
+        f"py-spy cannot read process {process_id} (root may, and every user if"
         f" kernel.yama.ptrace_scope is 0): {output.decode(errors='replace').strip()}"
     )
 
@@ -62,7 +62,7 @@ async def _until_sampling(process: asyncio.subprocess.Process) -> None:
 async def api_server_samples(cluster: LocalCluster) -> AsyncIterator[list[StackSample]]:
     """Samples the API server inside the context, in profiles of two seconds each.
 
-    The last of them ends after the context's body, in which nothing happens any more.
+    The last of them ends up to two seconds after the context's body: the cluster must be idle.
     """
     samples: list[StackSample] = []
     ending = asyncio.Event()

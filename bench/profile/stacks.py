@@ -29,7 +29,8 @@ def _parts(*named: tuple[str, str]) -> tuple[ProgramPart, ...]:
 
 # The API server's time by the kind of request; the first that matches any function counts.
 # Go's compiler puts a handler's name into its caller's: `serveStatus.UpdateResource.func2`. Custom
-# resources are served by `crdHandler`: here AppWrappers, and Kueue's Workloads and queues.
+# resources are served by `crdHandler`: here AppWrappers, and Kueue's Workloads and queues. A patch
+# runs in a goroutine without its handler's name, so built-in and custom resources are one kind.
 _CUSTOM: Final = r"crdHandler\)\.serve"
 API_REQUESTS: Final = _parts(
     ("watch: send events", r"serveWatch|WatchServer"),
@@ -38,14 +39,13 @@ API_REQUESTS: Final = _parts(
     ("update of a status, custom resources", _CUSTOM + r"Status\.Update"),
     ("update, custom resources", _CUSTOM + r"Resource\.Update"),
     ("update, built in", r"UpdateResource"),
-    ("patch of a status, custom resources", _CUSTOM + r"Status\.Patch|StatusREST\)\.(Update|Get)"),
-    ("patch, custom resources", _CUSTOM + r"Resource\.Patch|customresource.*\(\*patcher\)"),
-    ("patch, built in", r"PatchResource|\(\*patcher\)"),
+    ("patch of a status", _CUSTOM + r"Status\.Patch|StatusREST\)\.(Update|Get)"),
+    ("patch, other", r"PatchResource|\(\*patcher\)"),
     ("delete", r"Delete(Resource|Collection)"),
     ("list, open a watch", r"ListResource"),
     ("get", r"getResourceHandler|GetResource"),
-    ("call webhooks", r"admission/plugin/webhook"),
-    ("managed fields of updates and patches, handler unknown", r"managedfields|structured-merge"),
+    ("call validating webhooks", r"admission/plugin/webhook"),
+    ("managed fields, handler unknown", r"managedfields|structured-merge"),
     (
         "before the handler: authentication, authorization, priority, audit",
         r"(endpoints|server)/(filters|filterlatency|httplog)|flowcontrol",
@@ -58,24 +58,6 @@ API_REQUESTS: Final = _parts(
     ("garbage collection", r"runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)"),
     ("Go's scheduler", r"runtime\.(mcall|schedule|findRunnable|park_m|mstart|sysmon)"),
 )
-# The same time by its work.
-API_WORK: Final = _parts(
-    ("garbage collection", r"runtime\.(gcBgMarkWorker|gcAssistAlloc|bgsweep|bgscavenge)"),
-    ("audit log, of this profile only", r"plugin/pkg/audit|apiserver/pkg/audit\."),
-    ("admission webhooks", r"admission/plugin/webhook/(mutating|validating|generic|request)"),
-    ("admission policies", r"admission/plugin/(policy|cel)|google/cel-go"),
-    ("managed fields", r"managedfields|structured-merge-diff"),
-    ("custom resources: schemas", r"apiextensions-apiserver/pkg/apiserver/(schema|validation)"),
-    ("TLS", r"crypto/tls\."),
-    ("etcd client", r"google\.golang\.org/grpc|etcd/client"),
-    ("JSON and protobuf", r"runtime/serializer|encoding/json|sigs\.k8s\.io/json|/protobuf"),
-    ("watch cache", r"storage/cacher"),
-    ("authorization", r"authorization/|auth/authorizer"),
-    ("authentication", r"authentication/"),
-    ("priority and fairness", r"flowcontrol"),
-    ("HTTP and sockets", r"net/http|internal/poll|golang.org/x/net/http2"),
-    ("Go's scheduler", r"runtime\.(mcall|schedule|findRunnable|park_m|mstart|sysmon)"),
-)  # fmt: skip
 # Parts of our programs; the innermost function that matches counts, with what it calls.
 OUR_PARTS: Final = _parts(
     ("JSON", r"orjson"),

@@ -1,5 +1,6 @@
 """Measures what the cluster's programs do in one window of time."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -21,11 +22,14 @@ _ETCD = {
     "KB sent": "etcd_network_client_grpc_sent_bytes_total",
 }
 _WRITES = ("create", "update", "delete")
+# An idle cluster writes its leases: about three a second.
+_IDLE_WRITES = 10
+_PATIENCE_SECONDS = 60
 
 
 @dataclass(slots=True)
 class Window:
-    """All figures are of the whole window, in seconds, numbers or KB."""
+    """The work of the programs between `began` and `ended`: CPU in ms, and numbers or KB."""
 
     began: datetime
     ended: datetime
@@ -38,18 +42,38 @@ class Window:
 
 @asynccontextmanager
 async def window(cluster: LocalCluster) -> AsyncIterator[Window]:
-    """Measures inside the context; the window is complete after it."""
+    """Measures inside the context, and until the cluster is idle; complete after that.
+
+    Kueue and the Job controller write Events, and Kueue finishes Workloads, after the last object
+    has reached the state that a batch waits for.
+    """
     before, cpu = await _counters(cluster), _cpu(cluster)
     async with api_server_samples(cluster) as samples:
         measured = Window(SystemClock().now(), SystemClock().now())
         yield measured
+        await until_idle(cluster)
         measured.ended = SystemClock().now()
         after = _cpu(cluster)
-    measured.cpu = {name: after[name] - cpu.get(name, 0.0) for name in after}
+    measured.cpu = {name: (after[name] - cpu.get(name, 0.0)) * 1_000 for name in after}
     for name, counted in (await _counters(cluster)).items():
         spent = {key: value - before[name].get(key, 0.0) for key, value in counted.items()}
         setattr(measured, name, spent)
     measured.api_server = samples
+
+
+async def until_idle(cluster: LocalCluster) -> None:
+    """Waits until etcd writes little more than leases, for a minute at most."""
+    written = await _written(cluster)
+    for _ in range(_PATIENCE_SECONDS):
+        await asyncio.sleep(1)
+        before, written = written, await _written(cluster)
+        if written - before < _IDLE_WRITES:
+            return
+
+
+async def _written(cluster: LocalCluster) -> float:
+    done = counters("", await etcd_metrics(cluster))["etcd"]
+    return done["put"] + done["delete"]
 
 
 def _cpu(cluster: LocalCluster) -> dict[str, float]:

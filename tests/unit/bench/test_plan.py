@@ -51,6 +51,7 @@ def test_other_options_change_a_quick_run() -> None:
         (["--rounds", "0"], "'0' is not a whole number above 0"),
         (["--rounds", "-1"], "'-1' is not a whole number above 0"),
         (["--sizes", "1,many"], "'many' is not a whole number above 0"),
+        (["--profile", "--only", "mutate"], "--only: not allowed with argument --profile"),
     ],
 )
 def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

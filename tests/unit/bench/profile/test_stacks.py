@@ -2,7 +2,6 @@ import pytest
 
 from bench.profile.stacks import (
     API_REQUESTS,
-    API_WORK,
     NONE_OF_OURS,
     OTHER,
     OUR_PARTS,
@@ -33,6 +32,17 @@ WATCH_EVENTS = [
     "k8s.io/apiserver/pkg/endpoints/handlers.ListResource.func1",
     "net/http.(*conn).serve",
 ]
+_PATCHER = "k8s.io/apiserver/pkg/endpoints/handlers.(*patcher).patchResource.func2"
+POD_STATUS_PATCH = [
+    "k8s.io/kubernetes/pkg/registry/core/pod/storage.(*StatusREST).Update",
+    _PATCHER,
+    _FINISHER,
+]
+FINALIZER_PATCH = [
+    "k8s.io/apiserver/pkg/registry/generic/registry.(*Store).Update",
+    _PATCHER,
+    _FINISHER,
+]
 
 WRITE_STATUS = "Applier._write_status (controller/apply/applier.py:126)"
 SEND = "ApiConnection.send (shared/kube/connection.py:124)"
@@ -46,16 +56,13 @@ LOOP = "Loop__run (loop.c:20313)"
         (STATUS_UPDATE, "update of a status, custom resources"),
         (EVENT_CREATE, "create, built in"),
         (WATCH_EVENTS, "watch: send events"),
+        (POD_STATUS_PATCH, "patch of a status"),
+        (FINALIZER_PATCH, "patch, other"),
         (["runtime.main"], OTHER),
     ],
 )
 def test_kind_of_request(stack: list[str], kind: str) -> None:
     assert by_any([StackSample(stack, 2.0)], API_REQUESTS) == {kind: 2.0}
-
-
-def test_work_of_the_api_server() -> None:
-    stacks = [StackSample(each, 1.0) for each in (STATUS_UPDATE, EVENT_CREATE, WATCH_EVENTS)]
-    assert by_any(stacks, API_WORK) == {"JSON and protobuf": 1.0, OTHER: 1.0, "TLS": 1.0}
 
 
 @pytest.mark.parametrize(

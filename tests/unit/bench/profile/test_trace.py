@@ -39,7 +39,7 @@ def test_a_request_is_named_by_its_resource_function_and_phase() -> None:
         sent("POST", "/api/v1/namespaces/bench/events", detail={"reason": "Resuming"}),
         watched("pods", "ADDED"),
     ) == [
-        "controller GET pods: Applier._write in Running",
+        "controller LIST pods: Applier._write in Running",
         "webhook POST subjectaccessreviews: Applier._write",
         "controller GET jobs answered 404: Applier._write",
         "controller POST events (Resuming): Applier._write",
@@ -74,10 +74,16 @@ def test_only_records_of_the_window_count_and_neither_leases_nor_bookmarks() -> 
     assert records(lines, AT, AT + timedelta(seconds=3)) == [found[1], found[0]]
 
 
-def test_a_timeline_has_each_request_and_event() -> None:
-    table = timeline([watched("pods", "ADDED", 0.5), sent("PUT", STATUS, 1.0)], "One", AT)
+def test_a_timeline_has_each_request_and_the_events_between() -> None:
+    found = [
+        watched("pods", "ADDED", 0.5),
+        watched("jobs", "ADDED", 0.6),
+        watched("pods", "ADDED", 0.7),
+        sent("PUT", STATUS, 1.0),
+    ]
+    table = timeline(found, "One", AT)
     assert [(label, list(values)) for label, values in table.rows] == [
-        ("controller WATCH pods ADDED", [500.0, 0.0, 0, 50]),
+        ("controller WATCH pods ADDED x2, jobs ADDED", [500.0, 0.0, 0, 150]),
         ("controller PUT appwrappers/status: Applier._write", [1_000.0, 250.0, 10, 100]),
     ]
 
@@ -89,4 +95,4 @@ def test_requests_and_events_are_averaged_over_lives() -> None:
         ("controller PUT appwrappers/status: Applier._write", [1.0, 10.0, 100.0, 250.0]),
         ("controller WATCH pods ADDED", [0.5, 0.0, 25.0, 0.0]),
     ]
-    assert table.notes[0] == "Per life 1.00 requests, 0.50 watch events, 0.1 KB received."
+    assert table.notes[0].startswith("Together 1.0 requests, 0.5 watch events, 0 KB received.")

@@ -1,4 +1,11 @@
-from bench.profile.window import counters
+import asyncio
+from typing import cast
+
+import pytest
+
+from bench.profile import window
+from bench.profile.window import counters, until_idle
+from localcluster.cluster import LocalCluster
 
 API = """\
 etcd_request_duration_seconds_count{group="",operation="create",resource="events"} 3
@@ -18,3 +25,19 @@ def test_counters_of_both_programs() -> None:
     assert found["etcd"] == {
         "put": 12, "KB sent": 2.5, "delete": 0, "range (reads)": 0, "KB received": 0,
     }  # fmt: skip
+
+
+async def test_a_window_lasts_until_only_leases_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = iter((0, 500, 520, 523, 600))
+
+    async def etcd_metrics(_: LocalCluster) -> str:
+        return f"etcd_mvcc_put_total {next(written)}"
+
+    async def sleep(_: float) -> None: ...
+
+    monkeypatch.setattr(window, "etcd_metrics", etcd_metrics)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    await until_idle(cast("LocalCluster", None))
+    assert next(written) == 600
