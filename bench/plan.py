@@ -21,7 +21,8 @@ class BenchPlan:
     are measured together; the largest of them are also deleted together while they run.
     `detections` of each fault are measured per round. A flapping pod is watched for
     `flapping_seconds`. `workers` of one AppWrapper leave a record each. `nodes` make a large
-    cluster, whose heartbeats are watched for `heartbeat_seconds` at each rate.
+    cluster, whose heartbeats are watched for `heartbeat_seconds` at each rate. `profile`: instead
+    of all parts, profile one life and the largest of `sizes` at once, and `requests` reviews.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
@@ -35,6 +36,7 @@ class BenchPlan:
     workers: int = 1_000
     nodes: int = 2_000
     heartbeat_seconds: int = 20
+    profile: bool = False
 
 
 # Enough to see whether a change is slower: all that passes through both programs, no faults.
@@ -68,7 +70,14 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         help=f"the parts {', '.join(each for each in PARTS if each in QUICK.parts)} with smaller "
         "numbers, in about three minutes; other options change what they name",
     )
-    parser.add_argument(
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument(
+        "--profile",
+        action="store_true",
+        help="no parts, but what one life and the largest of --sizes at once cost: requests, watch "
+        "events, CPU by function and by kind of request, writes; it needs the right to trace",
+    )
+    work.add_argument(
         "--only",
         dest="parts",
         type=_parts,

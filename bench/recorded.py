@@ -8,6 +8,7 @@ from typing import Self
 import orjson
 
 from bench.circumstances import Circumstances
+from bench.report import markdown
 from bench.results import ResultSection
 from shared.api.objects import JsonObject
 
@@ -37,3 +38,7 @@ class Recorded:
         """Returns the results for programs; each section has the name of its part."""
         sections = [{"part": part} | each.as_json() for part, each in self.sections.items()]
         return self.circumstances.as_json() | {"sections": sections}
+
+    def markdown(self) -> str:
+        """Returns the circumstances, then the tables of all sections."""
+        return markdown([*self.sections.values()], self.circumstances)

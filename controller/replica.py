@@ -157,10 +157,10 @@ class Replica:
         return Answer(text="ok\n")
 
     def _ready(self) -> Answer:
-        said = self._caches.problems()
-        if not said:
+        problems = self._caches.problems()
+        if not problems:
             return Answer(text="ok\n")
-        return Answer(text=said, status=503)
+        return Answer(text=problems, status=503)
 
     def _measured(self) -> Answer:
         body = generate_latest(self._metrics.registry)

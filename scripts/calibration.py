@@ -29,25 +29,35 @@ print(time.monotonic() - began)
 
 @dataclass(frozen=True, slots=True)
 class MachinePlan:
-    """How many test runs run at once, how many workers the shared one has, how long waits are."""
+    """How many test runs run at once, how many workers the shared one has, how long waits are.
+
+    `long_at_once` is for `make test-long`, whose runs wait more.
+    """
 
     slowness: float
     at_once: int
+    long_at_once: int
     workers: int
 
     def __str__(self) -> str:
         return (
             f"this machine needs {self.slowness:.2f} times the reference's time: test runs at once"
-            f" {self.at_once}, workers {self.workers}, time limits x {max(1.0, self.slowness):.2f}"
+            f" {self.at_once} (long ones {self.long_at_once}), workers {self.workers},"
+            f" time limits x {max(1.0, self.slowness):.2f}"
         )
 
 
 def plan(slowness: float, cores: int) -> MachinePlan:
-    """Return what the machine carries: two test runs and 1.5 workers for each reference core."""
+    """Return what the machine carries for each reference core.
+
+    That is two test runs, or 2.5 long ones, and 1.5 workers. A long one alone would leave the cores
+    idle.
+    """
     carried = cores / slowness
     return MachinePlan(
         slowness,
         at_once=min(max(1, round(2 * carried)), MOST_AT_ONCE),
+        long_at_once=min(max(2, round(2.5 * carried)), MOST_AT_ONCE),
         workers=min(ceil(1.5 * carried), MOST_WORKERS),
     )
 

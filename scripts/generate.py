@@ -8,6 +8,7 @@ each overlay's webhook configurations and admission policies    from its config.
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations
 tables of benchmark figures     from docs/maintainers/benchmark-results.json
+tables and picture of the profile    from docs/maintainers/profile-results.json
 """
 
 import sys
@@ -18,6 +19,7 @@ from scripts.benchmark_pages import benchmark_pages
 from scripts.configuration_page import configuration_tables
 from scripts.pages import REPOSITORY, first_paragraph, table, with_passage
 from scripts.phases_page import phases_passage
+from scripts.profile_page import profile_pages
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
 from scripts.values_page import values_tables
@@ -85,7 +87,8 @@ def generated() -> dict[Path, str]:
         _DOCS / "admins" / "rules.md": rules_tables(),
     }
     pages = {page: with_passage(page.read_text(), text) for page, text in passages.items()}
-    return pages | benchmark_pages() | _registrations() | role_files() | shipped_files(_OVERLAYS)
+    benchmarks = benchmark_pages() | profile_pages()
+    return pages | benchmarks | _registrations() | role_files() | shipped_files(_OVERLAYS)
 
 
 def main() -> int:

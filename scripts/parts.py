@@ -17,6 +17,8 @@ from typing import Any, Final, Self
 from localcluster.machine.interrupts import SIGNALS, end_with_parent
 
 INTERRUPTED: Final = 130  # the shell's exit code for a program that Ctrl-C ended
+# As many as there are cores: the last ones end together.
+_IN_THE_BACKGROUND: Final = 2
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 _FAILURE: Final = re.compile(r"^(FAILED|ERROR) \S+\.py\b")  # in pytest's summary, not in a log
 _LAST_LINE: Final = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
@@ -24,11 +26,14 @@ _LAST_LINE: Final = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One command. It begins once the part named `after` has ended."""
+    """One command.
+
+    A part in the `background` runs at the lowest priority, on the CPU time that the others leave.
+    """
 
     name: str
     command: tuple[str, ...]
-    after: str = ""
+    background: bool = False
 
 
 @dataclass(slots=True)
@@ -64,9 +69,9 @@ def build(*options: str) -> Part:
     return Part("build of the cluster's components", command)
 
 
-def pytest_run(name: str, *arguments: str, after: str = "") -> Part:
+def pytest_run(name: str, *arguments: str) -> Part:
     """Return one pytest run, of folders or files, with options."""
-    return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments), after)
+    return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
 
 
 def run_all(
@@ -75,8 +80,8 @@ def run_all(
     """Run `parts` in turn, then `beside` side by side; return the exit code.
 
     The first of `parts` that fails ends the run. Each of `beside` runs to its end, even if another
-    fails; the worst exit code counts. `at_once` of them run at the same time; the others wait, in
-    their order. `took` contains the lines of earlier work.
+    fails; the worst exit code counts. `at_once` of them run at the same time, and two more in the
+    background; the others wait, in their order. `took` contains the lines of earlier work.
     """
     began, lines = time.monotonic(), list(took)
     for part in parts:
@@ -168,17 +173,15 @@ async def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
     After an interruption no other part begins.
     """
     width = max(len(part.name) for part in parts)
-    slots, finished = asyncio.Semaphore(at_once), {part.name: asyncio.Event() for part in parts}
+    foreground, background = asyncio.Semaphore(at_once), asyncio.Semaphore(_IN_THE_BACKGROUND)
 
     async def run(part: Part) -> Took:
-        if part.after:
-            await finished[part.after].wait()
-        async with slots:
+        async with background if part.background else foreground:
             ended = Took(part.name, INTERRUPTED)
             if not programs.interrupted:
                 process = programs.begin(
                     part.command,
-                    preexec_fn=end_with_parent,
+                    preexec_fn=_in_the_background if part.background else end_with_parent,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                 )
@@ -186,11 +189,19 @@ async def _side_by_side(parts: Sequence[Part], at_once: int) -> list[Took]:
                     ended.read(line)
                     print(f"{part.name:<{width}} | {line}", flush=True)
                 programs.wait(process, ended)
-        finished[part.name].set()
         return ended
 
     with _Programs() as programs:
         return await asyncio.gather(*map(run, parts))
+
+
+def _in_the_background() -> None:
+    """Give way at once to any program that wakes up, as a cluster's do for each request.
+
+    With a nice value alone, the kernel may finish a slice of time first.
+    """
+    end_with_parent()
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 async def _lines(process: subprocess.Popen[bytes]) -> AsyncIterator[str]:

@@ -7,6 +7,8 @@ the tests that cannot run on this machine.
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from localcluster.machine import slowness
 from localcluster.machine.interrupts import end_with_parent
@@ -16,6 +18,12 @@ from scripts.parts import Part, build, pytest_run, run_all
 
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 NODES = "tests/integration/nodes"
+# Half the time of their folders' long tests: a run of their own, beside the rest.
+LONGEST_EXCLUSIVE = tuple(
+    f"{EXCLUSIVE}/test_{name}.py"
+    for name in ("bench", "fleet", "two_controllers", "controller_memory")
+)
+INSTALLING = (f"{E2E}/test_install_page.py",)
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 # The components for tests that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
@@ -41,8 +49,7 @@ def run(target: str) -> int:
     print(plan, flush=True)
     os.environ[slowness.VARIABLE] = f"{plan.slowness:.2f}"  # every part inherits it
     first, beside = parts(target, plan.workers, node=node, torch=torch)
-    # The long tests mostly wait: one run after the other would leave the cores idle.
-    at_once = max(plan.at_once, 2) if target == "test-long" else plan.at_once
+    at_once = plan.long_at_once if target == "test-long" else plan.at_once
     return run_all(first, beside, at_once, took)
 
 
@@ -61,28 +68,39 @@ def parts(target: str, workers: int, *, node: bool, torch: bool) -> tuple[list[P
     if target == "test-long":
         oldest = ("--kueue", OLDEST_KUEUE)
         return [build("--with", "all", *image), build(*oldest, "--beside")], [
-            pytest_run("exclusive", EXCLUSIVE, *LONG),
-            pytest_run("shared", "-n", str(workers), SHARED, *LONG),
-            *([pytest_run("e2e", E2E, *long_on_a_node)] if node else ()),
+            pytest_run("exclusive", EXCLUSIVE, *_but(LONGEST_EXCLUSIVE), *LONG),
+            pytest_run("exclusive, longest", *LONGEST_EXCLUSIVE, *LONG),
+            *(
+                (
+                    pytest_run("e2e", E2E, *_but(INSTALLING), *long_on_a_node),
+                    pytest_run("e2e, installing", *INSTALLING, *LONG),
+                )
+                if node
+                else ()
+            ),
             # The tests of Kueue on its oldest version: all others run on the newest alone.
             pytest_run(f"kueue {OLDEST_KUEUE}", "tests/integration", "-m", "kueue", *oldest),
-            # Five clusters that start at once do not all start.
-            pytest_run("nodes", NODES, *LONG, after="shared"),
+            pytest_run("nodes", NODES, *LONG),
+            pytest_run("shared", "-n", str(workers), SHARED, *LONG),
         ]
-    # In one process: each worker would collect 5,500 tests first. Lint, the shortest, fills the
-    # end. Before all others it would keep one core idle.
-    without_cluster = [
+    # They only compute, and the others mostly wait. In one process each: a worker would collect
+    # 5,500 tests first.
+    without_cluster = (
         pytest_run("simulation", "tests/simulation"),
         pytest_run("unit", "tests/unit"),
         Part("lint", ("make", "lint")),
-    ]
+    )
     return [build("--with", QUICK_COMPONENTS, *image)], [
-        pytest_run("exclusive", EXCLUSIVE, *QUICK),
         pytest_run("shared", "-n", str(workers), SHARED, *QUICK),
+        pytest_run("exclusive", EXCLUSIVE, *QUICK),
         *([pytest_run("e2e", E2E, *QUICK)] if node else ()),
         pytest_run("nodes", NODES, *QUICK),
-        *(without_cluster if target == "test" else ()),
+        *(replace(part, background=True) for part in without_cluster if target == "test"),
     ]
+
+
+def _but(files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"--ignore={file}" for file in files)
 
 
 def main() -> int:

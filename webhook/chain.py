@@ -5,7 +5,6 @@ contains the errors of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from shared.api.findings import AdmissionWarning, FieldError
@@ -200,7 +199,7 @@ def check_size_limits(request: AdmissionRequest, config: "AppWrapperConfig") -> 
         return None
     submission = Submission(request, Facts(config))
     for name, rule in SIZE_LIMITS.items():
-        if problems := list(_without_warnings(rule(submission), [])):
+        if problems := _without_warnings(rule(submission), []):
             return _invalid(request, problems, [], [name])
     return None
 
@@ -227,10 +226,11 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     warnings: list[str] = []
     blamed: list[str] = []
     for rule, findings in _findings(Submission(request, facts)):
-        found = list(islice(_without_warnings(findings, warnings), _MOST_ERRORS - len(errors)))
-        if found:
+        if found := _without_warnings(findings, warnings, _MOST_ERRORS - len(errors)):
             errors += found
             blamed.append(rule)
+            if len(errors) == _MOST_ERRORS:
+                break
     if errors:
         return _invalid(request, errors, warnings, blamed)
     return Allowed(tuple(warnings))
@@ -264,8 +264,7 @@ def _validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     blamed: list[str] = []
     submission = Submission(request, facts)
     for name, rule in VALIDATE_DIRECT_KIND.items():
-        found = list(islice(_without_warnings(rule(submission), warnings), _MOST_REASONS))
-        if found:
+        if found := _without_warnings(rule(submission), warnings, _MOST_REASONS):
             reasons += map(str, found)
             blamed.append(name)
     if reasons:
@@ -275,13 +274,18 @@ def _validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
 
 
 def _without_warnings(
-    findings: Iterable[_Found | AdmissionWarning], warnings: list[str]
-) -> Iterator[_Found]:
+    findings: Iterable[_Found | AdmissionWarning], warnings: list[str], most: int | None = None
+) -> list[_Found]:
+    """Return at most `most` other findings; add the warnings before the last one to `warnings`."""
+    found: list[_Found] = []
     for finding in findings:
         if not isinstance(finding, AdmissionWarning):
-            yield finding
+            found.append(finding)
+            if len(found) == most:
+                break
         elif len(warnings) < _MOST_WARNINGS:
             warnings.append(finding.shown)
+    return found
 
 
 def is_checked(request: AdmissionRequest) -> bool:

@@ -36,7 +36,7 @@ class Ended:
     pid: int
     status: int
     time_ns: int
-    told: ReceivedSignal | None
+    end_signal: ReceivedSignal | None
 
 
 def start(
@@ -55,14 +55,16 @@ def start(
     )
 
 
-def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, ReceivedSignal], None]) -> Ended:
+def wait(
+    process: subprocess.Popen[bytes], on_end_signal: Callable[[int, ReceivedSignal], None]
+) -> Ended:
     """Wait for the command's end, and forward the signals that arrive until then.
 
-    `on_told` gets the command's pid and the first signal that asks it to end, after the signal was
-    forwarded.
+    `on_end_signal` gets the command's pid and the first signal that asks it to end, after the
+    signal was forwarded.
     """
     awaited = signals.awaited()
-    told: ReceivedSignal | None = None
+    end_signal: ReceivedSignal | None = None
     while True:
         number, is_known = signals.wait(awaited)
         # First: a signal that was not forwarded yet explains no end that came before it.
@@ -73,11 +75,11 @@ def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, ReceivedSigna
             # Not yet reaped, so that it is still the command's pid. It may run as another user.
             with suppress(PermissionError):
                 os.kill(process.pid, number)
-        if told is None and number in signals.ENDING and reached:
-            told = ReceivedSignal(number, time.time_ns())
-            on_told(process.pid, told)
+        if end_signal is None and number in signals.ENDING and reached:
+            end_signal = ReceivedSignal(number, time.time_ns())
+            on_end_signal(process.pid, end_signal)
         if status is not None:
-            return Ended(process.pid, status, time.time_ns(), told)
+            return Ended(process.pid, status, time.time_ns(), end_signal)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -50,7 +50,7 @@ def run(command: list[str], environ: dict[str, str], mask: set[int], options: Op
         return recorder.not_started(command[0], error)
     exit_code: int | None = None
     with _safely("the recorder"):
-        exit_code = recorder.ended(child.wait(process, recorder.told))
+        exit_code = recorder.ended(child.wait(process, recorder.end_signalled))
     return shell_code(process.wait()) if exit_code is None else exit_code
 
 
@@ -76,12 +76,12 @@ class Recorder:
         self._error_file = added[environment.TORCH_ERROR_FILE]
         return added
 
-    def told(self, pid: int, told: child.ReceivedSignal) -> None:
+    def end_signalled(self, pid: int, end_signal: child.ReceivedSignal) -> None:
         """Record at once what is known: the kubelet may soon kill the whole container."""
-        end = Failure(told.time_ns, status=-told.signal)
+        end = Failure(end_signal.time_ns, status=-end_signal.signal)
         with _safely("the record"):
             failure = self._first(pid, end)
-            self._write_log(self._record(failure, told, end.status or 0))
+            self._write_log(self._record(failure, end_signal, end.status or 0))
 
     def ended(self, ended: child.Ended) -> int:
         """Record the failure if there is one, and return the exit code of the container."""
@@ -100,7 +100,7 @@ class Recorder:
         failure = self._first(ended.pid, end)
         if failure is end and self._log.explains(exit_code, self._started_ns):
             return exit_code  # a recorder inside the command knows why, and has recorded it
-        record = self._record(failure, ended.told, ended.status)
+        record = self._record(failure, ended.end_signal, ended.status)
         with _safely("the record"):
             self._write(record)
         if self._options.root_code and not record.collateral:
@@ -135,16 +135,16 @@ class Recorder:
         return None if report and report.failure.code == _TORCHRUNS_SIGNAL else report
 
     def _record(
-        self, failure: Failure, told: child.ReceivedSignal | None, status: int
+        self, failure: Failure, end_signal: child.ReceivedSignal | None, status: int
     ) -> ErrorRecord:
-        collateral = told is not None and failure.time_ns >= told.time_ns
+        collateral = end_signal is not None and failure.time_ns >= end_signal.time_ns
         if failure.status is None:
             exit_code = shell_code(status)
         else:
             exit_code = shell_code(failure.status) or shell_code(status)
         code, message = _words(failure, exit_code)
-        if told is not None and collateral:
-            code = signal.Signals(told.signal).name
+        if end_signal is not None and collateral:
+            code = signal.Signals(end_signal.signal).name
             message = f"asked to end by {code}, and {message}"
         return ErrorRecord(
             code=" ".join(printable(code).split())[:_LONGEST_CODE],

@@ -69,7 +69,7 @@ async def mutate(arena: Arena, plan: BenchPlan) -> ResultSection:
         for round_number in range(plan.rounds):
             for connections in (1, _MANY):
                 for contender in rotated(_BOTH, round_number):
-                    order = _order(arena, contender, "mutate", connections, plan.requests)
+                    order = review_order(arena, contender, "mutate", connections, plan.requests)
                     outcome = await rows.measure(arena, contender, order)
                     shares[contender] = max(shares.get(contender, 0), outcome.client_share)
                     answers[contender] = outcome.answer
@@ -93,7 +93,7 @@ async def validate(arena: Arena, plan: BenchPlan) -> ResultSection:
             for contender in rotated(_BOTH, round_number):
                 before = await answered(arena.cluster)
                 for connections in (1, _MANY):
-                    order = _order(arena, contender, "validate", connections, plan.requests)
+                    order = review_order(arena, contender, "validate", connections, plan.requests)
                     await asking.measure(arena, contender, order)
                     sent[contender] = sent.get(contender, 0) + order.requests + order.warmup
                 asked[contender] = asked.get(contender, 0) + await answered(arena.cluster) - before
@@ -105,7 +105,7 @@ async def validate(arena: Arena, plan: BenchPlan) -> ResultSection:
         for round_number in range(plan.rounds):
             for connections in (1, _MANY):
                 for contender in rotated(_BOTH, round_number):
-                    order = _order(arena, contender, "validate", connections, plan.requests)
+                    order = review_order(arena, contender, "validate", connections, plan.requests)
                     await plain.measure(arena, contender, order)
     return section
 
@@ -134,7 +134,7 @@ async def large(arena: Arena, plan: BenchPlan) -> ResultSection:
             for contender in rotated(_BOTH, round_number):
                 for kind, row in rows.items():
                     body = objects.large_review()
-                    order = _order(arena, contender, kind, 1, plan.reviews, 2, body)
+                    order = review_order(arena, contender, kind, 1, plan.reviews, 2, body)
                     row.add(contender, percentile((await send(order)).latencies, 99))
                 used = usage([arena.webhook_process_id(contender)])
                 memory.add(contender, used.resident_mib)
@@ -153,7 +153,7 @@ def patch_summary(answer: JsonObject) -> str:
     return f"{len(operations)} patch operation{plural} ({shown}{more})"
 
 
-def _order(
+def review_order(
     arena: Arena,
     contender: Contender,
     kind: str,

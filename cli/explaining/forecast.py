@@ -135,10 +135,10 @@ def _delay(
 
 def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:
     """Apply the actions' conditions and timers. Created and deleted objects do not change yet."""
-    conditions, told = set(snapshot.conditions), dict(snapshot.told)
+    conditions, texts = set(snapshot.conditions), dict(snapshot.condition_texts)
     for each in actions:
         if isinstance(each, SetCondition):
             (conditions.add if each.status else conditions.discard)(each.type)
-            told[each.type] = ConditionText(each.reason.value, each.message)
+            texts[each.type] = ConditionText(each.reason.value, each.message)
     timers = evolve(snapshot.timers, actions, at)
-    return replace(snapshot, conditions=frozenset(conditions), told=told, timers=timers)
+    return replace(snapshot, conditions=frozenset(conditions), condition_texts=texts, timers=timers)

@@ -88,11 +88,11 @@ class AnnotationWarner:
         if not appwrapper.is_ours:
             return
         found = frozenset(annotation_warnings(appwrapper, self._config))
-        told = self._memory.known(appwrapper.uid).annotation_warnings
-        if found != told:
+        reported = self._memory.known(appwrapper.uid).annotation_warnings
+        if found != reported:
             self._memory.of(appwrapper.uid).annotation_warnings = found
         about = ObjectReference.to(appwrapper)
         fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid, reason=REASON)
-        for complaint in sorted(found - told):
+        for complaint in sorted(found - reported):
             self._recorder.warning(about, REASON, complaint)
             logger.warning("%s", complaint, extra=fields)

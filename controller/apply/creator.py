@@ -131,10 +131,10 @@ class ComponentCreator:
         """Return the UID of the created or existing object. Raises CreateFailed."""
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
-            told = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
+            message = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
             if not fixed_name(appwrapper.components[index]):
-                raise CreateFailed(told, fatal=False, refused=False, taken=entry["name"])
-            raise CreateFailed(f"{told}: give each component its own name", fatal=True)
+                raise CreateFailed(message, fatal=False, refused=False, taken=entry["name"])
+            raise CreateFailed(f"{message}: give each component its own name", fatal=True)
         resource = await self._resource(entry)
         await self._observer.ensure(resource)
         kept = await self._kept(appwrapper, resource, index, entry["name"])

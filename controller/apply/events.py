@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 NORMAL, WARNING = EventType.NORMAL, EventType.WARNING
 
 # The phases whose beginning is reported, with the type and text of the Event.
-TOLD_PHASES: Final = {
+EVENTS_OF_PHASES: Final = {
     Phase.RESUMING: (NORMAL, "admitted; creating its components"),
     Phase.SUCCEEDED: (NORMAL, "succeeded"),
     Phase.SUSPENDING: (NORMAL, "suspended; deleting its components"),
@@ -44,7 +44,7 @@ TOLD_PHASES: Final = {
 _AGAIN: Final = "the pause is over; creating its components again"
 # Conditions whose change is reported, unless a change of phase has the same reason. Unhealthy with
 # status True is reported with any reason.
-TOLD_CONDITIONS: Final = {
+EVENTS_OF_CONDITIONS: Final = {
     (CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS): (NORMAL, "healthy again"),
     (CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED): (
         WARNING,
@@ -83,7 +83,7 @@ class Teller:
     def tell(self, observation: Observation, actions: Actions) -> None:
         """Report and measure the decision on `observation`. Call after the status write."""
         self._meter.measure(observation, actions)
-        said: set[Reason] = set()
+        reported: set[Reason] = set()
         recorded = any(
             isinstance(each, RecordRootCause) and each.non_recoverable for each in actions
         )
@@ -91,13 +91,13 @@ class Teller:
             match action:
                 case MoveTo():
                     reason = Reason.NON_RECOVERABLE if recorded else action.reason
-                    self._tell_move(observation.appwrapper, action, reason, said)
+                    self._tell_move(observation.appwrapper, action, reason, reported)
                 case RecordRootCause():
-                    self._tell_root_cause(observation.appwrapper, action, said)
+                    self._tell_root_cause(observation.appwrapper, action, reported)
                 case Warn(reason, message, logged):
-                    self._tell(observation.appwrapper, WARNING, reason, message, said, logged)
+                    self._tell(observation.appwrapper, WARNING, reason, message, reported, logged)
                 case SetCondition():
-                    self._tell_condition(observation.appwrapper, action, said)
+                    self._tell_condition(observation.appwrapper, action, reported)
                 case _:
                     pass
 
@@ -109,46 +109,46 @@ class Teller:
         self._tell(appwrapper, WARNING, Reason.UNEXPECTED, message, set())
 
     def _tell_move(
-        self, appwrapper: AppWrapper, move: MoveTo, reason: Reason, said: set[Reason]
+        self, appwrapper: AppWrapper, move: MoveTo, reason: Reason, reported: set[Reason]
     ) -> None:
-        if (told := TOLD_PHASES.get(move.phase)) is None:
+        if (event := EVENTS_OF_PHASES.get(move.phase)) is None:
             return
-        kind, text = told
+        kind, text = event
         if move.reason is Reason.RETRY_PAUSE_OVER:
             text = _AGAIN
         # The move has a log line of its own.
-        self._record(appwrapper, kind, reason, _sentence(text, move.message), said)
-        said.add(move.reason)
+        self._record(appwrapper, kind, reason, _sentence(text, move.message), reported)
+        reported.add(move.reason)
 
     def _tell_root_cause(
-        self, appwrapper: AppWrapper, action: RecordRootCause, said: set[Reason]
+        self, appwrapper: AppWrapper, action: RecordRootCause, reported: set[Reason]
     ) -> None:
         """Emit one Event per attempt that failed; the log line of the move has the root cause."""
         if action.decision is Decision.NONE:
             return
         message = event_text(action.root_cause, action.consequence)
-        self._record(appwrapper, WARNING, Reason.ROOT_CAUSE, message, said)
+        self._record(appwrapper, WARNING, Reason.ROOT_CAUSE, message, reported)
 
     def _tell_condition(
-        self, appwrapper: AppWrapper, action: SetCondition, said: set[Reason]
+        self, appwrapper: AppWrapper, action: SetCondition, reported: set[Reason]
     ) -> None:
         old = condition(appwrapper.conditions, action.type) or {}
-        if action.reason in said or not _is_news(old, action):
+        if action.reason in reported or not _is_news(old, action):
             return
         if action.type == CONDITION_UNHEALTHY and _is_about_the_pause(appwrapper, old, action):
             return
-        if action.type == CONDITION_PODS_READY and said:
+        if action.type == CONDITION_PODS_READY and reported:
             return  # an Event of this decision has reported why
-        told = TOLD_CONDITIONS.get((action.type, action.status, action.reason))
+        event = EVENTS_OF_CONDITIONS.get((action.type, action.status, action.reason))
         if action.reason is Reason.NAMESPACE_ENDING:
             # The API server accepts no Event in a namespace that is being deleted.
             _log(appwrapper, WARNING, action.reason, action.message)
-        if told is None and action.type == CONDITION_UNHEALTHY and action.status:
-            told = (WARNING, "unhealthy")
-        if told is not None:
-            message = _sentence(told[1], action.message)
-            logged = None if action.logged is None else _sentence(told[1], action.logged)
-            self._tell(appwrapper, told[0], action.reason, message, said, logged)
+        if event is None and action.type == CONDITION_UNHEALTHY and action.status:
+            event = (WARNING, "unhealthy")
+        if event is not None:
+            message = _sentence(event[1], action.message)
+            logged = None if action.logged is None else _sentence(event[1], action.logged)
+            self._tell(appwrapper, event[0], action.reason, message, reported, logged)
 
     def _tell(
         self,
@@ -156,11 +156,11 @@ class Teller:
         kind: EventType,
         reason: Reason,
         message: str,
-        said: set[Reason],
+        reported: set[Reason],
         logged: str | None = None,
     ) -> None:
         _log(appwrapper, kind, reason, message if logged is None else logged)
-        self._record(appwrapper, kind, reason, message, said)
+        self._record(appwrapper, kind, reason, message, reported)
 
     def _record(
         self,
@@ -168,11 +168,11 @@ class Teller:
         kind: EventType,
         reason: Reason,
         message: str,
-        said: set[Reason],
+        reported: set[Reason],
     ) -> None:
         tell = self._recorder.warning if kind is WARNING else self._recorder.normal
         tell(ObjectReference.to(appwrapper), reason.value, message)
-        said.add(reason)
+        reported.add(reason)
 
 
 def _log(appwrapper: AppWrapper, kind: EventType, reason: Reason, message: str) -> None:

@@ -25,11 +25,13 @@ def was_deployed(appwrapper: AppWrapper) -> bool:
     return any(each.get("conditions") for each in appwrapper.component_statuses)
 
 
-def told_by(appwrapper: AppWrapper, components: Iterable[Component], pods: Sequence[Pod]) -> int:
+def highest_attempt(
+    appwrapper: AppWrapper, components: Iterable[Component], pods: Sequence[Pod]
+) -> int:
     """Return the highest number on its objects and pods; 0 if none has one (Go operator)."""
-    told = [each.attempt for each in components]
-    told += [pod.attempt for pod in pods if pod.appwrapper_uid == appwrapper.uid]
-    return max((int(each) for each in told if is_number(each)), default=0)
+    attempts = [each.attempt for each in components]
+    attempts += [pod.attempt for pod in pods if pod.appwrapper_uid == appwrapper.uid]
+    return max((int(each) for each in attempts if is_number(each)), default=0)
 
 
 def with_attempt(appwrapper: AppWrapper, number: int) -> AppWrapper:

@@ -11,7 +11,7 @@ from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets
 
 # Values for condition fields that the schema requires, if the real ones are unknown.
-_UNTOLD: Final[JsonObject] = {
+_PLACEHOLDERS: Final[JsonObject] = {
     "reason": "ComponentCreationInitiated",
     "message": "",
     "lastTransitionTime": "1970-01-01T00:00:00Z",
@@ -93,7 +93,7 @@ def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
     deployed = {"type": CONDITION_RESOURCES_DEPLOYED, "status": "Unknown" if resuming else "True"}
     entries = [
         named(entry, component, appwrapper.uid, appwrapper.attempt, index)
-        | {"conditions": [deployed | _UNTOLD]}
+        | {"conditions": [deployed | _PLACEHOLDERS]}
         for index, (entry, component) in enumerate(
             zip(recorded_pod_sets(appwrapper), appwrapper.components, strict=True)
         )

@@ -39,7 +39,7 @@ def _without_consequences(found: Sequence[Evidence]) -> Sequence[Evidence]:
     The record of a terminated worker proves a consequence, unless all failures are such. If some
     time is not recorded, a failure that looks like a consequence may be one too (`_Causes`).
     """
-    own = [each for each in found if not each.told_to_end] or found
+    own = [each for each in found if not each.is_collateral] or found
     if all(each.recorded_time for each in own):
         return own
     looks = [(each, each.looks) for each in own]
@@ -101,8 +101,8 @@ def _order(each: Evidence) -> tuple[int | str | bool, ...]:
     is_init = each.end is not None and each.end.init
     container = each.end.container if each.end else ""
     # Name and container identify a pod's failure; only the whole record identifies a bare record.
-    said = repr(each.record) if each.pod is None else ""
-    return (each.kind, each.earliest, _rank(each), each.name, uid, is_init, container, said)
+    record = repr(each.record) if each.pod is None else ""
+    return (each.kind, each.earliest, _rank(each), each.name, uid, is_init, container, record)
 
 
 def _rank(each: Evidence) -> int:

@@ -117,9 +117,9 @@ def _message(driven: Collection[_Driven]) -> str:
         _at_place([each.pod.name for each in found], *place)
         for place, found in groupby(driven, key=lambda each: each.place)
     ]
-    told = "; ".join(places[:_NAMED])
+    text = "; ".join(places[:_NAMED])
     more = len(places) - _NAMED
-    return f"{told}; and {more} more" if more > 0 else told
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def _at_place(pods: list[str], node: str, resource: str, label: str) -> str:

@@ -34,8 +34,8 @@ def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
 
 def may_have_pods(component: JsonObject) -> bool:
     """True if it declares pod sets, its Kind creates pods, or its pod sets are unreadable."""
-    if (told := component.get(MAY_HAVE_PODS)) is not None:
-        return bool(told)
+    if (recorded := component.get(MAY_HAVE_PODS)) is not None:
+        return bool(recorded)
     try:
         return bool(pod_sets_once_admitted(component))
     except PodSetError:

@@ -30,7 +30,7 @@ def read_status(
     phase = Phase.SUSPENDING if known is None else known
     stamp = Stamp(status.get("phase") or "", appwrapper.attempt, appwrapper.retries)
     timers = decode_timers(status.get("timers") or {}, stamp, now)
-    told = {str(each.get("type")): _told(each) for each in appwrapper.conditions}
+    texts = {str(each.get("type")): _text_of(each) for each in appwrapper.conditions}
     return Snapshot(
         phase=phase,
         suspend=appwrapper.suspend,
@@ -41,11 +41,11 @@ def read_status(
         planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
-        told=told,
+        condition_texts=texts,
         reported={
             condition: report
             for condition, report in (reported or {}).items()
-            if condition in told and told[condition].message == report.text()
+            if condition in texts and texts[condition].message == report.text()
         },
         waits_since=_waits_since(phase, appwrapper.conditions, now),
         retries=appwrapper.retries,
@@ -59,7 +59,7 @@ def _waits_since(phase: Phase, conditions: Sequence[JsonObject], now: datetime) 
     return unless_ahead(transition_time(conditions, CONDITION_QUOTA_RESERVED), now)
 
 
-def _told(each: JsonObject) -> ConditionText:
+def _text_of(each: JsonObject) -> ConditionText:
     return ConditionText(each.get("reason") or "", each.get("message") or "")
 
 

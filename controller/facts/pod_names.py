@@ -49,8 +49,8 @@ def _codes(pod: Pod) -> str:
 
 
 def _why(*words: str) -> str:
-    told = ", ".join(filter(None, words))
-    return f" ({told})" if told else ""
+    reasons = ", ".join(filter(None, words))
+    return f" ({reasons})" if reasons else ""
 
 
 # Which pods the scheduler or the kubelet rejects, and which wait for a scheduler.

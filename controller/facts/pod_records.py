@@ -85,27 +85,27 @@ def writer_of(record: ErrorRecord, ends: Sequence[ContainerEnd]) -> ContainerEnd
     return max(ends, key=likeness)
 
 
-def merged(said: ErrorRecord | None, stored: ErrorRecord) -> tuple[ErrorRecord, bool]:
+def merged(reported: ErrorRecord | None, stored: ErrorRecord) -> tuple[ErrorRecord, bool]:
     """Return the record, and whether its text is the store's.
 
     The termination message may be cut; the store has the whole text. If the two are different
     records, the one of the newer run counts.
     """
-    if said is None:
+    if reported is None:
         return stored, True
-    if not (said.record_id and said.record_id == stored.record_id):
-        newer = (stored.started_ns or 0) > (said.started_ns or 0)
-        return (stored, True) if newer else (said, False)
+    if not (reported.record_id and reported.record_id == stored.record_id):
+        newer = (stored.started_ns or 0) > (reported.started_ns or 0)
+        return (stored, True) if newer else (reported, False)
     whole = replace(
-        said,
-        code=stored.code or said.code,
-        message=stored.message or said.message,
-        time_ns=stored.time_ns if said.time_ns is None else said.time_ns,
-        precision_ns=said.precision_ns or stored.precision_ns,
-        rank=stored.rank if said.rank is None else said.rank,
-        exit_code=stored.exit_code if said.exit_code is None else said.exit_code,
-        signal=stored.signal if said.signal is None else said.signal,
-        uri=said.uri or stored.uri,
+        reported,
+        code=stored.code or reported.code,
+        message=stored.message or reported.message,
+        time_ns=stored.time_ns if reported.time_ns is None else reported.time_ns,
+        precision_ns=reported.precision_ns or stored.precision_ns,
+        rank=stored.rank if reported.rank is None else reported.rank,
+        exit_code=stored.exit_code if reported.exit_code is None else reported.exit_code,
+        signal=stored.signal if reported.signal is None else reported.signal,
+        uri=reported.uri or stored.uri,
     )
     return whole, bool(stored.message)
 

@@ -100,11 +100,11 @@ class Evidence:
     @property
     def signal(self) -> int | None:
         """Return the signal from the record, the container's state or the exit code."""
-        told = [self.record and self.record.signal, self.end and self.end.signal]
+        reported = [self.record and self.record.signal, self.end and self.end.signal]
         code = self.exit_code
         if self.record is None and code is not None and code in _SIGNALS:
-            told.append(code - _SIGNALS.start + 1)
-        return next((each for each in told if each), None)
+            reported.append(code - _SIGNALS.start + 1)
+        return next((each for each in reported if each), None)
 
     @property
     def word(self) -> str:
@@ -113,7 +113,7 @@ class Evidence:
         return self.cause if own in TELLS_NOTHING else own
 
     @property
-    def told_to_end(self) -> bool:
+    def is_collateral(self) -> bool:
         """True if the recorder reports a termination before any failure of the worker itself."""
         return self.record is not None and self.record.collateral
 
@@ -158,8 +158,8 @@ class Evidence:
 
     def _says_own_error(self) -> bool:
         if self.record is not None:
-            said = self.record.message or self.record.code
-            return bool(said) and not self.record.code.startswith(_ONLY_EXIT_CODE)
+            text = self.record.message or self.record.code
+            return bool(text) and not self.record.code.startswith(_ONLY_EXIT_CODE)
         return bool(self.word) or (self.end is not None and names_an_error(self.end.message))
 
 
@@ -243,9 +243,9 @@ def _of_pod(pod: Pod, stored: Sequence[ErrorRecord], attempt: Attempt) -> tuple[
 def _judged(
     pod: Pod, end: ContainerEnd | None, record: ErrorRecord | None, from_store: bool, at: Attempt
 ) -> Evidence:
-    said = None if record is None else record.time_ns
-    suspect = said is not None and not _is_plausible(said, pod, at)
-    recorded = said is not None and not suspect
+    time_ns = None if record is None else record.time_ns
+    suspect = time_ns is not None and not _is_plausible(time_ns, pod, at)
+    recorded = time_ns is not None and not suspect
     second = _finished_span(pod, end, at)
     earliest, latest = _recorded_span(record) if record and recorded else second
     cause = _cause(pod, latest)

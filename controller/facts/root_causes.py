@@ -175,7 +175,7 @@ def _points_at_node(each: Evidence, config: FaultTolerance) -> bool:
         return True
     if not all(proof_of(reason).blames_node for reason in (each.word, each.infrastructure)):
         return False
-    if each.told_to_end:
+    if each.is_collateral:
         return False
     if each.kind is EvidenceKind.PEER_LOSS or each.exit_code in _NO_SUCH_COMMAND:
         return False

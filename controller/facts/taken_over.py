@@ -31,15 +31,15 @@ def as_taken_over(
     """Return the timers; without any, those that the conditions imply."""
     if timers != Timers():
         return timers
-    told = {
+    implied = {
         name: began
-        for name, began in _told_by_conditions(phase, conditions).items()
+        for name, began in _implied_by_conditions(phase, conditions).items()
         if unless_ahead(began, now) is not None
     }
-    return Timers(**told)
+    return Timers(**implied)
 
 
-def _told_by_conditions(
+def _implied_by_conditions(
     phase: Phase, conditions: Sequence[JsonObject]
 ) -> dict[str, datetime | None]:
     def since(kind: str, status: str, reason: str = "") -> datetime | None:

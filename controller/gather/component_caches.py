@@ -200,8 +200,8 @@ class ComponentCaches:
         if watched is None:
             return
         unserved = isinstance(error, NotFound) and error.of_resource
-        told, watched.refused = watched.refused, watched.cache.refused
-        if not unserved and (told or not watched.refused):
+        was_refused, watched.refused = watched.refused, watched.cache.refused
+        if not unserved and (was_refused or not watched.refused):
             return
         known = [facts for _, facts in watched.cache.items() if facts]
         if unserved:

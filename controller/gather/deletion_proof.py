@@ -94,7 +94,7 @@ class DeletionProof:
             self._deletions.of(reads.appwrapper.uid).complete = reads.appwrapper.attempt
         if _is_left(reads, seen) and self._may_believe(reads, seen):
             self._deletions.find_left(reads.appwrapper.uid)
-            return self._as_told(reads, _with_unread(seen))
+            return self._with_explanation(reads, _with_unread(seen))
         cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
         return await self._look_live(reads, cached)
 
@@ -140,8 +140,8 @@ class DeletionProof:
         if self._may_be_making(reads):
             wait = self._deletions.clear_since(owner, reads.now) + SETTLING - reads.now
             if wait > ZERO:
-                said = (STILL_SETTLING,) if _is_long(reads) else ()
-                snapshot = replace(found.snapshot, blockers=said)
+                blockers = (STILL_SETTLING,) if _is_long(reads) else ()
+                snapshot = replace(found.snapshot, blockers=blockers)
                 return replace(found, snapshot=snapshot, look_again=wait)
         self._deletions.end(owner, cached)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
@@ -180,9 +180,9 @@ class DeletionProof:
         pods: Sequence[LeftPod],
     ) -> Observation:
         left, forcing = _to_go(reads, found), _is_forced(reads)
-        told, empty = await self._search.explain(reads, left, pods, forcing=forcing)
-        self._deletions.of(reads.appwrapper.uid).explanation = told
-        return replace(self._as_told(reads, found), empty=empty)
+        explanation, empty = await self._search.explain(reads, left, pods, forcing=forcing)
+        self._deletions.of(reads.appwrapper.uid).explanation = explanation
+        return replace(self._with_explanation(reads, found), empty=empty)
 
     def _may_believe(self, reads: Reads, seen: Observation) -> bool:
         """True if nothing contradicts what the caches show as remaining."""
@@ -195,18 +195,18 @@ class DeletionProof:
             return False
         if not _is_long(reads):
             return True
-        told = self._deletions.known(owner).explanation
-        if told is None or told.forcing is not _is_forced(reads):
+        explanation = self._deletions.known(owner).explanation
+        if explanation is None or explanation.forcing is not _is_forced(reads):
             return False
-        return timedelta(0) <= reads.now - told.at < EXPLAIN_AGAIN
+        return timedelta(0) <= reads.now - explanation.at < EXPLAIN_AGAIN
 
-    def _as_told(self, reads: Reads, seen: Observation) -> Observation:
-        told = self._deletions.known(reads.appwrapper.uid).explanation
-        if told is None or not _is_long(reads):
+    def _with_explanation(self, reads: Reads, seen: Observation) -> Observation:
+        explanation = self._deletions.known(reads.appwrapper.uid).explanation
+        if explanation is None or not _is_long(reads):
             return seen
-        forced_off = told.forced_off if seen.pods else ()
-        snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
-        return replace(seen, snapshot=snapshot, silent_nodes=told.silent_nodes)
+        forced_off = explanation.forced_off if seen.pods else ()
+        snapshot = replace(seen.snapshot, blockers=explanation.blockers, forced_off=forced_off)
+        return replace(seen, snapshot=snapshot, silent_nodes=explanation.silent_nodes)
 
 
 def _are_all_made(snapshot: Snapshot) -> bool:

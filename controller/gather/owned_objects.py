@@ -69,21 +69,21 @@ async def silent_nodes(client: KubeClient, names: Iterable[str]) -> Mapping[str,
 def silence_of(node: JsonObject) -> str:
     """Return `does not answer since …`; empty for a node whose kubelet reports."""
     taints = (node.get("spec") or {}).get("taints") or ()
-    for key, said in _TAINTS.items():
+    for key, state in _TAINTS.items():
         if silent := [each for each in taints if each.get("key") == key]:
             # The taint exists with two effects, which may be added a second apart.
             times = (each.get("timeAdded") for each in silent)
-            return _since(said, min((each for each in times if isinstance(each, str)), default=""))
+            return _since(state, min((each for each in times if isinstance(each, str)), default=""))
     for each in (node.get("status") or {}).get("conditions") or ():
         if each.get("type") == "Ready" and each.get("status") != "True":
             silent = each.get("status") == "Unknown"
-            said = "does not answer" if silent else "is not ready"
-            return _since(said, each.get("lastTransitionTime"))
+            state = "does not answer" if silent else "is not ready"
+            return _since(state, each.get("lastTransitionTime"))
     return ""
 
 
-def _since(said: str, time: object) -> str:
-    return f"{said} since {time}" if isinstance(time, str) and time else said
+def _since(state: str, time: object) -> str:
+    return f"{state} since {time}" if isinstance(time, str) and time else state
 
 
 # Resources that an object of an unknown Kind may own: all that the controller may list.

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from controller.facts.appwrapper_outline import Outline
-from controller.facts.attempt_number import is_lost, told_by, was_deployed, with_attempt
+from controller.facts.attempt_number import highest_attempt, is_lost, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
@@ -300,7 +300,7 @@ class SnapshotGatherer:
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: Sequence[Pod]) -> AppWrapper:
         """Restore a lost attempt number from the deployed objects, before it is recorded."""
         components = await self._locator.locate(appwrapper, fresh=True)
-        number = told_by(appwrapper, components, pods)
+        number = highest_attempt(appwrapper, components, pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
 

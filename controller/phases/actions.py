@@ -32,7 +32,7 @@ class Timer(StrEnum):
     STORE = "errorStore"
     NO_WORKLOAD = "noWorkload"
     QUEUE_REASON = "queueReason"
-    PODS_TOLD = "podsTold"
+    PODS_REPORTED = "podsTold"
 
     @cached_property
     def field(self) -> str:

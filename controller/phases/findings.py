@@ -203,8 +203,8 @@ def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Fi
 
 def _too_few(words: str, snapshot: Snapshot, config: FaultTolerance) -> Finding:
     """Return the finding. The components' messages may quote users, so they are not logged."""
-    said = with_trouble(words, snapshot)
-    return failure(snapshot, config, Reason.INSUFFICIENT_PODS_READY, said, logged=words)
+    message = with_trouble(words, snapshot)
+    return failure(snapshot, config, Reason.INSUFFICIENT_PODS_READY, message, logged=words)
 
 
 def _wanted(pods: PodCounts) -> str:
@@ -296,7 +296,7 @@ def _naming(root: RootCause, words: str) -> str:
     """
     if f"1 failed pod: {place_of(root)}" in words:
         what = headline(root)
-        said = f"{words}: {what}" if what else words
+        text = f"{words}: {what}" if what else words
     else:
-        said = f"{line(root)}; {words}"
-    return clipped(" ".join(said.split()), LONGEST_LINE)
+        text = f"{line(root)}; {words}"
+    return clipped(" ".join(text.split()), LONGEST_LINE)

@@ -66,8 +66,8 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
     """Report components that cannot be read. This is no failure: their pods keep running."""
     unreadable = [each for each in snapshot.components if each.unreadable]
     if not unreadable:
-        said = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
-        over = said.reason == Reason.COMPONENT_UNREADABLE
+        current = snapshot.text_of(CONDITION_RESOURCES_DEPLOYED)
+        over = current.reason == Reason.COMPONENT_UNREADABLE
         return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),) if over else ()
     names = tuple(f"{each.kind} {each.name}" for each in unreadable)
     report = ComponentsUnreadable(components=names, why=unreadable[0].unreadable)
@@ -101,10 +101,10 @@ def watch_over(
         held.append(given)
     is_sound = finding is None and not held
     trouble, waits = ((), []) if is_sound else _trouble(snapshot, now, config, finding, held)
-    told_now = StartTimer(Timer.UNREADY) in trouble
-    readiness = report_readiness(snapshot, now, config, bad_news=told_now)
+    reported_now = StartTimer(Timer.UNREADY) in trouble
+    readiness = report_readiness(snapshot, now, config, bad_news=reported_now)
     if is_sound:
-        trouble, waits = _healed(snapshot, now, config, told_anyhow=bool(readiness))
+        trouble, waits = _healed(snapshot, now, config, written_anyhow=bool(readiness))
     elif finding is not None and left > ZERO and not waits:
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
@@ -136,17 +136,17 @@ def _trouble(
     ):
         words = (reporting(unhealthy(finding)),)
     grace = (StartTimer(Timer.FAILURE),) if begins else ()
-    told_now = (StartTimer(Timer.UNREADY),) if words and not reported else ()
-    return (*words, *grace, *told_now), []
+    unready = (StartTimer(Timer.UNREADY),) if words and not reported else ()
+    return (*words, *grace, *unready), []
 
 
 def _healed(
-    snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, *, written_anyhow: bool
 ) -> Report:
-    """Set Unhealthy to False. `told_anyhow`: the status is written in any case."""
+    """Set Unhealthy to False. `written_anyhow`: the status is written in any case."""
     if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
         return (), []
-    if not told_anyhow and (left := settling_for(snapshot, now, config)) > ZERO:
+    if not written_anyhow and (left := settling_for(snapshot, now, config)) > ZERO:
         return (), [left]
     return (
         SetCondition(CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS),
@@ -199,9 +199,9 @@ def would_repeat_report(snapshot: Snapshot, finding: Finding) -> bool:
 
     So pods that fail and heal repeatedly do not cost a status write each.
     """
-    said, root = snapshot.text_of(CONDITION_UNHEALTHY), finding.root_cause
+    current, root = snapshot.text_of(CONDITION_UNHEALTHY), finding.root_cause
     if root is None or root.time is None or snapshot.timers.failure is None:
         return True
-    if said.reason != finding.reason or root.time > snapshot.timers.failure:
+    if current.reason != finding.reason or root.time > snapshot.timers.failure:
         return True
     return not snapshot.is_news(unhealthy(finding))

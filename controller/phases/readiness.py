@@ -152,7 +152,7 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
     last = snapshot.reported.get(CONDITION_PODS_READY)
     known = last.obstacles if isinstance(last, PodsMissing) else None
     # A reported problem includes the message, and starts the timer `unready`.
-    written = max(filter(None, [timers.pods_told, timers.unready]), default=None)
+    written = max(filter(None, [timers.pods_reported, timers.unready]), default=None)
     period = _OTHER_COUNT if report.obstacles in ((), known) else _OTHER_OBSTACLE
     return ZERO if written is None else remaining(written, period, now)
 
@@ -166,7 +166,7 @@ def _missing_now(snapshot: Snapshot) -> PodsMissing:
 def _news(snapshot: Snapshot, now: datetime) -> Actions:
     if message_due_in(snapshot, now) != ZERO:
         return ()
-    return (reporting(_missing_now(snapshot)), StartTimer(Timer.PODS_TOLD))
+    return (reporting(_missing_now(snapshot)), StartTimer(Timer.PODS_REPORTED))
 
 
 def _obstacles(snapshot: Snapshot) -> tuple[str, ...]:

@@ -57,5 +57,5 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
     if found.evicted:
         return () if overdue else (WakeAfter(LOOK_AGAIN),)
     needed = reporting(other_nodes_needed(found.message, found.workload))
-    said = () if is_reassigned(snapshot) else (needed,)
-    return (*said, EvictWorkload(found), WakeAfter(_ASK_AGAIN))
+    report = () if is_reassigned(snapshot) else (needed,)
+    return (*report, EvictWorkload(found), WakeAfter(_ASK_AGAIN))

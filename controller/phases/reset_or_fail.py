@@ -97,11 +97,14 @@ def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -
     attempt = next_attempt(snapshot.retries, config, begins)
     if CONDITION_UNHEALTHY not in snapshot.conditions:
         return (reporting(attempt),)
-    said, last = snapshot.text_of(CONDITION_UNHEALTHY), snapshot.reported.get(CONDITION_UNHEALTHY)
-    if not (isinstance(last, Problem) and last.reason == said.reason):  # after a restart
-        if (reason := next((each for each in Reason if each == said.reason), None)) is None:
+    current, last = (
+        snapshot.text_of(CONDITION_UNHEALTHY),
+        snapshot.reported.get(CONDITION_UNHEALTHY),
+    )
+    if not (isinstance(last, Problem) and last.reason == current.reason):  # after a restart
+        if (reason := next((each for each in Reason if each == current.reason), None)) is None:
             return (reporting(attempt),)  # another operator wrote this reason
-        last = Problem(reason=reason, problem=said.message, quoted="")
+        last = Problem(reason=reason, problem=current.message, quoted="")
     return (reporting(attempt), reporting(replace(last, then=attempt.text())))
 
 
@@ -127,8 +130,8 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
     held = snapshot.text_of(CONDITION_UNHEALTHY).reason == reason
     if held and CONDITION_UNHEALTHY in snapshot.conditions:
         return ()
-    told = reporting(unhealthy(finding, reason=reason, then=hold.message))
-    return (told, Warn(reason, told.message, told.logged))
+    report = reporting(unhealthy(finding, reason=reason, then=hold.message))
+    return (report, Warn(reason, report.message, report.logged))
 
 
 def was_held(snapshot: Snapshot) -> bool:
@@ -148,7 +151,7 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     elif why:
         finding = _opened(finding, f"{why}; ")
     message, logged = finding.message, finding.logged
-    said: Actions = (
+    actions: Actions = (
         MoveTo(Phase.FAILED, finding.reason, message, logged=logged),
         reporting(unhealthy(finding)),
         *_suspicion(snapshot, finding),
@@ -156,8 +159,8 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     )
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
-        return (*said, start, WakeAfter(config.deletion_on_failure_grace))
-    return (*said, *begin_deletion(snapshot, keep=False))
+        return (*actions, start, WakeAfter(config.deletion_on_failure_grace))
+    return (*actions, *begin_deletion(snapshot, keep=False))
 
 
 def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:

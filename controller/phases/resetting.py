@@ -75,9 +75,9 @@ ROWS: Final[tuple[Row, ...]] = (
 
 def _keep_quota(snapshot: Snapshot) -> Actions:
     """Keep QuotaReserved, unless it reports another attempt's nodes or has another reason."""
-    told = snapshot.text_of(CONDITION_QUOTA_RESERVED)
+    current = snapshot.text_of(CONDITION_QUOTA_RESERVED)
     holds = CONDITION_QUOTA_RESERVED in snapshot.conditions
     about_nodes = not snapshot.is_news(nodes_unchanged(snapshot.topology_workload))
-    if holds and told.reason == Reason.RESUMING and not about_nodes:
+    if holds and current.reason == Reason.RESUMING and not about_nodes:
         return ()
     return (reporting(reserved()),)

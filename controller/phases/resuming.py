@@ -223,16 +223,16 @@ def _try_again(
     The retries end with AdmissionGracePeriod, or, if the reset must wait after it, with that wait.
     A retry that is due comes first: this process may have been away for the whole period.
     """
-    said: list[Action] = [
+    actions: list[Action] = [
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
     ]
     if snapshot.timers.admission is None:  # another operator or client changed the status
-        said += BEGIN
+        actions += BEGIN
     waits: list[timedelta] = []
     pause = ZERO if problem.retry_at is None else max(ZERO, problem.retry_at - now)
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
     if _began_late(snapshot, problem, config):
-        said += BEGIN
+        actions += BEGIN
         left = config.admission_grace
     if left > ZERO:
         waits.append(left)
@@ -240,8 +240,8 @@ def _try_again(
         finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
         if (hold := hold_on(snapshot, finding, config)) is None:
             return reset_or_fail(snapshot, finding, config)
-        said += tell_hold(snapshot, finding, hold)
+        actions += tell_hold(snapshot, finding, hold)
         waits += [] if hold.retry_in is None else [hold.retry_in]
     if pause > ZERO:
-        return (*said, WakeAfter(min([*waits, pause])))
-    return (*said, CreateComponents(), WakeAfter(ZERO))
+        return (*actions, WakeAfter(min([*waits, pause])))
+    return (*actions, CreateComponents(), WakeAfter(ZERO))

@@ -165,16 +165,16 @@ def event_text(root_cause: RootCause, consequence: str) -> str:
     at = f" at {root_cause.time:%H:%M:%S} UTC" if root_cause.time else ""
     advice = f"; {_MORE_MEMORY}" if root_cause.code == OUT_OF_MEMORY else ""
     rest = advice + (f"; {consequence}" if consequence else "")
-    said = clipped(f"{outline(root_cause)}{at}", LONGEST_EVENT // 4)
-    room = min(_LONGEST_QUOTE, LONGEST_EVENT - _size(said) - _size(rest) - len(": "))
+    opening = clipped(f"{outline(root_cause)}{at}", LONGEST_EVENT // 4)
+    room = min(_LONGEST_QUOTE, LONGEST_EVENT - _size(opening) - _size(rest) - len(": "))
     quote = _quoted(root_cause, room) or _what(root_cause)
-    return clipped((f"{said}: {quote}" if quote else said) + rest, LONGEST_EVENT)
+    return clipped((f"{opening}: {quote}" if quote else opening) + rest, LONGEST_EVENT)
 
 
 def _what(root_cause: RootCause) -> str:
     """Return the headline or the code; empty if the outline contains it already."""
-    said = (OUT_OF_MEMORY, root_cause.infrastructure)
-    return headline(root_cause) or ("" if root_cause.code in said else root_cause.code)
+    outlined = (OUT_OF_MEMORY, root_cause.infrastructure)
+    return headline(root_cause) or ("" if root_cause.code in outlined else root_cause.code)
 
 
 def _quoted(root_cause: RootCause, room: int) -> str:

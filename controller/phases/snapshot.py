@@ -316,7 +316,7 @@ class Timers:
     no_workload: datetime | None = None
     queue_reason: datetime | None = None
     # When the message of PodsReady was last written, while it was False.
-    pods_told: datetime | None = None
+    pods_reported: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,8 +325,9 @@ class Snapshot:
 
     `unread`: the facts that this pass has not read; the fields that they fill have no meaning yet.
     `gone`: fresh reads proved that no component and no labelled pod exists. `conditions`: the
-    types of the AppWrapper's conditions that are True. `told`: the text of each condition, True or
-    not. `evacuation_hold`, `reset_hold`: why an evacuation, or another reset, must wait.
+    types of the AppWrapper's conditions that are True. `condition_texts`: the text of each
+    condition, True or not. `evacuation_hold`, `reset_hold`: why an evacuation, or another reset,
+    must wait.
     `pods_fell`: after the admission period began, all wanted pods existed and later fewer did, or
     more became wanted. `blockers`: for users, the obstacles to a deletion. `forced_off`: the pods
     that are removed without confirmation from their node.
@@ -341,7 +342,7 @@ class Snapshot:
     planned: bool = True  # status names every component to be created, and counts the attempt
     pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
     conditions: frozenset[str] = frozenset()
-    told: Mapping[str, ConditionText] = field(default_factory=dict)  # by type
+    condition_texts: Mapping[str, ConditionText] = field(default_factory=dict)  # by type
     # The last report that this process wrote of a condition, by type; none after a restart.
     reported: Mapping[str, ConditionReport] = field(default_factory=dict)
     components: tuple[Component, ...] = ()
@@ -384,10 +385,10 @@ class Snapshot:
 
     def text_of(self, kind: str) -> ConditionText:
         """Return the reason and message of a condition; both are empty if there is none."""
-        return self.told.get(kind, ConditionText(""))
+        return self.condition_texts.get(kind, ConditionText(""))
 
     def is_news(self, report: ConditionReport) -> bool:
         """True if `report` must be written."""
         kind = report.type
-        stored, last = self.told.get(kind), self.reported.get(kind)
+        stored, last = self.condition_texts.get(kind), self.reported.get(kind)
         return is_news(report, stored, last, was=kind in self.conditions)

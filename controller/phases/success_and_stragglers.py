@@ -110,9 +110,9 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
     ]
     if not overdue:
         return (WakeAfter(LOOK_AGAIN),)
-    said = f"helpers are not deleted in time: {', '.join(overdue)}; their pods are forced"
+    message = f"helpers are not deleted in time: {', '.join(overdue)}; their pods are forced"
     leaving = DeleteComponents(DeletionMode.FORCE_LEAVING)
-    return (leaving, Warn(Reason.STRAGGLERS, said), WakeAfter(FORCE_AGAIN))
+    return (leaving, Warn(Reason.STRAGGLERS, message), WakeAfter(FORCE_AGAIN))
 
 
 def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
@@ -125,24 +125,24 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
     """
     pods = snapshot.pods
     if pods.stragglers and not _came_back(snapshot, config):
-        told = Warn(Reason.STRAGGLERS, f"{pods.stragglers} pods outlived their component")
+        warning = Warn(Reason.STRAGGLERS, f"{pods.stragglers} pods outlived their component")
         mode = (
             DeletionMode.WITH_COMPONENT if _would_come_back(snapshot) else DeletionMode.STRAGGLERS
         )
-        return (DeleteComponents(mode), told)
+        return (DeleteComponents(mode), warning)
     if left := pods.stragglers or pods.pending + pods.running:
-        told = Warn(
+        warning = Warn(
             Reason.STRAGGLERS, f"{left} pods outlived success; their components are deleted"
         )
         silent = [each for each in _counting(snapshot) if each.terminal is None]
         ends = _unrecorded(snapshot, silent)
-        return (*ends, DeleteComponents(DeletionMode.WITH_COMPONENT), told)
+        return (*ends, DeleteComponents(DeletionMode.WITH_COMPONENT), warning)
     patience = config.failure_grace + config.forceful_deletion_grace
     if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
         return ()  # all are being deleted
-    said = f"{pods.under_way} pods are not deleted in time; they are forced"
-    told = Warn(Reason.STRAGGLERS, said)
-    return (DeleteComponents(DeletionMode.FORCE_LEAVING), told)
+    message = f"{pods.under_way} pods are not deleted in time; they are forced"
+    warning = Warn(Reason.STRAGGLERS, message)
+    return (DeleteComponents(DeletionMode.FORCE_LEAVING), warning)
 
 
 def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:

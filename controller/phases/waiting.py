@@ -61,7 +61,7 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
         return (*found, *_trouble_is_over(snapshot), WakeAfter(moment))
     if over := _trouble_is_over(snapshot):
         return (*found, *over, WakeAfter(REASON_INTERVAL))
-    waits = _kueues_reason(_told(snapshot), queueing)
+    waits = _kueues_reason(_current_text(snapshot), queueing)
     if not waits.text():
         return (*found, *_turn(snapshot, queueing, now))
     return (*found, *_report(snapshot, waits, now))
@@ -69,7 +69,7 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
 
 def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
     """Report that Kueue has given no reason yet, as for all but the first few in a queue."""
-    if queueing.considered or _told(snapshot).message:
+    if queueing.considered or _current_text(snapshot).message:
         return ()
     if (left := remaining(snapshot.waits_since, TURN, now)) > ZERO and snapshot.waits_since:
         return (WakeAfter(left),)
@@ -81,15 +81,17 @@ def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
 
     Kueue suspends at once each AppWrapper that it manages, so it may not manage this one.
     """
-    queueing, told = _queueing(snapshot, now), _told(snapshot)
+    queueing, current = _queueing(snapshot, now), _current_text(snapshot)
     waits: Actions = (reporting(AWAITS_POD_SET_INFOS),)
     if queueing is None:
-        return () if told.reason == Reason.NO_WORKLOAD else waits
+        return () if current.reason == Reason.NO_WORKLOAD else waits
     if queueing.workload:
         return waits
-    said = _without_workload(snapshot, queueing, _moment(snapshot, now), now)
-    news = told.reason == Reason.NO_WORKLOAD or any(isinstance(each, SetCondition) for each in said)
-    return said if news else (*waits, *said)
+    actions = _without_workload(snapshot, queueing, _moment(snapshot, now), now)
+    news = current.reason == Reason.NO_WORKLOAD or any(
+        isinstance(each, SetCondition) for each in actions
+    )
+    return actions if news else (*waits, *actions)
 
 
 def _queueing(snapshot: Snapshot, now: datetime) -> Queueing | None:
@@ -116,19 +118,19 @@ def _moment(snapshot: Snapshot, now: datetime) -> timedelta:
 def _without_workload(
     snapshot: Snapshot, queueing: Queueing, moment: timedelta, now: datetime
 ) -> Actions:
-    began, told = snapshot.timers.no_workload, _told(snapshot)
+    began, current = snapshot.timers.no_workload, _current_text(snapshot)
     if began is None and moment > ZERO:
         return (*_trouble_is_over(snapshot), WakeAfter(moment))
     begin = (StartTimer(Timer.NO_WORKLOAD),) if began is None else ()
-    if told.reason == Reason.NO_WORKLOAD and queueing.unmanaged is None:
+    if current.reason == Reason.NO_WORKLOAD and queueing.unmanaged is None:
         # The cause could not be determined this time, so the message remains.
         return (*begin, WakeAfter(UNMANAGED_INTERVAL))
     left = remaining(began, WORKLOAD_PATIENCE, now)
     if left > ZERO and not (queueing.unmanaged and queueing.certain):
         return (*_trouble_is_over(snapshot), *begin, WakeAfter(left))
-    said = (*begin, *_report(snapshot, no_workload(queueing.unmanaged), now))
-    waits = any(isinstance(each, WakeAfter) for each in said)
-    return said if waits else (*said, WakeAfter(UNMANAGED_INTERVAL))
+    actions = (*begin, *_report(snapshot, no_workload(queueing.unmanaged), now))
+    waits = any(isinstance(each, WakeAfter) for each in actions)
+    return actions if waits else (*actions, WakeAfter(UNMANAGED_INTERVAL))
 
 
 def _report(snapshot: Snapshot, report: ConditionReport, now: datetime) -> Actions:
@@ -147,7 +149,7 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
 
     Kueue's Workload still reports the old problem for a moment.
     """
-    if _told(snapshot).reason not in _TROUBLES:
+    if _current_text(snapshot).reason not in _TROUBLES:
         return ()
     return (
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
@@ -155,15 +157,15 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
     )
 
 
-def _kueues_reason(told: ConditionText, queueing: Queueing) -> ConditionReport:
+def _kueues_reason(current: ConditionText, queueing: Queueing) -> ConditionReport:
     """Return Kueue's reasons: for an eviction, if any, then for the wait.
 
     An eviction that the controller explained stays explained.
     """
-    if told.reason == Reason.REASSIGNMENT:
+    if current.reason == Reason.REASSIGNMENT:
         return awaits_other_nodes(queueing.pending)
-    if told.reason == Reason.PODS_READY_TIMEOUT:
-        return timed_out(without_kueues_reason(told.message), queueing.pending)
+    if current.reason == Reason.PODS_READY_TIMEOUT:
+        return timed_out(without_kueues_reason(current.message), queueing.pending)
     return waits_in_queue(queueing.evicted, queueing.pending)
 
 
@@ -172,11 +174,11 @@ def report_reserved(snapshot: Snapshot) -> Actions:
 
     Its text is kept: when Kueue reserves the quota again, the Workload shows no eviction any more.
     """
-    told = _told(snapshot)
-    evicted = told.reason == Reason.PODS_READY_TIMEOUT
-    eviction = without_kueues_reason(told.message) if evicted else ""
+    current = _current_text(snapshot)
+    evicted = current.reason == Reason.PODS_READY_TIMEOUT
+    eviction = without_kueues_reason(current.message) if evicted else ""
     return (reporting(reserved(eviction)),)
 
 
-def _told(snapshot: Snapshot) -> ConditionText:
+def _current_text(snapshot: Snapshot) -> ConditionText:
     return snapshot.text_of(CONDITION_QUOTA_RESERVED)

@@ -202,24 +202,24 @@ def _of_pods(pods: Sequence[LeftPod], silent_nodes: Mapping[str, str], made: int
 
 
 # The text about one pod, and about several; None: no text.
-_Said = tuple[str, str] | None
+_Description = tuple[str, str] | None
 
 
-def _refused(pod: LeftPod) -> _Said:
+def _refused(pod: LeftPod) -> _Description:
     text = f"may not be deleted: {pod.refused}"
     return (text, text) if pod.refused else None
 
 
-def _on_silent_node(silent_nodes: Mapping[str, str]) -> Callable[[LeftPod], _Said]:
-    def said(pod: LeftPod) -> _Said:
+def _on_silent_node(silent_nodes: Mapping[str, str]) -> Callable[[LeftPod], _Description]:
+    def description(pod: LeftPod) -> _Description:
         state = silent_nodes.get(pod.node)
         text = f"on node {pod.node}, which {state}"
         return (text, text) if state else None
 
-    return said
+    return description
 
 
-def _held(pod: LeftPod) -> _Said:
+def _held(pod: LeftPod) -> _Description:
     if not is_over(pod):
         return None
     if pod.finalizers:
@@ -232,7 +232,7 @@ def _held(pod: LeftPod) -> _Said:
     )
 
 
-def _unasked(pod: LeftPod) -> _Said:
+def _unasked(pod: LeftPod) -> _Description:
     return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
 
 
@@ -241,12 +241,12 @@ def is_over(pod: LeftPod) -> bool:
     return pod.deleting and (pod.due or (pod.ended and bool(pod.finalizers)))
 
 
-def _grouped(pods: Iterable[LeftPod], said_of: Callable[[LeftPod], _Said]) -> Iterable[str]:
+def _grouped(pods: Iterable[LeftPod], describe: Callable[[LeftPod], _Description]) -> Iterable[str]:
     """Yield one text for all pods that have the same text."""
     groups: dict[tuple[str, str], list[str]] = {}
     for pod in pods:
-        if said := said_of(pod):
-            groups.setdefault(said, []).append(pod.name)
+        if text := describe(pod):
+            groups.setdefault(text, []).append(pod.name)
     for (of_one, of_several), names in sorted(groups.items()):
         if len(names) > 1:
             yield f"Pods {listed(sorted(names))} {of_several}"

@@ -27,6 +27,8 @@ from localcluster.programs.toolchain import Go
 
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
+# By default the compiler spends a seventh of its time on garbage collection.
+_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 _SOURCES = (".mod", ".sum", ".go")
 # Go itself does not try again. The pauses, in seconds, before each further try of a download.
 _PAUSES = (5.0, 20.0, 60.0)
@@ -223,7 +225,7 @@ class BuildCache:
 
     def _environment(self) -> dict[str, str]:
         # A go.work above this checkout would change the result; cgo would need a C compiler.
-        return dict(os.environ) | {"CGO_ENABLED": "0", "GOWORK": "off"}
+        return _MEMORY_FOR_TIME | dict(os.environ) | {"CGO_ENABLED": "0", "GOWORK": "off"}
 
 
 def default_program_name(package: str) -> str:

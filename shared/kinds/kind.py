@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from shared.api.conditions import ComponentReport, Progress
@@ -123,26 +124,29 @@ def template_at(template: JsonObject, path: str) -> JsonObject:
 def value_at(template: JsonObject, path: str) -> JsonValue:
     """Return the value at `path`. Raise PodSetPathError with the place where the path breaks."""
     value: JsonValue = template
-    walked = ROOT
-    for element in elements_of(path):
+    for passed, element in enumerate(elements_of(path)):
         if isinstance(element, int):
             if not isinstance(value, list):
-                raise PodSetPathError(f"{_cut(walked)} is {type_of(value)}, not an array")
+                raise PodSetPathError(f"{_walked(path, passed)} is {type_of(value)}, not an array")
             if element >= len(value):
                 raise PodSetPathError(
-                    f"{_cut(walked)} has {len(value)} elements, so there is no [{element}]"
+                    f"{_walked(path, passed)} has {len(value)} elements, so there is no [{element}]"
                 )
-            value = value[element]
-            walked += f"[{element}]"
-        else:
-            if not isinstance(value, dict):
-                error = AbsentPathError if value is None else PodSetPathError
-                raise error(f"{_cut(walked)} is {type_of(value)}, not an object")
-            if element not in value:
-                raise AbsentPathError(f"{_cut(walked)} has no field {_cut(element)!r}")
-            value = value[element]
-            walked += f".{element}"
+        elif not isinstance(value, dict):
+            error = AbsentPathError if value is None else PodSetPathError
+            raise error(f"{_walked(path, passed)} is {type_of(value)}, not an object")
+        elif element not in value:
+            raise AbsentPathError(f"{_walked(path, passed)} has no field {_cut(element)!r}")
+        value = value[element]
     return value
+
+
+def _walked(path: str, elements: int) -> str:
+    """Return, for messages, `path` as far as its first `elements` lead."""
+    steps = islice(elements_of(path), elements)
+    return _cut(
+        ROOT + "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)
+    )
 
 
 def elements_of(path: str) -> Iterable[str | int]:

@@ -170,6 +170,8 @@ def _readings(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[ob
     """
     if counter is Counter.WRAPPED:
         yield from _pod_sets(kind, template)
+    elif kind.pod_sets is not None:
+        yield from bounded(kind.pod_sets(template))
     yield from every_pod_template(kind, template)
     yield from uncounted(kind, template, counter)
 
@@ -206,12 +208,11 @@ def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, 
     Raise PodSetError.
     """
     paths = list(kind.more_templates)
-    if kind.pod_sets is not None:
-        found = bounded(kind.pod_sets(template))
-        paths += [each.path for each in found] if kind.roles is None else []
     if kind.roles is not None:
         for _role, path, pod_template in _roles(kind.roles, template):
             yield path, pod_template
+    elif kind.pod_sets is not None:
+        paths += [each.path for each in bounded(kind.pod_sets(template))]
     for path in paths:
         if optional_at(template, path) is not None:
             yield path, template_at(template, path)

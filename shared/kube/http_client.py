@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
@@ -50,13 +49,16 @@ class HttpKubeClient(KubeClient):
         permit: Callable[[Request], None] | None = None,
     ) -> None:
         self._on_warning = on_warning
-        self._permit = permit
         self._timeouts = timeouts or Timeouts()
         self._clock = clock
         self.namespace = credentials.namespace
         self._identity = RenewedIdentity(credentials.authorization, credentials.tls, clock)
         self._connection = ApiConnection(
-            credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
+            credentials,
+            timeouts=self._timeouts,
+            pool_size=pool_size,
+            user_agent=user_agent,
+            permit=permit,
         )
         self._dated_at: tuple[str | None, datetime] = (None, clock.now())
 
@@ -156,12 +158,11 @@ class HttpKubeClient(KubeClient):
             await self._clock.sleep(delay)
 
     async def _answer_once(self, request: Request, largest: int | None) -> ApiAnswer:
-        permit = None if self._permit is None else partial(self._permit, request)
         identity = await self._identity.current()
-        answer = await self._connection.send(request, identity, largest=largest, permit=permit)
+        answer = await self._connection.send(request, identity, largest=largest)
         if answer.status == 401:
             renewed = await self._renewed_or_raise(identity, answer)
-            answer = await self._connection.send(request, renewed, largest=largest, permit=permit)
+            answer = await self._connection.send(request, renewed, largest=largest)
         # `server_ahead` decodes the header when it is called.
         self._dated_at = (answer.headers.get("Date"), self._clock.now())
         if self._on_warning is not None:

@@ -202,8 +202,8 @@ def pending_text(item: JsonObject) -> str:
 def checks_text(checks: tuple[JsonObject, ...]) -> str:
     """Return the admission checks that are not ready, with their states and messages."""
     named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
-    said = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
-    return ". ".join([f"Admission checks that are not ready: {named}", *said])
+    messages = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
+    return ". ".join([f"Admission checks that are not ready: {named}", *messages])
 
 
 def with_names(text: str, name_of: Callable[[str, str], str]) -> str:

@@ -111,7 +111,7 @@ def _is_about_rights(message: str) -> bool:
     Whoever asks something meanwhile is told that nobody knows who asks.
     """
     # In a namespace that is being deleted creating is forbidden to everybody.
-    said = message.lower()
-    if "because it is being terminated" in said:
+    text = message.lower()
+    if "because it is being terminated" in text:
         return False
-    return re.search(r"forbidden|\b403\b", said) is not None
+    return re.search(r"forbidden|\b403\b", text) is not None

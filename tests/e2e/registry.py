@@ -57,11 +57,11 @@ async def _until_it_serves(child: Child, url: str, log: Path) -> None:
                 async with session.get(url) as answer:
                     if answer.status == 200:
                         return
-                    said = f"HTTP status {answer.status}"
+                    problem = f"HTTP status {answer.status}"
             except aiohttp.ClientError as failure:
-                said = str(failure)
+                problem = str(failure)
             ended = child.exit_code is not None
             assert not ended, f"{PROGRAM} ended with {child.exit_code}: {log.read_text()}"
             late = asyncio.get_running_loop().time() > deadline
-            assert not late, f"{PROGRAM} does not serve: {said}\n{log.read_text()}"
+            assert not late, f"{PROGRAM} does not serve: {problem}\n{log.read_text()}"
             await asyncio.sleep(_LOOK_EVERY_SECONDS)

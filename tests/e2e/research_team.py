@@ -80,7 +80,7 @@ class ResearchTeam:
         await comes_to(runs, True)
         return found
 
-    async def told(self, name: str) -> list[tuple[str, str, str]]:
+    async def events_of(self, name: str) -> list[tuple[str, str, str]]:
         """Type, reason and message of each Event about the AppWrapper, in the order of writes."""
         about = [
             each

@@ -131,12 +131,12 @@ async def test_each_worker_writes_a_file_that_flyte_reads(
     for name in names:
         pod = name.removeprefix("error-").removesuffix(".pb")
         read = ErrorDocument.FromString((folder / "1" / name).read_bytes()).error
-        said = record_of(life, pod)
-        assert said.time_ns is not None
-        assert (read.code, read.worker) == (said.code, pod)
-        assert read.message.startswith(said.message.partition("\n")[0])
-        assert (read.kind == ContainerError.RECOVERABLE) == said.recoverable
-        assert divmod(said.time_ns, 10**9) == (read.timestamp.seconds, read.timestamp.nanos)
+        recorded = record_of(life, pod)
+        assert recorded.time_ns is not None
+        assert (read.code, read.worker) == (recorded.code, pod)
+        assert read.message.startswith(recorded.message.partition("\n")[0])
+        assert (read.kind == ContainerError.RECOVERABLE) == recorded.recoverable
+        assert divmod(recorded.time_ns, 10**9) == (read.timestamp.seconds, read.timestamp.nanos)
     found = done["status"]["rootCause"]
     assert (found["pod"], found["source"], found["confidence"], found["records"]) == (
         "stored-c",

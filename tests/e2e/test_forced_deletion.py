@@ -130,15 +130,15 @@ async def test_obstacles_of_a_deletion_are_reported(team: ResearchTeam) -> None:
     body = appwrapper(name, job(name, STUBBORN["trap"], grace=60), annotations=graces)
     life, container = await running(team, body)
     await team.delete(name)
-    said = await life.until(
+    blocked = await life.until(
         lambda item: (
             DELETING in true_conditions(item)
             and condition(item, DELETING).reason == "DeletionBlocked"
         ),
         "why it takes so long",
     )
-    assert condition(said, DELETING).message == "1 of 1 pods are within their grace period"
-    assert {QUOTA, DEPLOYED} <= true_conditions(said)
+    assert condition(blocked, DELETING).message == "1 of 1 pods are within their grace period"
+    assert {QUOTA, DEPLOYED} <= true_conditions(blocked)
     await life.until_deleted()
     assert processes_of(container) == []
     await life.caught_up()

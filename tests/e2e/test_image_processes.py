@@ -98,8 +98,8 @@ def test_the_effective_configuration(
         image, root, tmp_path / "container", arguments, mounts={CONFIG: config}
     ) as container:
         assert container.wait() == 0
-        said = on_this_machine(binary, "--config", str(config), "--print-config")
-        assert container.text() == said.replace(str(config), CONFIG)
+        printed = on_this_machine(binary, "--config", str(config), "--print-config")
+        assert container.text() == printed.replace(str(config), CONFIG)
         assert "monitorNodes: false" in container.text()
 
 

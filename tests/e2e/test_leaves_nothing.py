@@ -73,8 +73,8 @@ class Commands:
         return await self.start("up", "--real-node", "--without-product", "--nodes=0")
 
     async def down(self) -> str:
-        said, _ = await (await self.start("down")).communicate()
-        return said.decode()
+        output, _ = await (await self.start("down")).communicate()
+        return output.decode()
 
     def state(self) -> ClusterState | None:
         return read_state(self.directory)
@@ -112,8 +112,8 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
 async def with_a_pod(commands: Commands, before: Traces) -> int:
     """Starts a cluster, and a pod in it; the process that all ends with."""
     up = await commands.up()
-    said, _ = await up.communicate()
-    assert up.returncode == 0, said.decode()
+    output, _ = await up.communicate()
+    assert up.returncode == 0, output.decode()
     state = commands.state()
     assert state is not None
     client = await connect_patiently(Path(state.kubeconfig), "test")
@@ -167,8 +167,8 @@ async def test_after_an_interrupt_while_it_starts(
     state = await commands.until(moment)
     assert not state.ready
     os.killpg(up.pid, signal.SIGINT)
-    said, _ = await up.communicate()
-    assert (up.returncode, said.decode().splitlines()[-1]) == (
+    output, _ = await up.communicate()
+    assert (up.returncode, output.decode().splitlines()[-1]) == (
         130,
         "Stopped; nothing is left running.",
     )
@@ -181,8 +181,8 @@ async def test_after_its_process_was_killed_while_it_starts(
     up = await commands.up()
     state = await commands.until("kube-apiserver")  # there is a network already
     os.kill(state.pid, signal.SIGKILL)
-    said, _ = await up.communicate()
-    assert up.returncode == 1, said.decode()
+    output, _ = await up.communicate()
+    assert up.returncode == 1, output.decode()
     # The node's cgroups come seconds later: a signal that is late finds them there.
     where = (commands.sandbox.folder, before, state.pid)
     await comes_to_nothing_but(set(), *where, perhaps=frozenset({"groups"}))

@@ -94,7 +94,7 @@ async def server(cluster: LocalCluster, name: str) -> tuple[JsonObject, str]:
     return await run(cluster, body, "Running"), service["spec"]["clusterIP"]
 
 
-async def said(url: str) -> str:
+async def body_of(url: str) -> str:
     """What this machine gets there; or why it gets nothing."""
     try:
         async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as http:
@@ -130,10 +130,10 @@ async def test_a_service_is_reached_from_this_machine_from_other_pods_and_from_i
     serving, address = await server(node_cluster, "serves")
     await run(node_cluster, pod("calls", "exec sleep 100000"), "Running")
 
-    assert await said(f"http://{serving['status']['podIP']}:8080/") == "it is me\n"
+    assert await body_of(f"http://{serving['status']['podIP']}:8080/") == "it is me\n"
 
     async def from_here() -> str:
-        return await said(f"http://{address}/")
+        return await body_of(f"http://{address}/")
 
     await comes_to(from_here, "it is me\n")  # kube-proxy hears of the pod a moment later
     limit = f"timeout={stretched(20.0)}"

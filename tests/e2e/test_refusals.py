@@ -30,8 +30,8 @@ async def names(team: ResearchTeam) -> list[str]:
 
 @pytest.mark.parametrize("file", REFUSED)
 async def test_a_sample_of_what_may_not_be_wrapped(team: ResearchTeam, file: str) -> None:
-    said = await team.researcher.run("apply", "-n", TEAM, "-f", file)
-    assert said == Completed(1, "", REFUSED[file])
+    result = await team.researcher.run("apply", "-n", TEAM, "-f", file)
+    assert result == Completed(1, "", REFUSED[file])
     assert document(ROOT / file)["metadata"]["name"] not in await names(team)
 
 
@@ -48,9 +48,9 @@ async def test_every_error_of_an_invalid_appwrapper_is_named_at_once(team: Resea
         appwrapper("inner", pod("p", "true")),
         annotations={"retryLimit": "some", "warmupGracePeriodDuration": "soon"},
     )
-    said = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
-    assert (said.code, said.out) == (1, "")
-    assert said.err.splitlines() == INVALID
+    result = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
+    assert (result.code, result.out) == (1, "")
+    assert result.err.splitlines() == INVALID
     assert "invalid" not in await names(team)
 
 
@@ -93,9 +93,9 @@ async def test_objects_with_pods_are_not_created_without_the_queue(
     """The researcher may create it, says RBAC; the webhook does not."""
     right = kind.partition(".")[0].lower() + "s"
     assert await team.researcher("auth", "can-i", "create", right, "-n", TEAM) == "yes\n"
-    said = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
+    result = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
     message = f'error when creating "STDIN": {refused(kind, WRAP_IT, "direct")}'
-    assert said == Completed(1, "", f"Error from server (Forbidden): {message}\n")
+    assert result == Completed(1, "", f"Error from server (Forbidden): {message}\n")
     assert "direct" not in await names(team)
 
 

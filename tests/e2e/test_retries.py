@@ -42,12 +42,12 @@ async def test_exits_1_twice_and_then_0(team: ResearchTeam) -> None:
     again = ["Resetting", "Resuming", "Running"]
     assert life.phases() == ["", "Suspended", "Resuming", "Running", *again, *again, "Succeeded"]
     # Each reset says which worker failed, where, and how.
-    said = [condition(item, UNHEALTHY) for item in states_in(life, "Resetting")]
+    reported = [condition(item, UNHEALTHY) for item in states_in(life, "Resetting")]
     # Once all is gone they say as well when the next attempt begins.
-    told = [each for each in said if "the next attempt begins at" not in each.message]
-    assert len({each.message for each in said}) == 2 * len({each.message for each in told})
-    assert {(each.status, each.reason) for each in told} == {("True", "FailedComponent")}
-    names = [worker_of(each) for each in told]
+    failures = [each for each in reported if "the next attempt begins at" not in each.message]
+    assert len({each.message for each in reported}) == 2 * len({each.message for each in failures})
+    assert {(each.status, each.reason) for each in failures} == {("True", "FailedComponent")}
+    names = [worker_of(each) for each in failures]
     made = pods_in_turn(life)
     assert list(dict.fromkeys(names)) == [each["metadata"]["name"] for each in made[:2]]
     # The end of a failed one's log is in its state.
@@ -69,8 +69,8 @@ async def test_exits_1_twice_and_then_0(team: ResearchTeam) -> None:
         assert processes_of(container_of(last_seen(life, each))) == []
     assert ended(last) == {"exitCode": 0, "reason": "Completed"}
     opening = "unhealthy; deleting its components before another attempt: "
-    messages = list(dict.fromkeys(opening + each.message for each in told))
-    await comes_to(lambda: told_of_failed_component(team, "third-time"), messages)
+    messages = list(dict.fromkeys(opening + each.message for each in failures))
+    await comes_to(lambda: events_of_failed_component(team, "third-time"), messages)
 
 
 async def test_fails_in_every_attempt_until_no_retry_is_left(team: ResearchTeam) -> None:
@@ -130,14 +130,14 @@ def states_in(life: Life, wanted: str) -> list[JsonObject]:
     return [event.object for event in life.events if phase(event.object) == wanted]
 
 
-def worker_of(said: Condition) -> str:
+def worker_of(reported: Condition) -> str:
     """The pod that the whole message is about."""
     found = re.fullmatch(
         r"Job third-time: BackoffLimitExceeded: Job has reached the specified backoff limit; "
         rf"1 failed pod: (third-time-\w+) on {REAL_NODE} \(exit code 1\): attempt [12]",
-        said.message,
+        reported.message,
     )
-    assert found, said.message
+    assert found, reported.message
     return found[1]
 
 
@@ -161,7 +161,7 @@ def ended_states(life: Life, pod: JsonObject) -> list[JsonObject]:
     return [ended(last_seen(life, pod))]
 
 
-async def told_of_failed_component(team: ResearchTeam, name: str) -> list[str]:
+async def events_of_failed_component(team: ResearchTeam, name: str) -> list[str]:
     """The messages of these Events, in the order of writes."""
     wanted = ("Warning", "FailedComponent")
-    return [text for kind, reason, text in await team.told(name) if (kind, reason) == wanted]
+    return [text for kind, reason, text in await team.events_of(name) if (kind, reason) == wanted]

@@ -81,8 +81,8 @@ async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
     assert event.startswith(f"unrecorded-c on {REAL_NODE} failed first (exit code 1) at ")
     assert event.endswith("; retry 1 of 3 follows")
     assert CUDA in event
-    said = await explain(node_cluster, TEAM, "unrecorded")
-    assert (said.code, CUDA in said.out) == (0, True)
+    explained = await explain(node_cluster, TEAM, "unrecorded")
+    assert (explained.code, CUDA in explained.out) == (0, True)
 
 
 async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
@@ -120,8 +120,8 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
     assert life.phases()[-4:] == AGAIN
     assert done["status"]["resettingCount"] == 1
     found = root_cause(done)
-    said = "BeingWritten: shard 7 is not whole yet"
-    assert found.pop("message").startswith(f"{said}\n\nTraceback (most recent call last):\n")
+    error = "BeingWritten: shard 7 is not whole yet"
+    assert found.pop("message").startswith(f"{error}\n\nTraceback (most recent call last):\n")
     assert found == {
         "attempt": 1,
         "pod": "recoverable-c",
@@ -132,7 +132,7 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
         "origin": "User",
         "recoverable": True,
         "exitCode": 1,
-        "summary": f"recoverable-c r0: {said} (recoverable)",
+        "summary": f"recoverable-c r0: {error} (recoverable)",
         "source": "TerminationMessage",
         "confidence": "Recorded",
         "failedPods": 4,
@@ -140,10 +140,10 @@ async def test_a_subclass_of_recoverable_error_is_retried(lives: Lives, team: Re
         "decision": "Retry",
     }
     assert unhealthy_in_reset(life).startswith(
-        f"recoverable-c on {REAL_NODE} failed first (rank 0, exit code 1): {said}; 4 failed pods: "
+        f"recoverable-c on {REAL_NODE} failed first (rank 0, exit code 1): {error}; 4 failed pods: "
     )
     [event] = await events(team, "recoverable")
-    assert said in event
+    assert error in event
     await life.caught_up()
     kinds = {name: record_of(life, name).recoverable for name in container_ends(life)}
     assert kinds == {f"recoverable-{each}": each != "b" for each in "abcd"}
@@ -214,7 +214,7 @@ async def events(team: ResearchTeam, name: str) -> list[str]:
     """The messages of the Events RootCause, of which there is one at least."""
 
     async def found() -> list[str]:
-        return [text for _, reason, text in await team.told(name) if reason == "RootCause"]
+        return [text for _, reason, text in await team.events_of(name) if reason == "RootCause"]
 
     async def any_is_there() -> bool:
         return bool(await found())

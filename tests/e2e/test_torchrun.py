@@ -60,11 +60,11 @@ async def test_an_error_of_one_rank_is_the_root_cause(lives: Lives) -> None:
     await life.caught_up()
     assert life.phases()[-4:] == AGAIN
     found = done["status"]["rootCause"]
-    said = "BeingWritten: shard 7 is not whole yet"
+    error = "BeingWritten: shard 7 is not whole yet"
     rank = the_rank(life, "raises-worker-1")
     assert (found["pod"], found["node"], found["rank"]) == ("raises-worker-1", REAL_NODE, rank)
-    assert found["summary"] == f"raises-worker-1 r{rank}: {said} (recoverable)"
-    assert found["message"].startswith(f"{said}\n\nTraceback (most recent call last):\n")
+    assert found["summary"] == f"raises-worker-1 r{rank}: {error} (recoverable)"
+    assert found["message"].startswith(f"{error}\n\nTraceback (most recent call last):\n")
     assert (found["confidence"], found["source"]) == ("Recorded", "TerminationMessage")
 
 

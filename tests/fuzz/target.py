@@ -140,12 +140,12 @@ def _agreeing(made: JsonObject) -> JsonObject:
         return made
     api_version, kind = str(target.get("apiVersion", "")), target.get("kind")
     group, _, version = api_version.rpartition("/")
-    said = {
+    agreed = {
         "kind": {"group": group, "version": version, "kind": kind},
         "name": target["metadata"].get("name", ""),
         "namespace": target["metadata"].get("namespace", "team1"),
     }
-    return {**made, "request": {**request, **said}}
+    return {**made, "request": {**request, **agreed}}
 
 
 def _decoded(text: bytes) -> Any:

@@ -48,7 +48,7 @@ WITHOUT: Final = frozenset({"", "Suspended", "gone"})  # phases that have no com
 
 
 @dataclass(slots=True)
-class _Said:
+class _Successes:
     """The successes of the components of one AppWrapper and of their pods, by (attempt, index)."""
 
     succeeded: set[tuple[str, str]] = field(default_factory=set)
@@ -68,8 +68,8 @@ class Invariants:
         self._faults = faults
         self._strays = Strays(cluster, faults, late)
         self._judge = Judge()
-        self._told: set[tuple[str, str]] = set()
-        self._said: dict[str, _Said] = {}
+        self._reported: set[tuple[str, str]] = set()
+        self._successes: dict[str, _Successes] = {}
         self._phases: dict[str, str] = {}
         # By UID: the last attempt, and how many causes there were when it began.
         self._begun: dict[str, tuple[int, int]] = {}
@@ -84,9 +84,9 @@ class Invariants:
 
     def violate(self, kind: str, text: str) -> None:
         """Record one broken promise, once."""
-        if (kind, text) in self._told:
+        if (kind, text) in self._reported:
             return
-        self._told.add((kind, text))
+        self._reported.add((kind, text))
         violation = Violation(kind, self._cluster.loop.time(), text)
         self.violations.append(violation)
         self._cluster.tell(f"VIOLATION {violation}")
@@ -151,7 +151,7 @@ class Invariants:
 
     def _unsuccessful(self, item: JsonObject, uid: str) -> Iterator[str]:
         """Yield the components that count and have not reported their success."""
-        said = self._said.get(uid, _Said())
+        successes = self._successes.get(uid, _Successes())
         attempt = str(item["status"].get("attempt"))
         listed = item["status"].get("componentStatus") or ()
         for index, component in enumerate(item["spec"]["components"]):
@@ -160,8 +160,8 @@ class Invariants:
             if not wanted or annotation(component["template"], ANNOTATION_HELPER) == "true":
                 continue
             key, kind = (attempt, str(index)), component["template"]["kind"]
-            done = len(said.pods.get(key, ()))
-            if key not in said.succeeded if kind in REPORTS else done < wanted:
+            done = len(successes.pods.get(key, ()))
+            if key not in successes.succeeded if kind in REPORTS else done < wanted:
                 yield f"{kind} {key} did not: {done} pods"
 
     # Deletions by another client
@@ -187,9 +187,9 @@ class Invariants:
             return
         attempt = str(item["status"].get("attempt"))
         if labels(component).get(LABEL_ATTEMPT) == attempt and any(self._unsuccessful(item, uid)):
-            told = f"{component['kind']}/{component['metadata']['name']}"
+            lost = f"{component['kind']}/{component['metadata']['name']}"
             name = item["metadata"]["name"]
-            self.violate("missing", f"{name} is Running {_NOTICES:g} s after it lost {told}")
+            self.violate("missing", f"{name} is Running {_NOTICES:g} s after it lost {lost}")
 
     def _see_bad_end(self, item: JsonObject, uid: str, phase: str) -> None:
         """Check that something injected explains why this attempt ends without success."""
@@ -205,14 +205,14 @@ class Invariants:
     # Components and pods
 
     def _see_owned(self, write: Write, uid: str) -> None:
-        said = self._said.setdefault(uid, _Said())
+        successes = self._successes.setdefault(uid, _Successes())
         of = labels(write.item)
         key = of.get(LABEL_ATTEMPT, ""), of.get(LABEL_COMPONENT, "")
         if write.resource is PODS:
             if (write.item.get("status") or {}).get("phase") == "Succeeded":
-                said.pods.setdefault(key, set()).add(write.item["metadata"]["uid"])
+                successes.pods.setdefault(key, set()).add(write.item["metadata"]["uid"])
         elif REPORTS.get(write.item["kind"]) in true_conditions(write.item):
-            said.succeeded.add(key)
+            successes.succeeded.add(key)
         if write.type == "ADDED":
             self._strays.check_later(self._look_at_stray, uid, write.resource, write.item)
 

@@ -46,8 +46,10 @@ def steps_of(changes: Iterable[Change]) -> Steps:
     for change in changes:
         item = change.new or change.old or {}
         title = _title(change.resource, item)
-        if told := _told(_facts(change.resource, change.old), _facts(change.resource, change.new)):
-            found.handshake.append(f"{title}: {told}")
+        if changed := _changed(
+            _facts(change.resource, change.old), _facts(change.resource, change.new)
+        ):
+            found.handshake.append(f"{title}: {changed}")
         for stream, read in (("pods", _pods), ("quota", _quota), ("end", _end)):
             before, now = read(change.old), read(change.new)
             if change.resource == WORKLOADS and now and before != now:
@@ -60,7 +62,7 @@ def _title(resource: Resource, item: JsonObject) -> str:
     return f"{resource.kind} {owner.name if owner else item['metadata']['name']}"
 
 
-def _told(old: dict[str, str], new: dict[str, str]) -> str:
+def _changed(old: dict[str, str], new: dict[str, str]) -> str:
     changed = [key for key in sorted({*old, *new}) if old.get(key, "") != new.get(key, "")]
     return ", ".join(f"{key}={new.get(key, '')}" for key in changed)
 

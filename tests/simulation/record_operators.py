@@ -66,8 +66,8 @@ async def _record() -> int:
             for number, life in enumerate(LIVES.values())
         ]
         found = dict(zip(LIVES, await asyncio.gather(*lives), strict=True))
-    for name, told in found.items():
-        sys.stdout.write(f"{name}: {told}\n")
+    for name, version in found.items():
+        sys.stdout.write(f"{name}: {version}\n")
     return int(found != REAL)
 
 

@@ -8,7 +8,7 @@ from tests.simulation.outcome import Outcome, Violation
 
 # The lines that a reader needs: acts, faults, processes, the product's writes, and the creation and
 # deletion of objects.
-_TOLD: Final = re.compile(
+_EVENTS: Final = re.compile(
     r"^ *[\d.]+ (?:act:|fault |start |crash |freeze |wake |VIOLATION |the API server |c\d[\w.]* )"
     r"|^ *[\d.]+ (?:ADDED|DELETED) (?!events/|workloads/|leases/)"
     r"|^ *[\d.]+ MODIFIED appwrappers/"
@@ -24,7 +24,7 @@ def script(outcome: Outcome) -> str:
     """Return the run's events until the first broken promise; the last ones of a long run."""
     lines: list[str] = []
     for line in outcome.trace:
-        if _TOLD.search(line) and not _NOISE.search(line):
+        if _EVENTS.search(line) and not _NOISE.search(line):
             lines.append(line)
         if " VIOLATION " in line:
             break

@@ -77,5 +77,5 @@ def test_lives_differ_if_two_steps_change_places() -> None:
     steps = simulated((1.0, wrapped("a", job("a", 1)))).handshake
     first, second, *rest = steps
     assert difference(steps, steps) == ""
-    told = f"step 1: simulated ['{first}'], really ['{second}']"
-    assert difference(steps, [second, first, *rest]) == told
+    message = f"step 1: simulated ['{first}'], really ['{second}']"
+    assert difference(steps, [second, first, *rest]) == message

@@ -110,7 +110,7 @@ def lived(
 
     failures: list[object] = []
     loop = competition.cluster.loop
-    loop.set_exception_handler(lambda _, told: failures.append(told))
+    loop.set_exception_handler(lambda _, context: failures.append(context))
 
     async def main() -> None:
         competition.processes.start("a")

@@ -115,10 +115,10 @@ class World:
 
     def _tell(self, write: Write) -> None:
         item = write.item
-        told = f"{write.type} {write.resource.plural}/{item['metadata']['name']} {phase(item)}"
+        text = f"{write.type} {write.resource.plural}/{item['metadata']['name']} {phase(item)}"
         if "deletionTimestamp" in item["metadata"]:
-            told += " (being deleted)"
-        self.cluster.tell(told)
+            text += " (being deleted)"
+        self.cluster.tell(text)
 
     async def _control(self, client: SimulatedClient, clock: VirtualClock) -> None:
         """Run one of the product's controllers."""

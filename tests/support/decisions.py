@@ -91,7 +91,12 @@ class Situation:
 
     def reported(self, condition: str, reason: str, message: str = "") -> "Situation":
         """Returns the situation in which a condition has this text already."""
-        return self.but(told={**self.snapshot.told, condition: ConditionText(reason, message)})
+        return self.but(
+            condition_texts={
+                **self.snapshot.condition_texts,
+                condition: ConditionText(reason, message),
+            }
+        )
 
     def after(self, report: ConditionReport) -> "Situation":
         """Returns the situation after this process wrote `report`."""
@@ -160,7 +165,7 @@ SUSPENDING: Final = Situation(
         suspend=True,
         finalizer=True,
         conditions=HOLDING | {"DeletingResources"},
-        told={"DeletingResources": ConditionText(Reason.DELETION_INITIATED)},
+        condition_texts={"DeletingResources": ConditionText(Reason.DELETION_INITIATED)},
         components=(replace(JOB, presence=Presence.DELETING),),
         labelled_pods=2,
     )

@@ -63,9 +63,9 @@ def explore() -> Reach:
 
 def _repeats(action: SetCondition, snapshot: Snapshot) -> bool:
     """True if only the message changes. A situation's reason need not fit the state."""
-    told = snapshot.told.get(action.type)
+    current = snapshot.condition_texts.get(action.type)
     is_true = action.type in snapshot.conditions
-    return told is not None and told.reason == action.reason and is_true is action.status
+    return current is not None and current.reason == action.reason and is_true is action.status
 
 
 def _by_phase() -> dict[Phase, list[Snapshot]]:

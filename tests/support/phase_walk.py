@@ -104,7 +104,7 @@ _MISPLACEMENT: Final = Misplacement(
     "its pods are assigned to node a", "appwrapper-train-1", "u", "7"
 )
 _PLACES: Final = (None, _MISPLACEMENT, replace(_MISPLACEMENT, evicted=True))
-_TOLD: Final[tuple[dict[str, ConditionText], ...]] = (
+_CONDITION_TEXTS: Final[tuple[dict[str, ConditionText], ...]] = (
     {},
     {CONDITION_UNHEALTHY: ConditionText(Reason.NO_FAILED_PODS)},
     {CONDITION_UNHEALTHY: ConditionText(Reason.RESET_THROTTLED, "waits")},
@@ -166,7 +166,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         planned=bool(bits & 7),
         pod_set_infos=PodSetInfos.COMPLETE if pods.ready else PodSetInfos.MISMATCHED,
         conditions=conditions,
-        told=_TOLD[(bits >> 3) % 5],
+        condition_texts=_CONDITION_TEXTS[(bits >> 3) % 5],
         components=_companions(component, bits >> 5 & 3),
         pods=pods,
         labelled_pods=0 if gone else bits >> 7 & 1,

@@ -117,7 +117,7 @@ class Runner:
         self._config = config
         self._folder: Path | None = None
         self._host: subprocess.Popen[bytes] | None = None
-        self._said: list[str] = []
+        self._summary: list[str] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -163,15 +163,15 @@ class Runner:
         try:
             host = RemoteObserver(socket)
             found = host.verdict(failed=bool(session.testsfailed))
-            self._said += found
-            self._said += [f"The observer had to list again: {gap}." for gap in host.gaps()]
+            self._summary += found
+            self._summary += [f"The observer had to list again: {gap}." for gap in host.gaps()]
             if found or session.testsfailed:
                 kept = host.keep_logs()
-                self._said.append(f"The logs of the shared cluster's components are in {kept}.")
+                self._summary.append(f"The logs of the shared cluster's components are in {kept}.")
             host.close()
         except (OSError, HostFailed) as failure:
             found = [f"The host of the shared cluster failed: {failure}"]
-            self._said += found
+            self._summary += found
         if found:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -186,13 +186,13 @@ class Runner:
             self._host.returncode = os.waitstatus_to_exitcode(status)
             cpu = used.ru_utime + used.ru_stime
             programs = clock.by_program()
-            self._said.append(f"The shared cluster used {cpu:.0f} s of CPU time: {programs}.")
+            self._summary.append(f"The shared cluster used {cpu:.0f} s of CPU time: {programs}.")
         shutil.rmtree(self._folder, ignore_errors=True)
         os.environ.pop(FOLDER, None)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the host's findings."""
-        for line in self._said:
+        for line in self._summary:
             terminalreporter.write_line(line)
 
 

@@ -84,8 +84,8 @@ def shows(shown: str, output: str) -> bool:
         else:
             parts = [re.escape(part) for part in _plain(line).split(_ANYTHING)]
             pattern += ".*".join(parts) + "\n"
-    said = "".join(f"{_plain(line)}\n" for line in output.strip().splitlines())
-    return re.fullmatch(pattern, said) is not None
+    printed = "".join(f"{_plain(line)}\n" for line in output.strip().splitlines())
+    return re.fullmatch(pattern, printed) is not None
 
 
 def _plain(line: str) -> str:
@@ -127,13 +127,13 @@ class Person:
         code, output = await captured(
             ("bash", "-c", script), environment=self._environment, folder=self._folder
         )
-        said = f"{block.heading}, line {block.line}: exit code {code}\n{output}"
+        problem = f"{block.heading}, line {block.line}: exit code {code}\n{output}"
         if (code != 0) != block.is_refused:
-            raise AssertionError(said)
+            raise AssertionError(problem)
         if block.shown is not None:
             expected = self.would_type(block.shown)
             if not shows(expected, without_asides(output)):
-                raise AssertionError(f"{said}\nis not what the page shows:\n{expected}")
+                raise AssertionError(f"{problem}\nis not what the page shows:\n{expected}")
         return output
 
     def would_type(self, text: str) -> str:

@@ -7,7 +7,7 @@ the webhook admits nothing.
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from shared.api.objects import GroupVersionKind, JsonObject
@@ -167,7 +167,14 @@ class AccessReviews:
 
 
 def _body(user: User, access: Access) -> JsonObject:
-    spec: JsonObject = {"resourceAttributes": asdict(access), "user": user.name}
+    attributes = {
+        "verb": access.verb,
+        "group": access.group,
+        "version": access.version,
+        "resource": access.resource,
+        "namespace": access.namespace,
+    }
+    spec: JsonObject = {"resourceAttributes": attributes, "user": user.name}
     if user.uid:
         spec["uid"] = user.uid
     if user.groups:
@@ -183,7 +190,10 @@ def _body(user: User, access: Access) -> JsonObject:
 
 async def _all_of(works: Iterable[Coroutine[Any, Any, _Found]]) -> list[_Found]:
     """Return the results in order. Raise the first failure and cancel the rest."""
-    waiting = [asyncio.ensure_future(work) for work in works]
+    all_works = list(works)
+    if len(all_works) == 1:
+        return [await all_works[0]]  # the usual case, without a task
+    waiting = [asyncio.ensure_future(work) for work in all_works]
     try:
         return await asyncio.gather(*waiting)
     finally:

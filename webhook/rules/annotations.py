@@ -27,7 +27,6 @@ from webhook.rules.submission import (
     SubmittedComponent,
     component_pairs,
     has_pods,
-    pod_templates,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
     """
     old, new = submission.old_object, submission.object
     given, stored = annotations(new), annotations(old)
-    if not given:
+    if given.keys().isdisjoint(KEYS):
         return  # the usual case
     changed = [
         each
@@ -181,7 +180,7 @@ def _given(submission: Submission) -> Iterator[_Given]:
             annotations(component.template),
             _ON_WRAPPED,
         )
-        for path, template in pod_templates(component):
+        for path, template in component.pod_templates:
             if template is not component.template:
                 here = f"{component.path}.{path}.{_ON_APPWRAPPER}"
                 yield here, annotations(template), _ON_WRAPPED

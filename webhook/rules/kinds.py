@@ -16,7 +16,6 @@ from webhook.rules.submission import (
     Submission,
     SubmittedComponent,
     components_of,
-    has_pods,
     spec_of,
 )
 
@@ -177,6 +176,8 @@ def kinds_to_review(request: AdmissionRequest, config: "AppWrapperConfig") -> li
 
     Omit Kinds that another rule rejects: an answer would only reveal which Kinds exist.
     """
+    if not config.user_rbac_admission_check:
+        return []
     components, _malformed = components_of(request.object)
     kinds = _kinds(components, config)
     return kinds if len(kinds) <= MOST_KINDS else []
@@ -240,7 +241,7 @@ def _is_endless(component: SubmittedComponent) -> bool:
 
 def _counts(component: SubmittedComponent) -> bool:
     """True if the AppWrapper's success depends on the component."""
-    return not is_on(component, ANNOTATION_HELPER) and has_pods(component.raw)
+    return not is_on(component, ANNOTATION_HELPER) and bool(component.pod_sets)
 
 
 def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning]:

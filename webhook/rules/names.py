@@ -6,7 +6,7 @@ from typing import Final
 from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.objects import metadata
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.submission import Submission, readable_pod_sets
+from webhook.rules.submission import Submission
 
 # The limit of a pod set's name in Kueue's Workload, and of a label's value: pods have the
 # AppWrapper's name as a label.
@@ -56,7 +56,7 @@ def _check(path: str, text: str, appended: int, submission: Submission) -> Itera
 
 def _last_index(submission: Submission) -> int:
     """Return the index of the last pod set. Other rules reject components without known ones."""
-    count = sum(len(readable_pod_sets(each.raw)) for each in submission.components)
+    count = sum(len(each.pod_sets) for each in submission.components)
     return max(count - 1, 0)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from shared.api.findings import FieldError, FieldErrorKind
-from webhook.rules.submission import Submission, all_pod_templates, spec_of
+from webhook.rules.submission import Submission, spec_of
 
 
 def check_node_names(submission: Submission) -> Iterator[FieldError]:
@@ -13,7 +13,7 @@ def check_node_names(submission: Submission) -> Iterator[FieldError]:
     that Autopilot or the controller keeps it from.
     """
     for component in submission.of_team:
-        for path, pod_template in all_pod_templates(component):
+        for path, pod_template in component.all_pod_templates:
             if spec_of(pod_template).get("nodeName"):
                 yield FieldError(
                     component.place(f"{path}.spec.nodeName"),

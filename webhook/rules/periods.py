@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from shared.annotations import Admitted, AnnotationError, Period, admitted, periods_for
 from shared.api.findings import AdmissionWarning
-from shared.api.objects import annotation, labels
+from shared.api.objects import annotation, annotations, labels
 from shared.api.times import DurationError, parse_duration
 from webhook.rules.json_patch import Path, SetField
 from webhook.rules.submission import Facts, Submission
@@ -23,8 +23,9 @@ def limit_grace_periods(submission: Submission) -> Iterator[SetField | Admission
     Under the policy Clamp the webhook lowers the period and warns; under Reject validation rejects
     the AppWrapper. Validation rejects malformed values in any case.
     """
+    given = annotations(submission.object)
     for period in periods_for(labels(submission.object)):
-        sent = annotation(submission.object, period.key)
+        sent = given.get(period.key)
         stored = _admitted(period, sent, submission.facts)
         if sent is None or stored is None:
             continue

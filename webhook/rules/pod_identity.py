@@ -10,8 +10,6 @@ from shared.kinds.kind import value_or_none
 from shared.kinds.table import record_of
 from webhook.rules.submission import (
     Submission,
-    all_pod_templates,
-    other_pod_templates,
     spec_of,
 )
 
@@ -27,7 +25,7 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
     webhook and the controller overwrite them, so that copies of stored AppWrappers can be applied.
     """
     for component in submission.of_team:
-        for path, template in other_pod_templates(component):
+        for path, template in component.other_pod_templates:
             place = component.place(f"{path}.metadata.labels")
             yield from _claimed(place, metadata(template).get("labels"))
         if (kind := component.record) is not None:
@@ -53,7 +51,7 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
     preempt all other workloads for them.
     """
     for component in submission.of_team:
-        for path, template in all_pod_templates(component):
+        for path, template in component.all_pod_templates:
             place = component.place(f"{path}.spec.priorityClassName")
             yield from _as_system(place, spec_of(template).get("priorityClassName"))
         for path in record_of(component.group_kind).priority_classes:

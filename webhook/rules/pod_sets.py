@@ -16,7 +16,6 @@ from shared.kinds.kind import (
 from shared.kinds.table import (
     BY_GROUP_KIND,
     has_more_templates,
-    inferred_pod_sets,
     pod_sets_once_admitted,
     pod_sets_to_declare,
 )
@@ -107,7 +106,7 @@ def _check_inferred(
     """
     if component.record is None:
         return
-    inferred = inferred_pod_sets(component.template)
+    inferred = component.inferred
     if inferred is None:
         yield from _check_not_inferred(component, declared, facts)
     elif declared and _counts(declared) != _counts(inferred):
@@ -184,7 +183,8 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
         is_allowed = is_listed(component.group_kind, allowed)
         certain = certain and is_allowed and not _has_other_roles(component)
         try:
-            counts.append((len(pod_sets_once_admitted(component.raw)), component))
+            pod_sets = component.pod_sets or pod_sets_once_admitted(component.raw)
+            counts.append((len(pod_sets), component))
         except PodSetError:
             certain = False
     count, most = sum(each for each, _component in counts), submission.config.max_pod_sets

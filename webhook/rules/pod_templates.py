@@ -25,7 +25,6 @@ from shared.kinds.kind import (
     template_at,
 )
 from shared.kinds.table import (
-    inferred_pod_sets,
     pod_sets_once_admitted,
 )
 from shared.pod_schema.pod_schema import Mistake, PodSchema
@@ -34,8 +33,6 @@ from webhook.rules.json_patch import SetField
 from webhook.rules.submission import (
     Submission,
     SubmittedComponent,
-    all_pod_templates,
-    pod_templates,
     submitted_components,
     templates_of,
 )
@@ -127,7 +124,7 @@ def _mistakes(component: SubmittedComponent, schema: PodSchema) -> Iterator[tupl
     If Kueue infers the pod sets, read only the inferred ones: another rule rejects others.
     """
     try:
-        inferred = inferred_pod_sets(component.template)
+        inferred = component.inferred
         pod_sets = declared_pod_sets(component.raw) if inferred is None else inferred
     except PodSetError:
         return
@@ -166,7 +163,7 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
     is_operators = longest == own.limit(limits)
     whose = "the operator's forceful deletion period" if is_operators else own.key
     for component in submission.components:
-        for path, template in all_pod_templates(component):
+        for path, template in component.all_pod_templates:
             for each in long_grace_periods(template, longest):
                 if each.asked is not None:
                     yield AdmissionWarning(
@@ -183,7 +180,7 @@ def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
     """
     for component in submission.components:
         templates: dict[str, JsonObject] = {ROOT: component.template}
-        templates |= pod_templates(component)
+        templates |= component.pod_templates
         for path, template in templates.items():
             if metadata(template).get("finalizers"):
                 yield AdmissionWarning(

@@ -22,12 +22,8 @@ from webhook.rules.submission import (
     Facts,
     Submission,
     SubmittedComponent,
-    all_pod_templates,
     in_object,
     is_checked_directly,
-    other_pod_templates,
-    pod_templates,
-    readable_pod_sets,
     spec_of,
 )
 
@@ -46,7 +42,7 @@ def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | Admiss
         if component.record is None:
             continue
         for found in uncounted(component.record, component.template, Counter.WRAPPED):
-            declared = {each.path for each in readable_pod_sets(component.raw)}
+            declared = {each.path for each in component.pod_sets}
             if found.template not in declared:
                 place = component.place(found.path)
                 yield _finding(found, place, submission.facts, refused=found.certain)
@@ -62,7 +58,7 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
     Kueue counts wrapped pods on a copy of the pod template that omits some fields.
     """
     for component in submission.components:
-        templates = list(pod_templates(component))
+        templates = list(component.pod_templates)
         for path, template in templates:
             spec = template["spec"]
             if not (spec.get("initContainers") or spec.get("resources")):
@@ -71,7 +67,7 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
                 place = component.place(f"{path}.spec.{found.path}")
                 yield _finding(found, place, submission.facts)
         what = "Kueue does not see resource claims of an AppWrapper"
-        templates += other_pod_templates(component)
+        templates += component.other_pod_templates
         yield from _check_claims(component, templates, what, submission.facts)
 
 
@@ -98,7 +94,7 @@ def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | Ad
         for found in uncounted(record_of(created.group_kind), created.template, Counter.DIRECT):
             yield _finding(found, created.place(found.path), submission.facts)
         what = "not every Kueue counts resource claims"
-        templates = all_pod_templates(created)
+        templates = created.all_pod_templates
         yield from _check_claims(created, templates, what, submission.facts)
 
 

@@ -10,7 +10,7 @@ from shared.kinds.job import BACKOFF_LIMIT
 from shared.kinds.kind import Kind, value_or_none
 from shared.kinds.table import record_of
 from webhook.rules.annotations import is_on
-from webhook.rules.submission import Submission, SubmittedComponent, pod_templates
+from webhook.rules.submission import Submission, SubmittedComponent
 
 _EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
 # The kubelet restarts a container in its pod, or the Training Operator creates the pod again.
@@ -51,7 +51,7 @@ def _warn_of_restarts(
 
 def _restart_policies(component: SubmittedComponent, kind: Kind) -> Iterator[tuple[str, str, bool]]:
     """Yield path and value of each policy that restarts, and whether the template contains it."""
-    for path, template in pod_templates(component):
+    for path, template in component.pod_templates:
         default = kind.default_restart_policy
         if kind.roles is not None:
             holder = path.removesuffix(".template")

@@ -48,8 +48,8 @@ def _is_deeper(target: JsonObject, levels: int) -> bool:
         level = [
             child
             for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, (dict, list))
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) is dict or type(child) is list
         ]
         if not level:
             return False

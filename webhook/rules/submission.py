@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
-from shared.kinds.kind import ROOT, Kind, PodSet, PodSetError, template_at
+from shared.kinds.kind import ROOT, Kind, PodSet, PodSetError, declared_pod_sets, template_at
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,
     every_pod_template,
     has_more_templates,
+    inferred_pod_sets,
     unreadable,
 )
 from shared.kinds.uncounted_pods import Counter
@@ -53,7 +53,7 @@ class Facts:
 # The components of an AppWrapper, parsed once for all rules: each an object of some Kind.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SubmittedComponent:
     """One element of spec.components whose template is an object with apiVersion and kind.
 
@@ -62,6 +62,8 @@ class SubmittedComponent:
 
     An object that a team's user creates directly is a component, too: `template` is the object, and
     it has neither `path` nor `raw`.
+
+    Its pod sets and pod templates are read once for all rules.
     """
 
     path: str
@@ -89,6 +91,52 @@ class SubmittedComponent:
     def place(self, path: str) -> str:
         """Return, for messages, a path that begins at the component (`template.spec`)."""
         return in_object(path) if self.is_direct else f"{self.path}.{path}"
+
+    @cached_property
+    def inferred(self) -> tuple[PodSet, ...] | None:
+        """Return the pod sets that Kueue infers, as `inferred_pod_sets` does. Raise PodSetError."""
+        return inferred_pod_sets(self.template)
+
+    @cached_property
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """Return the declared or else the inferred pod sets; () if they cannot be read.
+
+        A directly created object has none.
+        """
+        if self.is_direct:
+            return ()
+        try:
+            return declared_pod_sets(self.raw) or self.inferred or ()
+        except PodSetError:
+            return ()
+
+    @cached_property
+    def pod_templates(self) -> tuple[tuple[str, JsonObject], ...]:
+        """Return the templates of the pod sets, each once after its path in the component.
+
+        For a Pod the Pod itself. Omit unreadable ones: `pod_set_paths` reports these.
+        """
+        return tuple(templates_of(self, self.pod_sets))
+
+    @cached_property
+    def other_pod_templates(self) -> tuple[tuple[str, JsonObject], ...]:
+        """Return the pod templates that no pod set covers although pods may use them.
+
+        A directly created object has no pod sets, so these are all of its templates.
+        """
+        kind = self.record
+        if kind is None:
+            return ()
+        if kind.inferred and not (self.is_direct or has_more_templates(kind, self.template)):
+            return ()  # the usual case
+        counted = {path for path, _template in self.pod_templates}
+        templates = every_pod_template(kind, self.template)
+        return tuple(each for each in templates if each[0] not in counted)
+
+    @property
+    def all_pod_templates(self) -> tuple[tuple[str, JsonObject], ...]:
+        """Return every readable pod template after its path, covered by a pod set or not."""
+        return self.pod_templates + self.other_pod_templates
 
 
 def components_of(target: JsonObject) -> tuple[list[SubmittedComponent], list[FieldError]]:
@@ -122,12 +170,11 @@ def _component(
     if error := problem_of(path, element):
         return None, error
     template: JsonObject = element["template"]
-    group = template["apiVersion"].rpartition("/")[0]
+    group, kind = template["apiVersion"].rpartition("/")[0], template["kind"]
     error = unreadable(template, Counter.WRAPPED)
-    component = SubmittedComponent(path, element, template, group, template["kind"], None)
-    if error:
-        return component, replace(error, path=f"{path}.{error.path}")
-    return replace(component, record=BY_GROUP_KIND.get(component.group_kind)), None
+    record = None if error else BY_GROUP_KIND.get(f"{group}/{kind}" if group else kind)
+    component = SubmittedComponent(path, element, template, group, kind, record)
+    return component, replace(error, path=f"{path}.{error.path}") if error else None
 
 
 # The input of rules: the request, its components, and the facts around it.
@@ -184,22 +231,6 @@ class Submission:
 # The pods of a component, for rules that ignore unreadable pod sets.
 
 
-def pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
-    """Yield its pod templates, each once after its path, which begins at the component.
-
-    For a Pod the Pod itself. Omit unreadable ones: `pod_set_paths` reports these.
-    """
-    return templates_of(component, readable_pod_sets(component.raw))
-
-
-def readable_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
-    """Return the pod sets of an element of spec.components; () if they cannot be read."""
-    try:
-        return component_pod_sets(component)
-    except PodSetError:
-        return ()
-
-
 def templates_of(
     component: SubmittedComponent, pod_sets: Iterable[PodSet]
 ) -> Iterator[tuple[str, JsonObject]]:
@@ -218,30 +249,12 @@ def templates_of(
             yield pod_set.path, template
 
 
-def other_pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the pod templates that no pod set covers although pods may use them.
-
-    A directly created object has no pod sets, so these are all of its templates.
-    """
-    kind = component.record
-    if kind is None:
-        return
-    if kind.inferred and not (component.is_direct or has_more_templates(kind, component.template)):
-        return  # the usual case
-    counted = {path for path, _template in pod_templates(component)}
-    for path, template in every_pod_template(kind, component.template):
-        if path not in counted:
-            yield path, template
-
-
-def all_pod_templates(component: SubmittedComponent) -> Iterator[tuple[str, JsonObject]]:
-    """Yield every readable pod template after its path, covered by a pod set or not."""
-    return chain(pod_templates(component), other_pod_templates(component))
-
-
 def has_pods(component: JsonObject) -> bool:
     """True if an element of spec.components has readable pod sets."""
-    return bool(readable_pod_sets(component))
+    try:
+        return bool(component_pod_sets(component))
+    except PodSetError:
+        return False
 
 
 # Directly created objects.

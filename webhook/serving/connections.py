@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -17,6 +17,39 @@ LARGEST_HEAD: Final = 64 * 1024
 LONGEST_WAIT: Final = 130.0
 
 
+class JoinedWrites:
+    """A transport that writes the data of one round of the event loop at once.
+
+    uvicorn writes head and body of an answer one after the other. Two TLS records and two system
+    calls cost 30 µs more, a twelfth of a small review, and wake the client twice.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other method of the transport."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write the data with all other data of this round."""
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Close the transport after everything is written."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._transport.write(b"".join(self._waiting))
+            self._waiting.clear()
+
+
 class Connection(HttpToolsProtocol):
     """One connection, from its accept on, with limits for its client's silence."""
 
@@ -27,6 +60,11 @@ class Connection(HttpToolsProtocol):
     has_had_an_answer: bool = False
     was_evicted: bool = False
     _head: int | None = 0  # bytes of an unfinished head; None from its end to the answer
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let uvicorn write to the transport through `JoinedWrites`."""
+        joined: Any = JoinedWrites(transport, self.loop)
+        super().connection_made(joined)
 
     def data_received(self, data: bytes) -> None:
         """Parse the data. Abort the connection if the head is too large."""

@@ -186,9 +186,9 @@ def is_recoverable(error: BaseException) -> bool | None:
 
     A group has the statement that all its exceptions share.
     """
-    said = _attribute(error, "aw_recoverable")
-    if isinstance(said, bool):
-        return said
+    declared = _attribute(error, "aw_recoverable")
+    if isinstance(declared, bool):
+        return declared
     for ancestor in type(error).__mro__:
         if ancestor.__name__ in _RECOVERABLE:
             return True

@@ -101,7 +101,7 @@ async def test_with_faulty_answers_or_watches_lives_end_as_without_and_nothing_i
             behind.proxy.rule = lambda _: None
             behind.proxy.cut_watches()
     assert behind.proxy.fired >= fired + 3
-    assert behind.process.child.exit_code is None, behind.process.said
+    assert behind.process.child.exit_code is None, behind.process.output
     assert behind.process.words.complaints() == []
 
 

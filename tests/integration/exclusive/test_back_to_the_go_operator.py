@@ -16,7 +16,7 @@ from shared.kinds.table import KINDS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.cluster.crashes import controller_away
-from tests.support.cluster.followed import until_said
+from tests.support.cluster.followed import until_reported
 from tests.support.cluster.life import exists, listed
 from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS
@@ -108,7 +108,7 @@ async def test_existing_objects_are_not_created_again(
     async with AsyncExitStack() as refusing:
         await refusing.enter_async_context(lives.forbidden("count/configmaps"))
         life = await lives.begin(appwrapper("once", *parts("once"), annotations=PATIENT))
-        held = await until_said(life, DEPLOYED, "CreateFailed")
+        held = await until_reported(life, DEPLOYED, "CreateFailed")
         made = await jobs()
         assert len(made) == 1
         assert recorded(held) == [

@@ -51,12 +51,12 @@ async def test_with_a_maximum_execution_time_the_operators_own_deletion_period_a
         Life(cluster.client, NAMESPACE, name) as life,
     ):
         try:
-            said = await created(member_of(cluster, NAMESPACE), body, NAMESPACE)
-            assert said.code == 201, said
+            response = await created(member_of(cluster, NAMESPACE), body, NAMESPACE)
+            assert response.code == 201, response
             assert (
                 f"{FORCEFUL}: lowered from 24h to 10m, the most that the operator allows with the "
                 f"label {MAX_EXEC_TIME}"
-            ) in said.warnings
+            ) in response.warnings
             running = await life.until_phase("Running")
             # Of the recorded pods: on a slow machine Kueue may have ended them by now.
             made = await life.until_pod(lambda _: True, "its pod")

@@ -57,9 +57,9 @@ async def create_and_wait(cluster: LocalCluster, body: JsonObject) -> None:
     """
 
     async def is_stored() -> bool:
-        said = await created(member_of(cluster, TEAM), body, TEAM)
-        stored = said.code in (201, 409)  # stored by a try that was not answered in time
-        assert stored or TOO_SLOW.search(said.message), said.message
+        response = await created(member_of(cluster, TEAM), body, TEAM)
+        stored = response.code in (201, 409)  # stored by a try that was not answered in time
+        assert stored or TOO_SLOW.search(response.message), response.message
         return stored
 
     await comes_to(is_stored, True)

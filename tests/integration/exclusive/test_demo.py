@@ -93,8 +93,8 @@ async def test_the_demo_shows_every_sample_and_its_commands_work(sandbox: Sandbo
         assert "spec.components[0].template: Forbidden: apps/DaemonSet may not be wrapped" in (
             running.text
         )
-        told = running.text.partition(STAYS)[2].partition(LOGS)[0]
-        commands = [line.strip() for line in told.splitlines() if line.startswith("  ")]
+        printed = running.text.partition(STAYS)[2].partition(LOGS)[0]
+        commands = [line.strip() for line in printed.splitlines() if line.startswith("  ")]
         assert [line for line in commands if line.startswith("kubectl")]
         script = "\n".join(["set -euo pipefail", *commands])
         code, output = await captured(("bash", "-c", script), folder=Path("/"))

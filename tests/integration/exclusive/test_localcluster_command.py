@@ -198,14 +198,14 @@ async def small_disk(tmp_path: Path) -> AsyncIterator[Path]:
     """A file system of 50 MB."""
     folder = tmp_path / "small"
     folder.mkdir()
-    code, said = await captured(("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(folder)))
+    code, output = await captured(("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(folder)))
     if code != 0:
-        pytest.skip(f"needs the right to mount a tmpfs: {said.strip()}")
+        pytest.skip(f"needs the right to mount a tmpfs: {output.strip()}")
     try:
         yield folder
     finally:
-        code, said = await captured(("umount", str(folder)))
-        assert code == 0, said
+        code, output = await captured(("umount", str(folder)))
+        assert code == 0, output
 
 
 async def test_cluster_on_a_small_disk(small_disk: Path) -> None:

@@ -183,8 +183,8 @@ async def test_objects_with_pods_are_refused_and_others_are_not(cluster: LocalCl
     researcher = researcher_of(cluster)
     refused = unanswered("vdirectkinds.workload.codeflare.dev", "/validate", 5, CREATING)
     for body in (pod("mine"), job("mine")):
-        said = await _created(researcher, body)
-        assert re.fullmatch(refused, said.err), said.err
+        result = await _created(researcher, body)
+        assert re.fullmatch(refused, result.err), result.err
         assert (await _created(admin(cluster), body)).code == 0
     others: dict[str, JsonObject] = {
         "ConfigMap": {"data": {"a": "b"}},
@@ -217,12 +217,12 @@ async def test_kubelets_work(cluster: LocalCluster) -> None:
     try:
         for body in (mirror, event, lease):
             # The API server knows of the binding a moment later.
-            await comes_to(lambda body=body: _said(node, body), "")  # type: ignore[misc]
+            await comes_to(lambda body=body: _error_of(node, body), "")  # type: ignore[misc]
     finally:
         await admin(cluster)("delete", "clusterrolebinding", "unattended-nodes")
 
 
-async def _said(who: Kubectl, body: JsonObject) -> str:
+async def _error_of(who: Kubectl, body: JsonObject) -> str:
     return (await _created(who, body)).err
 
 
@@ -252,10 +252,10 @@ async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
     assert {resource for resource, _ in kept} >= {POLICIES, POLICY_BINDINGS}
     program, *command = shlex.split(commands_below("### Break glass", "docs/admins/webhook.md"))
     assert program == "kubectl"
-    said = await admin(cluster)(*command)
+    result = await admin(cluster)(*command)
     try:
         names = [each["metadata"]["name"] for _, each in kept]
-        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(names)
+        assert sorted(re.findall(r'"(.+?)" deleted', result)) == sorted(names)
         assert {*names} >= {*REGISTRATIONS}
         body = appwrapper(name, pod("p", run_for="1s"))
         admitted = Completed(0, f"appwrapper.workload.codeflare.dev/{name}\n", "")
@@ -285,7 +285,7 @@ async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
     await comes_to(orphans, 1)
 
     async def is_asked_about_changes() -> bool:
-        said = await researcher.run("annotate", "appwrapper", name, "-n", TEAM, "a=b")
-        return said.code == 1 and '"mappwrapper.kb.io"' in said.err
+        result = await researcher.run("annotate", "appwrapper", name, "-n", TEAM, "a=b")
+        return result.code == 1 and '"mappwrapper.kb.io"' in result.err
 
     await comes_to(is_asked_about_changes, True)

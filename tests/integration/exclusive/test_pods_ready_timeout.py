@@ -93,10 +93,12 @@ async def test_repeated_evictions_are_reported_with_reason_and_periods(
     life = await lives.begin(body)
     workload = (await lives.workload(life))["metadata"]["name"]
     for often in ("once", "2 times"):
-        said = words(workload, often)
-        waiting = await saying(life, said, "Suspended")
+        message = words(workload, often)
+        waiting = await saying(life, message, "Suspended")
         assert condition(waiting, QUOTA)[:2] == ("False", "PodsReadyTimeout")
-        assert said in await lives.told("too-patient", "PodsReadyTimeout", until=said)
+        assert message in await lives.event_messages(
+            "too-patient", "PodsReadyTimeout", until=message
+        )
     # On a busy machine a start may take too long for Kueue: then the next one comes to run.
     every = [words(workload, often) for often in ("once", *(f"{each} times" for each in MORE))]
     running = await life.until(
@@ -184,16 +186,16 @@ async def test_a_long_pause_and_pods_that_are_kept_lose_to_the_recovery_timeout(
     workload = (await lives.workload(paused))["metadata"]["name"]
     failed = await kept.until_phase("Failed")
     assert true_conditions(failed) == {QUOTA, DEPLOYED, UNHEALTHY}
-    said = await paused.until(
+    reported = await paused.until(
         lambda item: (
             phase(item) == "Suspended" and condition(item, QUOTA).reason == "PodsReadyTimeout"
         ),
         "told why",
     )
-    assert f"Kueue evicted Workload {workload} (once so far)" in condition(said, QUOTA).message
+    assert f"Kueue evicted Workload {workload} (once so far)" in condition(reported, QUOTA).message
     # Kueue admits it again a second later.
     until_then = [
-        each.object for each in paused.events if version_of(each.object) <= version_of(said)
+        each.object for each in paused.events if version_of(each.object) <= version_of(reported)
     ]
     steps = [each for each, _ in groupby(map(phase, until_then))]
     assert steps[-3:] == ["Resetting", "Suspending", "Suspended"]
@@ -212,11 +214,11 @@ async def shown_on_the_page(cluster: LocalCluster, workload: str) -> bool:
     )
 
 
-async def saying(life: Life, said: str, wanted: str) -> JsonObject:
+async def saying(life: Life, reported: str, wanted: str) -> JsonObject:
     """It in this phase, with these words about its quota."""
     return await life.until(
-        lambda item: phase(item) == wanted and condition(item, QUOTA).message == said,
-        f"{wanted}, and saying: {said}",
+        lambda item: phase(item) == wanted and condition(item, QUOTA).message == reported,
+        f"{wanted}, and saying: {reported}",
     )
 
 

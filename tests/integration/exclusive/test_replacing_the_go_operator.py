@@ -98,8 +98,8 @@ async def objects_in(kubectl: Kubectl, folder: str) -> Objects:
 async def stored(kubectl: Kubectl, rendered: Objects) -> Objects:
     """What the API server has of these objects; those that it has not are left out."""
     text = yaml.safe_dump_all(rendered.values())
-    said = await kubectl("get", "-f", "-", "-o", "json", "--ignore-not-found", stdin=text)
-    return {f"{one['kind']}/{one['metadata']['name']}": one for one in json.loads(said)["items"]}
+    listed = await kubectl("get", "-f", "-", "-o", "json", "--ignore-not-found", stdin=text)
+    return {f"{one['kind']}/{one['metadata']['name']}": one for one in json.loads(listed)["items"]}
 
 
 def decisive(found: Objects) -> Any:
@@ -153,10 +153,10 @@ async def scale_down(kubectl: Kubectl) -> None:
 async def ready_behind(kubectl: Kubectl, service: str) -> int:
     """Pods that a Service leads to."""
     selector = f"kubernetes.io/service-name={service}"
-    said = await kubectl("get", "endpointslices", "-n", SYSTEM, "-l", selector, "-o", "json")
+    listed = await kubectl("get", "endpointslices", "-n", SYSTEM, "-l", selector, "-o", "json")
     return sum(
         bool(each["conditions"]["ready"])
-        for piece in json.loads(said)["items"]
+        for piece in json.loads(listed)["items"]
         for each in piece.get("endpoints") or ()
     )
 

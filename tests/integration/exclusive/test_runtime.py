@@ -230,17 +230,17 @@ async def test_a_process_waits_for_the_api_server_and_survives_its_absence(
         await proxy.refuse()  # before the process starts: it may be quick
         process = await stack.enter_async_context(controller(cluster, tmp_path, proxy.url))
         await process.becomes("/healthz")
-        await until(lambda: process.said.count("again in") >= 2, "tried twice")
+        await until(lambda: process.output.count("again in") >= 2, "tried twice")
         assert not await process.is_ready()
         await proxy.accept()
         await process.becomes("/readyz")
         await proxy.refuse()
-        before = process.said.count("again in")
-        await until(lambda: process.said.count("again in") >= before + 2, "lost it again")
+        before = process.output.count("again in")
+        await until(lambda: process.output.count("again in") >= before + 2, "lost it again")
         await process.becomes("/readyz")  # its caches are filled; they may be a little old
         process.child.signal(signal.SIGTERM)
         assert await process.ended() == 0
-        assert "Traceback" not in process.said
+        assert "Traceback" not in process.output
 
 
 async def test_sigterm_while_nothing_answers_ends_the_process_well(
@@ -255,8 +255,8 @@ async def test_sigterm_while_nothing_answers_ends_the_process_well(
         await until(lambda: proxy.held > 0, "waits for an answer")
         process.child.signal(signal.SIGTERM)
         assert await process.ended() == 0
-        assert "SIGTERM: finishing what is running" in process.said
-        assert "Traceback" not in process.said
+        assert "SIGTERM: finishing what is running" in process.output
+        assert "Traceback" not in process.output
 
 
 async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalCluster) -> None:
@@ -264,7 +264,7 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
     names = [f"sigterm-{number}" for number in range(20)]
     client = cluster.client
     old = cluster.processes["controller"]
-    said_before = old.log.stat().st_size
+    logged_before = old.log.stat().st_size
     async with Life(client, NAMESPACE, names[-1]) as last:
         for name in names:
             body = appwrapper(name, job(name, 1, run_for="300ms"), annotations=LONG)
@@ -272,9 +272,9 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
         await last.until_phase("Suspended")
         await cluster.processes.stop("controller", patience=PATIENCE_SECONDS)
         assert old.child.exit_code == 0
-        said = old.log.read_bytes()[said_before:].decode()
-        assert "Traceback" not in said
-        assert '"level":"error"' not in said.replace(" ", "")
+        logged = old.log.read_bytes()[logged_before:].decode()
+        assert "Traceback" not in logged
+        assert '"level":"error"' not in logged.replace(" ", "")
         await cluster.processes.restart("controller")
         for name in names:
             await ends_well(client, NAMESPACE, name)

@@ -355,7 +355,7 @@ async def test_the_end_of_its_namespace_is_reported_and_is_no_failure(
         with standing_still(cluster):
             await gone(NAMESPACES, None, ENDING)
             await gone(JOBS, ENDING, "homeless")
-            told = await life.until(
+            reported = await life.until(
                 lambda item: (
                     condition(item, DEPLOYED).reason == "NamespaceTerminating"
                     if true_conditions(item)
@@ -363,12 +363,12 @@ async def test_the_end_of_its_namespace_is_reported_and_is_no_failure(
                 ),
                 "the end of the namespace",
             )
-        assert condition(told, DEPLOYED) == (
+        assert condition(reported, DEPLOYED) == (
             "True",
             "NamespaceTerminating",
             "its namespace is being deleted, and everything in it",
         )
-        assert phase(told) == "Running"
+        assert phase(reported) == "Running"
         await life.until_deleted()
         assert "Failed" not in life.phases()
     await comes_to(lambda: exists(client, NAMESPACES, None, ENDING), False)

@@ -27,7 +27,7 @@ OLD, YOUNG = timedelta(hours=2), timedelta(minutes=1)
 SINCE = {"grace-old": OLD, "grace-young": YOUNG, "pause-old": OLD, "pause-young": YOUNG}
 
 
-def said(kind: str, status: str, reason: str, age: timedelta) -> JsonObject:
+def aged(kind: str, status: str, reason: str, age: timedelta) -> JsonObject:
     since = format_time(SystemClock().now() - age)
     words = {"reason": reason, "message": ""}
     return {"type": kind, "status": status, "lastTransitionTime": since, **words}
@@ -37,12 +37,12 @@ def left_by_the_go_operator(item: JsonObject, name: str) -> JsonObject:
     """Its words, and none of ours."""
     age = SINCE[name]
     resets = name.startswith("pause")
-    told = [said(UNHEALTHY, "True", "FoundFailedPods", age)]
+    conditions = [aged(UNHEALTHY, "True", "FoundFailedPods", age)]
     if resets:
-        told.append(said(DEPLOYED, "False", "Resetting", age))
-    kinds = {each["type"] for each in told}
+        conditions.append(aged(DEPLOYED, "False", "Resetting", age))
+    kinds = {each["type"] for each in conditions}
     kept = [each for each in item["status"]["conditions"] if each["type"] not in kinds]
-    status = {"conditions": [*kept, *told], "timers": None, "attempt": None}
+    status = {"conditions": [*kept, *conditions], "timers": None, "attempt": None}
     return status | ({"phase": "Resetting", "resettingCount": 1} if resets else {})
 
 

@@ -152,7 +152,7 @@ async def test_creates_of_a_frozen_leader_that_land_after_the_take_over_leave_no
         old.child.signal(signal.SIGCONT)
         await old.says(LEADS_NO_LONGER)
         await old.says(STANDBY)
-        await comes_to(lambda: is_told_of_the_job(lives), True)
+        await comes_to(lambda: is_job_reported(lives), True)
         await nothing_is_left(lives, kept, gone)
         assert new.words.sample(UNEXPECTED, {}) >= 1
         only_strays_were_seen(observer, "frozen-kept", "frozen-gone")
@@ -166,10 +166,10 @@ async def test_creates_of_a_frozen_leader_that_land_after_the_take_over_leave_no
         assert len(await lives.names(JOBS, kept)) == 1
 
 
-async def is_told_of_the_job(lives: Lives) -> bool:
+async def is_job_reported(lives: Lives) -> bool:
     """By one of the Events: if the controller deletes the Job's pod in another pass, it says so."""
-    told = await lives.events_about("frozen-kept", "UnexpectedObjects")
-    return any("Job frozen-kept of attempt 1" in each["message"] for each in told)
+    events = await lives.events_about("frozen-kept", "UnexpectedObjects")
+    return any("Job frozen-kept of attempt 1" in each["message"] for each in events)
 
 
 async def nothing_is_left(lives: Lives, *ended: Life) -> None:
@@ -205,8 +205,8 @@ async def test_five_outages_of_the_api_server_within_two_minutes_change_no_life(
         async def leads() -> bool:
             return terms(LEADS) > terms(LEADS_NO_LONGER)
 
-        def terms(told: str) -> int:
-            return sum(each.said.count(told) for each in replicas)
+        def terms(text: str) -> int:
+            return sum(each.output.count(text) for each in replicas)
 
         async with asyncio.TaskGroup() as group:
             for number in range(OUTAGES):
@@ -219,7 +219,7 @@ async def test_five_outages_of_the_api_server_within_two_minutes_change_no_life(
                 await comes_to(leads, True)
                 await asyncio.sleep(BETWEEN_SECONDS)
         for each in replicas:
-            assert each.child.exit_code is None, each.said
+            assert each.child.exit_code is None, each.output
             assert each.words.complaints() == []
         assert terms(LEADS_NO_LONGER) >= OUTAGES
 
@@ -241,14 +241,14 @@ async def test_with_clocks_two_minutes_apart_a_take_over_changes_no_life(
             name = "ahead" if leader is ahead else "behind"
             group.create_task(lived(lives, made, f"clock-{name}"))
             await until_it_has_a_pod(lives, f"clock-{name}-suspended")
-            terms = other.said.count(LEADS)
+            terms = other.output.count(LEADS)
             async with holders(cluster.client) as seen:
                 leader.child.signal(signal.SIGTERM)
                 await other.says(LEADS, times=terms + 1)
                 await comes_to(lambda: taken_over(seen), True)
             assert await leader.ended() == 0
             # A busy API server may answer too late for a process that ends.
-            assert "" in seen or NOT_RELEASED in leader.said
+            assert "" in seen or NOT_RELEASED in leader.output
             assert leader.words.complaints() == []
             leader.start()
             await leader.becomes("/readyz")
@@ -270,7 +270,7 @@ async def test_a_standby_watches_components_and_queues_before_it_leads(
             return [f'{AGE}{{resource="{name}"}}' in page for name in names]
 
         await comes_to(watched, [True, True])
-        assert LEADS not in standby.said
+        assert LEADS not in standby.output
         leader.child.signal(signal.SIGTERM)
         await standby.says(LEADS)
         await lives.set_active(life, False)
@@ -288,7 +288,7 @@ async def test_while_the_go_operators_lease_is_renewed_no_replica_leads(
             await process.says(f"{LEADS_NO_LONGER}the Go operator runs: {GO_HOLDER} holds its")
             await process.says(f"waits for the Go operator: {GO_HOLDER} holds its lease")
             await process.becomes("/readyz")
-            assert process.said.count(LEADS) == 1
+            assert process.output.count(LEADS) == 1
         # Its last renewal counts for 15 s.
         await process.says(LEADS, times=2)
         assert process.words.complaints() == []

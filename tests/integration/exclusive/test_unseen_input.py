@@ -15,7 +15,7 @@ from shared.kube.client import ApiError, KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import SIMULATION, pod
-from tests.support.cluster.followed import events_about, followed, said
+from tests.support.cluster.followed import events_about, followed, reported
 from tests.support.cluster.hot_loops import nothing_is_hot
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, exists, listed
@@ -129,15 +129,15 @@ async def test_each_unusable_annotation_is_reported_once(client: KubeClient) -> 
             APPWRAPPERS, UNSEEN, "told", {"metadata": {"labels": {"a": "b"}}}, PatchType.MERGE
         )
 
-        async def told() -> int:
+        async def number() -> int:
             return len(await complaints(client, "told"))
 
-        await comes_to(told, len(given) + 2)
+        await comes_to(number, len(given) + 2)
         found = await complaints(client, "told")
         for key, default in periods.items():
             path = f"metadata.annotations[{PREFIX}{key}]"
-            said = f"{DURATION}; the controller uses {default}"
-            assert f'{path}: Invalid value: "soon": {said}' in found
+            reported = f"{DURATION}; the controller uses {default}"
+            assert f'{path}: Invalid value: "soon": {reported}' in found
         path = f"spec.components[0].annotations[{PREFIX}keep]"
         no_pods = "only a component without pods can be kept; every reset deletes this one"
         assert f"{path}: Forbidden: {no_pods}" in found
@@ -211,14 +211,14 @@ BAD: dict[str, tuple[JsonObject, str]] = {
 
 async def fails_and_says_why(client: KubeClient, life: Life, name: str, says: str) -> None:
     failed = await life.until_phase("Failed")
-    _, reason, message = said(failed, "Unhealthy")
+    _, reason, message = reported(failed, "Unhealthy")
     assert (reason, message[: len(says)]) == ("CreateFailed", says)
-    told = ("Warning", "CreateFailed", f"failed: {message}")
+    event = ("Warning", "CreateFailed", f"failed: {message}")
 
-    async def is_told() -> bool:
-        return told in await events_about(client, UNSEEN, name)
+    async def is_reported() -> bool:
+        return event in await events_about(client, UNSEEN, name)
 
-    await comes_to(is_told, True)
+    await comes_to(is_reported, True)
     await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
 
 
@@ -268,7 +268,7 @@ async def test_two_hundred_components(
         )
         failed = await life.until_phase("Failed")
         message = "deleted by another client: ConfigMap many-123"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message)
     await nothing_left(client, "many")
 
 

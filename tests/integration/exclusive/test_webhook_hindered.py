@@ -68,7 +68,7 @@ async def test_a_failed_access_review_admits_no_request(
     rules = [one for one in role["rules"] if one["resources"] != ["subjectaccessreviews"]]
     assert len(rules) == len(role["rules"]) - 1
 
-    async def said(who: Kubectl) -> str:
+    async def answer_to(who: Kubectl) -> str:
         return (await create(who, body, DRY)).err
 
     try:
@@ -83,10 +83,10 @@ async def test_a_failed_access_review_admits_no_request(
                 'resource "subjectaccessreviews" in API group "authorization.k8s.io" at the '
                 "cluster scope\n"
             )
-            await comes_to(lambda who=who: said(who), expected)  # type: ignore[misc]
+            await comes_to(lambda who=who: answer_to(who), expected)  # type: ignore[misc]
     finally:
         await _set_rules(cluster, role["rules"])
-    await comes_to(lambda: said(alice), "")
+    await comes_to(lambda: answer_to(alice), "")
 
 
 async def _set_rules(cluster: LocalCluster, rules: list[JsonObject]) -> None:

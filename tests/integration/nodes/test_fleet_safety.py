@@ -96,7 +96,7 @@ async def two_bad_nodes(nodes: GpuNodes, name: str, **second_has: Any) -> tuple[
     return first, second
 
 
-def told(node: str, life: Life) -> str:
+def evacuation_of(node: str, life: Life) -> str:
     (name,) = {
         event.object["metadata"]["name"]
         for event in life.pod_events
@@ -119,7 +119,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     bad = await breaker.node_of(second)
     held = await second.until(says("EvacuationBreakerOpen"), "that its evacuation waits")
     await second.caught_up()  # its pods come by another watch
-    assert unhealthy(held)[2] == told(bad, second)
+    assert unhealthy(held)[2] == evacuation_of(bad, second)
     assert phase(held) == "Running"
     await breaker.shows(OPEN, 1, resource=GPU)
     await breaker.shows(WAITING, 1, reason="breaker")
@@ -128,9 +128,9 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
         return "openedAt" in await record(breaker)
 
     async def opened() -> list[str]:
-        told = [each["message"] for each in await events(breaker, "EvacuationBreakerOpen")]
+        messages = [each["message"] for each in await events(breaker, "EvacuationBreakerOpen")]
         # Other tests of this cluster open it with another number of nodes.
-        return [message for message in told if message.startswith("2 of 8 nodes ")]
+        return [message for message in messages if message.startswith("2 of 8 nodes ")]
 
     await comes_to(is_recorded, True)
     await comes_to(opened, [OPENED])  # what is not told yet dies with the process
@@ -145,8 +145,8 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
         return bool(shown == stored["data"][KEY])
 
     await comes_to(page_shows_the_record, True)
-    said = await typed(cluster, commands_below("## The evacuation breaker", PAGE))
-    assert said == f"configmap/{RECORD} annotated\n"
+    output = await typed(cluster, commands_below("## The evacuation breaker", PAGE))
+    assert output == f"configmap/{RECORD} annotated\n"
     resetting = await second.until_phase("Resetting")
     assert unhealthy(resetting)[1] == "AutopilotNoExecute"
     again = await second.until(
@@ -257,9 +257,9 @@ async def test_a_pause_stops_resets_and_evacuations_but_no_suspension_and_no_del
 
 async def test_the_command_for_a_pause_opens_the_configuration(cluster: LocalCluster) -> None:
     command = commands_below("## Stopping all resets", PAGE)
-    said = await typed(cluster, command, EDITOR="cat")
-    assert "config.yaml: |" in said
-    assert "name: appwrapper-operator-config" in said
+    output = await typed(cluster, command, EDITOR="cat")
+    assert "config.yaml: |" in output
+    assert "name: appwrapper-operator-config" in output
 
 
 PER_SECOND, BURST, MANY = 2, 2, 20

@@ -90,7 +90,7 @@ async def latches(nodes: GpuNodes) -> list[str]:
     return sorted(json.loads(text).get(GPU, {}))
 
 
-async def told(nodes: GpuNodes, node: str, reason: str) -> list[str]:
+async def event_messages(nodes: GpuNodes, node: str, reason: str) -> list[str]:
     """Messages of Warning events on the node."""
     found = await listed(nodes.client, EVENTS, "default", "")
     return [
@@ -118,15 +118,15 @@ async def test_a_node_whose_label_is_overwritten_stays_bad_until_an_admin_clears
     async with reconfigured(cluster, "controller", nodeHealth={"latch": "12h"}):
         life, bad = await evacuated(nodes, "latch")
         assert await avoided_hosts(nodes, "latch") == [bad]
-        earlier = await told(nodes, bad, "NodeLatched")
+        earlier = await event_messages(nodes, bad, "NodeLatched")
         await nodes.label(bad, "PASS")  # as Autopilot's next periodic check does
         await nodes.shows(LATCHED, 1, resource=GPU)
         await nodes.shows(NO_EXECUTE, 1, resource=GPU)
         await comes_to(lambda: latches(nodes), [bad])
 
         async def says_until() -> list[str]:
-            said = await told(nodes, bad, "NodeLatched")
-            return [text.partition(" until ")[0] for text in said if text not in earlier]
+            messages = await event_messages(nodes, bad, "NodeLatched")
+            return [text.partition(" until ")[0] for text in messages if text not in earlier]
 
         label = "label autopilot.ibm.com/gpuhealth=EVICT is gone"
         await comes_to(says_until, [f"{label}; for {GPU} the node stays NoExecute"])
@@ -178,7 +178,7 @@ async def test_a_label_that_goes_while_no_controller_runs_leaves_a_latch_too(
         await annotate(nodes, first, "true")
 
         async def complains() -> bool:
-            texts = await told(nodes, first, "LatchNotCleared")
+            texts = await event_messages(nodes, first, "LatchNotCleared")
             return any('"true" is not a time such as ' in each for each in texts)
 
         await comes_to(complains, True)
@@ -196,13 +196,13 @@ async def test_a_latch_ends_by_itself(cluster: LocalCluster, nodes: GpuNodes) ->
         life, bad = await evacuated(nodes, "latch-ends")
         before = life.events[-1].object
         # Other tests may have latched the same node: the scheduler chooses.
-        earlier = await told(nodes, bad, "NodeLatched")
+        earlier = await event_messages(nodes, bad, "NodeLatched")
         await nodes.label(bad, "PASS")
 
-        async def is_told() -> int:
-            return len({*await told(nodes, bad, "NodeLatched")} - {*earlier})
+        async def number_of_events() -> int:
+            return len({*await event_messages(nodes, bad, "NodeLatched")} - {*earlier})
 
-        await comes_to(is_told, 1)
+        await comes_to(number_of_events, 1)
         await nodes.shows(NO_EXECUTE, 0, resource=GPU)
         await comes_to(lambda: latches(nodes), [])
         fresh = await nodes.runs(gpu_appwrapper("latch-ended", node=bad))
@@ -261,7 +261,7 @@ async def test_a_test_that_does_not_end_is_reported(cluster: LocalCluster, nodes
         await nodes.shows("appwrapper_nodes_test_overdue", 1, resource=GPU)
 
         async def overdue() -> list[str]:
-            return await told(nodes, "gpu-node-3", "TestOverdue")
+            return await event_messages(nodes, "gpu-node-3", "TestOverdue")
 
         label = "autopilot.ibm.com/gpuhealth"
         await comes_to(

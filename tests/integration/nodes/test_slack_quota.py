@@ -129,10 +129,10 @@ async def test_changes_of_an_admin_to_the_queue(cluster: LocalCluster) -> None:
         await kubectl("apply", "--filename", "-", stdin=yaml.safe_dump(EXAMPLE))
         await fleet.comes_to_lend("0")
         more = yaml.safe_dump(queue(SLACK, {GPU: 16}))
-        told = await kubectl.run("apply", "--server-side", "--filename", "-", stdin=more)
+        result = await kubectl.run("apply", "--server-side", "--filename", "-", stdin=more)
         assert (
             'conflict with "appwrapper-slack-quota" using kueue.x-k8s.io/v1beta2:'
-            " .spec.resourceGroups" in told.err
+            " .spec.resourceGroups" in result.err
         )
         force = ("--server-side", "--force-conflicts", "--filename", "-")
         await kubectl("apply", *force, stdin=more)
@@ -185,9 +185,9 @@ async def waits(fleet: SlackFleet, name: str) -> bool:
     for each in await listed(fleet.client, WORKLOADS, TEAM):
         if each["metadata"]["ownerReferences"][0]["name"] == name:
             return any(
-                said["type"] == "QuotaReserved"
-                and said["status"] == "False"
-                and "insufficient" in said["message"]
-                for said in (each.get("status") or {}).get("conditions") or ()
+                found["type"] == "QuotaReserved"
+                and found["status"] == "False"
+                and "insufficient" in found["message"]
+                for found in (each.get("status") or {}).get("conditions") or ()
             )
     return False

@@ -114,14 +114,14 @@ async def test_an_evicted_node_is_left_though_kueue_assigned_it(nodes: Racks, ho
         assert rack_of(after[0]) == rack_of(after[1])
     assert (again["status"]["attempt"], retries(again)) == (2, 0)
     assert life.phases() == STARTED + MOVED
-    said = (
+    problem = (
         f"its pods are assigned to node {bad} ({LABEL}); Kueue is asked to evict Workload "
         f"{workload['name']} and to assign other nodes: the quota is released for a moment, and "
         "another workload can get it"
     )
-    assert asked(life) == {said}
-    told = [f"waits for other nodes: {said}"]
-    await comes_to(lambda: nodes.told(name, "NodesReassigned"), told)
+    assert asked(life) == {problem}
+    messages = [f"waits for other nodes: {problem}"]
+    await comes_to(lambda: nodes.event_messages(name, "NodesReassigned"), messages)
     waiting = await life.until(
         lambda item: phase(item) == "Suspended" and item["status"].get("attempt") == 1, "waiting"
     )

@@ -11,7 +11,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Invalid, KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
-from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.followed import followed, reported, until_reported
 from tests.support.cluster.hot_loops import nothing_is_written
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives
@@ -73,7 +73,7 @@ async def test_without_objects_of_another_attempt_it_fails(client: KubeClient) -
         for attempt, (life, version) in spoilt.items():
             failed = await life.until_phase("Failed", after=version)
             message = f"deleted by another client: Job {FAIL[attempt]}"
-            assert said(failed, "Unhealthy") == ("True", "MissingComponent", message), attempt
+            assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message), attempt
             await life.until(
                 lambda item, version=version: (  # type: ignore[misc]
                     version_of(item) > version and true_conditions(item) == {"Unhealthy"}
@@ -121,7 +121,7 @@ async def test_statuses_that_the_schema_refuses_are_never_stored(client: KubeCli
     body = appwrapper(name, job(name))
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
     async with followed(client, NAMESPACE, body) as life:
-        before = await until_said(life, "QuotaReserved", "QueueUnusable")
+        before = await until_reported(life, "QuotaReserved", "QueueUnusable")
         for refused in REFUSED:
             change = {"status": refused}
             with pytest.raises(Invalid):

@@ -140,14 +140,14 @@ async def test_a_stateful_set_reports_why_it_creates_no_more_pods(lives: Lives) 
     life = await lives.begin(appwrapper("in-turn", body, annotations=hour))
     await comes_to(lambda: lives.names(PODS, life), ["in-turn-0"])
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         """The pod has a node, and its StatefulSet has counted it."""
         only = await lives.client.get(PODS, NAMESPACE, "in-turn-0")
         stored = await lives.client.get(STATEFUL_SETS, NAMESPACE, "in-turn")
         counted = (stored.get("status") or {}).get("replicas")
         return bool(only["spec"].get("nodeName")) and counted == 1
 
-    await comes_to(is_told, True)
+    await comes_to(is_reported, True)
     node = (await lives.client.get(PODS, NAMESPACE, "in-turn-0"))["spec"]["nodeName"]
     await lives.annotate(
         "in-turn", admissionGracePeriodDuration="0s", warmupGracePeriodDuration="0s"

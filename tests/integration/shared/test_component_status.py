@@ -170,8 +170,8 @@ async def test_pods_that_outlive_a_job_set_are_removed(lives: Lives) -> None:
     done = await life.until_phase("Succeeded")
     assert life.phases() == TO_SUCCESS
     assert QUOTA not in true_conditions(done)
-    outlived = "2 pods outlived their component"
-    assert outlived in await lives.told("set-outlived", "StragglersRemoved", until=outlived)
+    message = "2 pods outlived their component"
+    assert message in await lives.event_messages("set-outlived", "StragglersRemoved", until=message)
     await life.check_the_promise_to_kueue()
 
 
@@ -264,7 +264,7 @@ async def test_the_pods_of_a_ray_job_that_outlive_it_are_removed(lives: Lives) -
     assert QUOTA not in true_conditions(done)
     await comes_to(lambda: lives.names(PODS, life), [])
     outlived = "2 pods outlived their component"
-    assert outlived in await lives.told("ray-stays", "StragglersRemoved", until=outlived)
+    assert outlived in await lives.event_messages("ray-stays", "StragglersRemoved", until=outlived)
     await life.check_the_promise_to_kueue()
 
 
@@ -362,11 +362,11 @@ async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_reported(lives: 
         life = await lives.begin(body)
         await life.until_phase("Running")
 
-        async def is_told() -> bool:
-            said = await status_of(lives, DEPLOYMENTS, "no-pods")
-            return is_true(said.get("conditions") or (), "ReplicaFailure")
+        async def is_reported() -> bool:
+            status = await status_of(lives, DEPLOYMENTS, "no-pods")
+            return is_true(status.get("conditions") or (), "ReplicaFailure")
 
-        await comes_to(is_told, True)
+        await comes_to(is_reported, True)
         await lives.annotate("no-pods", admissionGracePeriodDuration="1s")
         unhealthy = await life.until(
             lambda item: UNHEALTHY in true_conditions(item), "that it is unhealthy"

@@ -20,25 +20,25 @@ from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 
 # Condition, status, reason; of the AppWrapper itself.
-Said = set[tuple[str, str, str]]
-STARTS: Said = {
+Reported = set[tuple[str, str, str]]
+STARTS: Reported = {
     ("QuotaReserved", "True", "Resuming"),
     ("ResourcesDeployed", "True", "Resuming"),
     ("PodsReady", "False", "Resuming"),
     ("Unhealthy", "False", "Resuming"),
 }
-GONE: Said = {
+GONE: Reported = {
     ("ResourcesDeployed", "False", "DeletionComplete"),
     ("DeletingResources", "False", "DeletionComplete"),
 }
-RESET: Said = {
+RESET: Reported = {
     ("Unhealthy", "True", "FoundFailedPods"),
     ("PodsReady", "False", "Resetting"),
     ("DeletingResources", "True", "DeletionInitiated"),
 }
 
 
-def said(life: Life, *phases: str) -> Said:
+def reported(life: Life, *phases: str) -> Reported:
     """While it was in one of these phases."""
     return {
         (each["type"], each["status"], each["reason"])
@@ -48,7 +48,7 @@ def said(life: Life, *phases: str) -> Said:
     }
 
 
-def said_of_components(life: Life) -> set[tuple[str, str, str]]:
+def reported_of_components(life: Life) -> set[tuple[str, str, str]]:
     return {
         (each["type"], each["status"], each["reason"])
         for event in life.events
@@ -72,19 +72,19 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
     await lives.delete(APPWRAPPERS, "says")
     await life.until_deleted()
 
-    assert said(life, "Resuming") >= STARTS
-    assert said(life, "Resetting") >= RESET | GONE
-    assert ("PodsReady", "True", "SufficientPodsReady") in said(life, "Running")
-    assert ("DeletingResources", "True", "DeletionInitiated") in said(life, "Suspending")
+    assert reported(life, "Resuming") >= STARTS
+    assert reported(life, "Resetting") >= RESET | GONE
+    assert ("PodsReady", "True", "SufficientPodsReady") in reported(life, "Running")
+    assert ("DeletingResources", "True", "DeletionInitiated") in reported(life, "Suspending")
     suspended = GONE | {
         (kind, "False", "Suspended") for kind in ("QuotaReserved", "PodsReady", "Unhealthy")
     }
-    assert said(life, "Suspended") >= suspended
+    assert reported(life, "Suspended") >= suspended
     last = life.events[-1].object["status"]["conditions"]
     assert {(each["type"], each["status"], each["reason"]) for each in last} == GONE | {
         (kind, "False", "Terminating") for kind in ("QuotaReserved", "PodsReady", "Unhealthy")
     }
-    assert said_of_components(life) == {
+    assert reported_of_components(life) == {
         ("ResourcesDeployed", "Unknown", "ComponentCreationInitiated"),
         ("ResourcesDeployed", "True", "ComponentCreatedSuccessfully"),
         ("ResourcesDeployed", "False", "ComponentDeleted"),
@@ -127,9 +127,9 @@ async def test_to_failure(lives: Lives) -> None:
     )
     life = await lives.begin(body)
     await life.until(
-        lambda item: ("QuotaReserved", "False", "Failed") in said(life, "Failed"), "its end"
+        lambda item: ("QuotaReserved", "False", "Failed") in reported(life, "Failed"), "its end"
     )
-    assert said(life, "Failed") >= GONE | {
+    assert reported(life, "Failed") >= GONE | {
         ("QuotaReserved", "False", "Failed"),
         ("PodsReady", "False", "Failed"),
         ("Unhealthy", "True", "FoundFailedPods"),
@@ -139,7 +139,7 @@ async def test_to_failure(lives: Lives) -> None:
 async def test_to_success(lives: Lives) -> None:
     life = await lives.begin(appwrapper("says-yes", job("says-yes", 1, run_for="300ms")))
     await life.until_phase("Succeeded")
-    assert said(life, "Succeeded") == {
+    assert reported(life, "Succeeded") == {
         ("QuotaReserved", "False", "Succeeded"),
         ("ResourcesDeployed", "True", "ComponentsCreated"),
         ("PodsReady", "True", "SufficientPodsReady"),

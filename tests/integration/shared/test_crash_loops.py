@@ -45,7 +45,7 @@ async def until_both_crash(life: Life, attempt: int) -> None:
     await comes_to(seen, [True, True])
 
 
-def told_ready(life: Life) -> list[bool]:
+def ready_changes(life: Life) -> list[bool]:
     """Whether PodsReady was True while the AppWrapper ran; each change of it once."""
     seen: list[bool] = []
     for event in life.events:
@@ -64,7 +64,7 @@ async def test_one_restart_in_place_is_no_trouble_whatever_the_periods(lives: Li
     await life.caught_up()
     assert restarts(life) == [1, 1]
     assert life.phases() == TO_SUCCESS
-    assert told_ready(life) in ([True], [False, True])
+    assert ready_changes(life) in ([True], [False, True])
     assert not any(UNHEALTHY in true_conditions(event.object) for event in life.events)
 
 
@@ -108,14 +108,14 @@ async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
     await lives.annotate("loops", warmupGracePeriodDuration="0s")
     failed = await life.until_phase("Failed")
     assert life.phases() == [*TO_SUCCESS[:-1], "Resetting", "Resuming", "Running", "Failed"]
-    said = condition(failed, UNHEALTHY)
-    assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
+    reported = condition(failed, UNHEALTHY)
+    assert (reported.status, reported.reason) == ("True", "InsufficientPodsReady")
     each = r"loops\S* on gpu-node-\d+"
     why = (
         rf"retries exhausted \(1 of 1\): {each} failed first \(exit code \d+\); "
         f"0 of 2 pods run or succeeded; not running: {each}, {each}; 2 pods crash again and again"
     )
-    assert re.fullmatch(why, said.message), said.message
+    assert re.fullmatch(why, reported.message), reported.message
     assert not any(
         event.object["status"].get("phase") == "Failed"
         and "deletionTimestamp" not in event.object["metadata"]

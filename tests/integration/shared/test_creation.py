@@ -23,7 +23,7 @@ from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditi
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.changes import changes
-from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.followed import followed, reported, until_reported
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS, SERVICES
 from tests.support.patience import comes_to, until_found
@@ -134,7 +134,7 @@ async def test_conflicts_between_kueues_choice_and_the_template_are_named(
     labels = training["spec"]["template"]["metadata"]["labels"]
     labels["kueue.x-k8s.io/podset"] = "mine"
     failed = await until_its_end(client, appwrapper("disagree", training))
-    assert said(failed, "Unhealthy") == (
+    assert reported(failed, "Unhealthy") == (
         "True",
         "CreateFailed",
         "spec.components[0]: template.spec.template.metadata.labels[kueue.x-k8s.io/podset]: "
@@ -146,7 +146,7 @@ async def test_conflicts_between_kueues_choice_and_the_template_are_named(
 async def test_two_components_that_would_be_one_object_are_refused(client: KubeClient) -> None:
     body = appwrapper("twins", config_map("twin"), job("twins"), config_map("twin"))
     failed = await until_its_end(client, body)
-    assert said(failed, "Unhealthy") == (
+    assert reported(failed, "Unhealthy") == (
         "True",
         "CreateFailed",
         "spec.components[2]: ConfigMap twin is also spec.components[0]: "
@@ -172,7 +172,7 @@ async def test_an_invalid_name_is_reported_with_the_api_servers_message(
     client: KubeClient, template: JsonObject, says: str
 ) -> None:
     body = appwrapper("too-long", config_map("too-long"), template)
-    _, reason, message = said(await until_its_end(client, body), "Unhealthy")
+    _, reason, message = reported(await until_its_end(client, body), "Unhealthy")
     assert (reason, message[: len(says)]) == ("CreateFailed", says)
     assert template["metadata"]["name"][:40] in message
     assert not await exists(client, CONFIGMAPS, NAMESPACE, "too-long")
@@ -246,7 +246,7 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
         deleting.cancel()
         with suppress(asyncio.CancelledError):
             await deleting
-    assert said(failed, "Unhealthy") == (
+    assert reported(failed, "Unhealthy") == (
         "True",
         "MissingComponent",
         "deleted by another client: ConfigMap short-lived",
@@ -282,8 +282,8 @@ async def test_a_quota_that_forbids_creation_is_reported_until_it_allows_it(
             "forbidden", service, job("forbidden", hang="running"), annotations=patient
         )
         async with followed(client, NAMESPACE, body) as life:
-            held = await until_said(life, "ResourcesDeployed", "CreateFailed")
-            status, _, message = said(held, "ResourcesDeployed")
+            held = await until_reported(life, "ResourcesDeployed", "CreateFailed")
+            status, _, message = reported(held, "ResourcesDeployed")
             assert status == "True"
             assert message.startswith('spec.components[0]: 403 Forbidden: services "forbidden" is ')
             assert "exceeded quota: no-services" in message
@@ -292,8 +292,8 @@ async def test_a_quota_that_forbids_creation_is_reported_until_it_allows_it(
             await client.patch(RESOURCE_QUOTAS, NAMESPACE, "no-services", more, PatchType.MERGE)
             await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
             # Not one status for each try.
-            told = [e for e in life.events if "exceeded quota" in str(e.object.get("status"))]
-            assert len(told) <= 3, life.story()
+            reports = [e for e in life.events if "exceeded quota" in str(e.object.get("status"))]
+            assert len(reports) <= 3, life.story()
         assert "Resetting" not in life.phases()
     finally:
         with suppress(NotFound):

@@ -74,7 +74,7 @@ async def _a_finalizer_of_others_is_named_and_stays(lives: Lives, begin: Any, du
         message = f"Job {name} has the finalizer {HOLD}"
         held = await blocked(life, message)
         assert phase(held) == during
-        assert message in await lives.told(name, "DeletionBlocked", until=message)
+        assert message in await lives.event_messages(name, "DeletionBlocked", until=message)
         assert await lives.names(PODS, life) == []
         item = await lives.client.get(JOBS, NAMESPACE, name)
         assert HOLD in item["metadata"]["finalizers"]
@@ -275,7 +275,9 @@ async def what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) 
             f" Pods {', '.join(pods)} on node {node}, which does not answer since {since}"
         )
         # Once more of a pod that is still there much later: its Job takes off their finalizers.
-        assert expected in await lives.told("cut-off", "ForcedOnUnreachableNode", until=expected)
+        assert expected in await lives.event_messages(
+            "cut-off", "ForcedOnUnreachableNode", until=expected
+        )
         await life.check_the_promise_to_kueue()
     finally:
         await set_silent(client, node, None)

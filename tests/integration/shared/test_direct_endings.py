@@ -17,7 +17,7 @@ from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import another_team, member_of, team_documents
-from tests.support.cluster.answers import Said, created
+from tests.support.cluster.answers import ApiResponse, created
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.removed import removed
@@ -101,34 +101,34 @@ async def ended(cluster: RunningCluster, resource: Resource) -> None:
 
 async def test_no_worker_outlasts_the_master(cluster: RunningCluster, alice: Kubectl) -> None:
     """By its operator's default they would run on, and with them two GPUs of nobody's quota."""
-    said = await created(alice, training(), TEAM)
+    response = await created(alice, training(), TEAM)
     try:
-        assert (said.code, said.warnings) == (201, (WARNING,))
-        assert said.object["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
+        assert (response.code, response.warnings) == (201, (WARNING,))
+        assert response.object["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
         await ended(cluster, PYTORCH_JOBS)
     finally:
         await removed(cluster.client, PYTORCH_JOBS, TEAM, "mine")
 
 
-async def judged(who: Kubectl, body: JsonObject) -> Said:
+async def judged(who: Kubectl, body: JsonObject) -> ApiResponse:
     return await created(who, body, TEAM, dry_run=True)
 
 
 async def test_who_leaves_workers_is_refused(alice: Kubectl) -> None:
-    said = await judged(alice, training(**cleaned("None")))
+    response = await judged(alice, training(**cleaned("None")))
     expected = denied("PyTorchJob.kubeflow.org", f'{CLEAN}: Invalid value: "None": {RUN_ON}')
-    assert (said.code, said.message) == expected
+    assert (response.code, response.message) == expected
     for policy in ("Running", "All"):
-        said = await judged(alice, training(**cleaned(policy)))
-        assert (said.code, said.warnings) == (201, ())
-        assert said.object["spec"]["runPolicy"]["cleanPodPolicy"] == policy
+        response = await judged(alice, training(**cleaned(policy)))
+        assert (response.code, response.warnings) == (201, ())
+        assert response.object["spec"]["runPolicy"]["cleanPodPolicy"] == policy
 
 
 @pytest.mark.parametrize("spec", [cleaned(None), {"runPolicy": None}, {"runPolicy": {}}])
 async def test_null_leaves_none_either(alice: Kubectl, spec: JsonObject) -> None:
-    said = await judged(alice, training(**spec))
-    assert (said.code, said.warnings) == (201, (WARNING,))
-    assert said.object["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
+    response = await judged(alice, training(**spec))
+    assert (response.code, response.warnings) == (201, (WARNING,))
+    assert response.object["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
 
 
 async def test_a_pod_that_ignores_its_end_is_refused(alice: Kubectl) -> None:
@@ -138,9 +138,9 @@ async def test_a_pod_that_ignores_its_end_is_refused(alice: Kubectl) -> None:
     worker["terminationGracePeriodSeconds"] = 600
     assert (await judged(alice, body)).code == 201
     worker["terminationGracePeriodSeconds"] = YEAR
-    said = await judged(alice, body)
+    response = await judged(alice, body)
     expected = denied("PyTorchJob.kubeflow.org", f"{WORKERS}: {TOO_SLOW}")
-    assert (said.code, said.message) == expected
+    assert (response.code, response.message) == expected
 
 
 async def test_objects_without_gpus_are_allowed(alice: Kubectl) -> None:
@@ -148,9 +148,9 @@ async def test_objects_without_gpus_are_allowed(alice: Kubectl) -> None:
         body = training(0, **spec)
         worker = body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
         worker["terminationGracePeriodSeconds"] = YEAR
-        said = await judged(alice, body)
-        assert (said.code, said.warnings) == (201, ())
-        assert said.object["spec"].get("runPolicy", {}).get("cleanPodPolicy") == (
+        response = await judged(alice, body)
+        assert (response.code, response.warnings) == (201, ())
+        assert response.object["spec"].get("runPolicy", {}).get("cleanPodPolicy") == (
             "None" if spec else None
         )
 
@@ -205,15 +205,17 @@ POLICY = {"policy": "DeleteCluster"}
 async def test_a_rayjob_that_leaves_its_pods_is_refused(
     alice: Kubectl, spec: JsonObject, reason: str
 ) -> None:
-    said = await judged(alice, ray_job(**spec))
-    assert (said.code, said.message) == denied("RayJob.ray.io", reason)
+    response = await judged(alice, ray_job(**spec))
+    assert (response.code, response.message) == denied("RayJob.ray.io", reason)
 
 
 @pytest.mark.long
 async def test_no_cluster_outlasts_its_rayjob(cluster: RunningCluster, alice: Kubectl) -> None:
-    said = await created(alice, ray_job(activeDeadlineSeconds=3, ttlSecondsAfterFinished=1), TEAM)
+    response = await created(
+        alice, ray_job(activeDeadlineSeconds=3, ttlSecondsAfterFinished=1), TEAM
+    )
     try:
-        assert (said.code, said.warnings) == (201, ())
+        assert (response.code, response.warnings) == (201, ())
         await ended(cluster, RAY_JOBS)
     finally:
         await removed(cluster.client, RAY_JOBS, TEAM, "mine")

@@ -19,7 +19,7 @@ from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.another_team import another_team, team_documents
-from tests.support.cluster.answers import Said, created
+from tests.support.cluster.answers import ApiResponse, created
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin, person, service_account
@@ -90,14 +90,14 @@ def researcher(cluster: RunningCluster) -> Kubectl:
     return person(cluster, "direct-alice", RESEARCHERS)
 
 
-async def judged(who: Kubectl, body: JsonObject, namespace: str = TEAM) -> Said:
+async def judged(who: Kubectl, body: JsonObject, namespace: str = TEAM) -> ApiResponse:
     """What is said to a dry run, which the API server judges like any other."""
     return await created(who, body, namespace, dry_run=True)
 
 
-def denied(said: Said) -> str:
-    assert (said.code, said.object["reason"]) == (403, "Forbidden")
-    return said.message
+def denied(response: ApiResponse) -> str:
+    assert (response.code, response.object["reason"]) == (403, "Forbidden")
+    return response.message
 
 
 def named(api_version: str, kind: str, **fields: Any) -> JsonObject:
@@ -165,16 +165,16 @@ async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(
         f'Error from server (Forbidden): error when creating "STDIN": {refused("Pod", WRAP_IT)}\n'
     )
     assert by_create == Completed(1, "", shown)
-    for said in (by_apply, by_server, raw):
-        assert (said.code, said.out) == (1, "")
-        assert said.err.endswith(f"{refused('Pod', WRAP_IT)}\n"), said.err
+    for response in (by_apply, by_server, raw):
+        assert (response.code, response.out) == (1, "")
+        assert response.err.endswith(f"{refused('Pod', WRAP_IT)}\n"), response.err
     assert await listed(cluster.client, PODS, TEAM) == []
 
 
 async def test_a_pod_with_a_node_name_is_refused(researcher: Kubectl) -> None:
     """The old form of a binding, which is no subresource of a pod."""
-    said = await created(researcher, BINDING, TEAM)
-    assert denied(said) == refused("Binding", not_even_wrapped())
+    response = await created(researcher, BINDING, TEAM)
+    assert denied(response) == refused("Binding", not_even_wrapped())
 
 
 async def _raw(who: Kubectl, resource: str, body: JsonObject) -> Completed:
@@ -219,8 +219,12 @@ async def test_a_name_that_is_still_to_be_made_is_shown_as_far_as_it_is(
 async def test_a_researcher_creates_what_the_seeds_allow(
     researcher: Kubectl, body: JsonObject
 ) -> None:
-    said = await judged(researcher, body)
-    assert (said.code, said.warnings, said.object["metadata"]["name"]) == (201, (), "mine")
+    response = await judged(researcher, body)
+    assert (response.code, response.warnings, response.object["metadata"]["name"]) == (
+        201,
+        (),
+        "mine",
+    )
 
 
 async def test_a_researcher_asks_what_may_be_done(researcher: Kubectl) -> None:
@@ -237,8 +241,8 @@ async def test_a_researcher_asks_what_may_be_done(researcher: Kubectl) -> None:
 
 
 async def test_in_a_namespace_of_no_team_everything_goes(researcher: Kubectl) -> None:
-    said = await judged(researcher, scaled("Deployment", "mine"), namespace=PLATFORM)
-    assert (said.code, said.warnings) == (201, ())
+    response = await judged(researcher, scaled("Deployment", "mine"), namespace=PLATFORM)
+    assert (response.code, response.warnings) == (201, ())
 
 
 @pytest.mark.parametrize("namespace", ["kubeflow", PLATFORM])

@@ -70,13 +70,13 @@ async def test_a_life_without_trouble_has_two_events(lives: Lives) -> None:
     await life.until_phase("Succeeded")
     expected = [("Normal", "Resuming", 1), ("Normal", "Succeeded", 1)]
 
-    async def told() -> Any:
+    async def events_of_life() -> Any:
         return await events_about(lives, life)
 
-    await comes_to(told, expected)
+    await comes_to(events_of_life, expected)
     await lives.delete(APPWRAPPERS, "told")
     await life.until_deleted()
-    assert await told() == expected
+    assert await events_of_life() == expected
 
 
 async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
@@ -90,11 +90,11 @@ async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
         await (await running(lives, life, 1, attempt)).end({0: End()})
     await life.until_phase("Failed")
 
-    async def told() -> Any:
+    async def events_of_life() -> Any:
         return await events_about(lives, life)
 
     await comes_to(
-        told,
+        events_of_life,
         [
             ("Normal", "Resuming", 1),
             ("Warning", "FoundFailedPods", 1),
@@ -104,7 +104,7 @@ async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
             ("Warning", "RootCause", 1),
         ],
     )
-    messages = await lives.told("costly", "FoundFailedPods")
+    messages = await lives.event_messages("costly", "FoundFailedPods")
     failed = r"1 failed pod: costly on gpu-node-\d+ \(exit code 1\)"
     texts = (
         rf"failed: retries exhausted \(1 of 1\): {failed}",
@@ -167,7 +167,7 @@ async def test_the_queries_of_the_operations_page_and_the_runbook_have_answers(
     blocks += runbook()
     life = await lives.begin(appwrapper("train", job("train", hang="running")))
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
-    await lives.told("train", "Resuming", kind="Normal")
+    await lives.event_messages("train", "Resuming", kind="Normal")
     assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
     script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
     environment = {

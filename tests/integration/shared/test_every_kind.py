@@ -9,7 +9,7 @@ from shared.api.objects import CONFIGMAPS, SECRETS, JsonObject, Resource
 from shared.kube.client import KubeClient, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
-from tests.support.cluster.followed import followed, said
+from tests.support.cluster.followed import followed, reported
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists
 from tests.support.cluster.resources import (
@@ -88,7 +88,7 @@ async def test_a_component_deleted_by_another_client_is_missed(
         await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
         await client.delete(resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND)
         failed = await life.until_phase("Failed")
-        assert said(failed, "Unhealthy") == (
+        assert reported(failed, "Unhealthy") == (
             "True",
             "MissingComponent",
             f"deleted by another client: {kind} {name}",

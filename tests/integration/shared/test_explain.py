@@ -96,10 +96,10 @@ async def acted(cluster: RunningCluster) -> AsyncIterator[Acted]:
 
 def is_expected(name: str, report: Any) -> bool:
     """Whether the report says of it what it should."""
-    return report is not None and said_of(report, EXPECTED[name]) == EXPECTED[name]
+    return report is not None and shown(report, EXPECTED[name]) == EXPECTED[name]
 
 
-def said_of(report: Any, expected: Expected) -> Expected:
+def shown(report: Any, expected: Expected) -> Expected:
     """What was said; where it is what is expected, in the words of that."""
     return Expected(
         report["situation"],
@@ -111,17 +111,17 @@ def said_of(report: Any, expected: Expected) -> Expected:
 
 @pytest.mark.parametrize("name", EXPECTED)
 async def test_it_is_explained(acted: Acted, name: str) -> None:
-    assert said_of(acted.reports[name], EXPECTED[name]) == EXPECTED[name]
+    assert shown(acted.reports[name], EXPECTED[name]) == EXPECTED[name]
 
 
 async def test_a_waiting_user_sees_the_amounts_and_their_holders(acted: Acted) -> None:
     queue = acted.reports["second"]["queue"]
     since = queue["holders"][0].pop("since")
     holder = acted.stored["holder"]
-    told = transition_time(holder["status"]["conditions"], "QuotaReserved")
-    assert told is not None
+    reserved = transition_time(holder["status"]["conditions"], "QuotaReserved")
+    assert reserved is not None
     # The controller learns of it a moment after Kueue has granted it.
-    assert parse_time(since) <= told
+    assert parse_time(since) <= reserved
     workload = queue.pop("workload")
     assert workload.startswith("appwrapper-second-")
     assert queue == {
@@ -175,10 +175,10 @@ async def test_the_schedulers_words_are_its_own(acted: Acted, name: str) -> None
 
     async def differing() -> list[str]:
         item = await acted.cluster.client.get(PODS, TEAM, name)
-        told = condition(item["status"]["conditions"], "PodScheduled")
-        assert told is not None
+        scheduled = condition(item["status"]["conditions"], "PodScheduled")
+        assert scheduled is not None
         # What preempting others, or claims, would bring is left out.
-        words = told["message"].partition(" preemption: ")[0]
+        words = scheduled["message"].partition(" preemption: ")[0]
         words = words.removesuffix(" no new claims to deallocate,")
         report = (await explain(acted.cluster, TEAM, name, "-o", "json")).report
         [line] = report["pods"]["pods"]
@@ -190,11 +190,13 @@ async def test_the_schedulers_words_are_its_own(acted: Acted, name: str) -> None
 
     async def begins_so() -> bool:
         item = await acted.cluster.client.get(APPWRAPPERS, TEAM, name)
-        told = condition(item["status"]["conditions"], "PodsReady")
-        said = told["message"] if told else ""
+        ready = condition(item["status"]["conditions"], "PodsReady")
+        message = ready["message"] if ready else ""
         # A request above every node's capacity precedes the scheduler's message.
         above = f"0 of 1 pods run; {name} requests 100 cpu" if name == "giant-pod" else ""
-        return said.startswith(above or f"0 of 1 pods run; {name}: ") and f"; {name}: " in said
+        return (
+            message.startswith(above or f"0 of 1 pods run; {name}: ") and f"; {name}: " in message
+        )
 
     await comes_to(begins_so, True)
 
@@ -230,7 +232,7 @@ async def test_attempts_and_retries(acted: Acted) -> None:
         "first": ("Suspended", 0, 3, []),
     }
 
-    async def told() -> dict[str, Any]:
+    async def reports() -> dict[str, Any]:
         """Of an attempt before the last one Events tell, which come after the status."""
         found = await explain(acted.cluster, TEAM, *expected, "-o", "json")
         return {
@@ -243,7 +245,7 @@ async def test_attempts_and_retries(acted: Acted) -> None:
             for each in found.report
         }
 
-    await comes_to(told, expected)
+    await comes_to(reports, expected)
 
 
 async def test_pods_by_node(acted: Acted) -> None:
@@ -277,11 +279,11 @@ async def test_a_user_of_the_team_sees_the_same_and_the_names_of_hidden_parts(ac
         second, giant, *rest = found.report
         queue = second["queue"]
         return (
-            (said_of(second, EXPECTED["second"]), second["notReadable"]),
+            (shown(second, EXPECTED["second"]), second["notReadable"]),
             ([each["name"] for each in queue["holders"]], queue["holdersAreAll"]),
             (giant["situation"], giant["notReadable"]),
             [
-                (said_of(each, EXPECTED[name]), each["notReadable"], each["periods"]["assumed"])
+                (shown(each, EXPECTED[name]), each["notReadable"], each["periods"]["assumed"])
                 for name, each in zip(others, rest, strict=True)
             ],
         )
@@ -304,8 +306,8 @@ async def test_a_reader_of_appwrappers_alone_sees_their_conditions(acted: Acted)
     async def seen() -> list[Any]:
         found = await explain(acted.cluster, TEAM, "second", "runs", "-o", "json", "--as", BOB)
         second, runs = found.report
-        told = [(each["situation"], each["answer"]) for each in (second, runs)]
-        return [*told, second["notReadable"]]
+        answers = [(each["situation"], each["answer"]) for each in (second, runs)]
+        return [*answers, second["notReadable"]]
 
     # The controller copies Kueue's reason into the condition seconds after Kueue has written it.
     await comes_to(

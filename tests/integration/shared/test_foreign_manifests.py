@@ -60,10 +60,10 @@ async def answers_to(
     who: Kubectl, manifests: Mapping[str, JsonObject]
 ) -> tuple[dict[str, JsonObject], dict[str, str]]:
     """What would be stored of each, and why the others are refused."""
-    said = await at_once(
+    responses = await at_once(
         partial(created, who, made, TEAM, dry_run=True) for made in manifests.values()
     )
-    answers = dict(zip(manifests, said, strict=True))
+    answers = dict(zip(manifests, responses, strict=True))
     stored = {title: each.object for title, each in answers.items() if each.code == 201}
     refused = {title: each.message for title, each in answers.items() if each.code != 201}
     return stored, refused
@@ -146,7 +146,7 @@ async def test_ray_clusters_and_jobs_created_directly(operators: RunningCluster)
         user, refused = member_of(operators, own("foreign-ray")), {}
         for title, made in RAY.items():
             body = made | {"metadata": {**made["metadata"], "namespace": own("foreign-ray")}}
-            said = await created(user, body, own("foreign-ray"), dry_run=True)
-            if said.code != 201:
-                refused[title] = said.message
+            response = await created(user, body, own("foreign-ray"), dry_run=True)
+            if response.code != 201:
+                refused[title] = response.message
         assert refused == {}

@@ -15,10 +15,10 @@ from tests.support.cluster.stages import (
     IMPATIENT,
     LONG,
     NOW,
-    UNTOLD,
+    STAYS_PENDING,
     falls,
-    is_untold,
     running,
+    until_pending,
     waits_for_no_pod,
 )
 from tests.support.life_record import DEPLOYED, QUOTA, READY, unhealthy_reasons
@@ -66,19 +66,19 @@ async def test_a_stateful_set_waits_for_its_first_pod_as_long_as_that_takes_to_b
     """It makes one pod after the other, and its model may take an hour to load."""
     body = scaled("StatefulSet", "ordered", 2)
     del body["spec"]["podManagementPolicy"]
-    body["spec"]["template"]["metadata"]["annotations"] = pod_template(**UNTOLD)["metadata"][
+    body["spec"]["template"]["metadata"]["annotations"] = pod_template(**STAYS_PENDING)["metadata"][
         "annotations"
     ]
     life = await lives.begin(appwrapper("ordered", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["ordered-0"])
-    await is_untold(lives, "ordered-0")
+    await until_pending(lives, "ordered-0")
     await lives.annotate("ordered", admissionGracePeriodDuration="0s")
     await lives.patch_pod("ordered-0", running(ready=False))
     await waits_for_no_pod(life)
     await lives.annotate("ordered", **LONG)
     await lives.patch_pod("ordered-0", running(ready=True))
     await comes_to(lambda: lives.names(PODS, life), ["ordered-0", "ordered-1"])
-    await is_untold(lives, "ordered-1")
+    await until_pending(lives, "ordered-1")
     await lives.patch_pod("ordered-1", running(ready=True))
     await until_ready(life)
     assert life.phases() == TO_SUCCESS[:-1]

@@ -26,9 +26,9 @@ HELD = (QUOTA, DEPLOYED)
 async def sick(life: Life, message: str) -> JsonObject:
     """It is unhealthy for want of pods, in Running, with its quota."""
     found = await life.until(lambda item: UNHEALTHY in true_conditions(item), "unhealthy")
-    said = condition(found, UNHEALTHY)
-    assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
-    assert re.fullmatch(message, said.message), said.message
+    reported = condition(found, UNHEALTHY)
+    assert (reported.status, reported.reason) == ("True", "InsufficientPodsReady")
+    assert re.fullmatch(message, reported.message), reported.message
     assert (phase(found), true_conditions(found)) == ("Running", {*HELD, UNHEALTHY})
     return found
 
@@ -78,7 +78,9 @@ async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(
     assert true_conditions(away) == set()
     assert await lives.names(PODS, life) == []
     await life.check_the_promise_to_kueue()  # returns when the watch of pods has caught up
-    told = [event.object["metadata"].get("deletionGracePeriodSeconds") for event in life.pod_events]
-    given = [each for each in told if each is not None]
+    periods = [
+        event.object["metadata"].get("deletionGracePeriodSeconds") for event in life.pod_events
+    ]
+    given = [each for each in periods if each is not None]
     assert (given[0], given[-1]) == (2, 0)
     assert steps(life, QUOTA, DEPLOYED)[-2:] == [("Suspending", QUOTA, DEPLOYED), ("Suspended",)]

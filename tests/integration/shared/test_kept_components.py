@@ -235,12 +235,12 @@ async def one_that_somebody_puts_in_the_place_of_another_fails_it(lives: Lives) 
 
     await comes_to(is_there, False)  # the garbage collector takes it
 
-    async def told() -> list[tuple[str, str, str]]:
+    async def warnings() -> list[tuple[str, str, str]]:
         events = await events_about(client, NAMESPACE, "kept-replaced")
         return [each for each in events if each[1] == "MissingComponent"]
 
     message = "failed: deleted by another client: Secret kept-replaced-key"
-    await comes_to(told, [("Warning", "MissingComponent", message)])
+    await comes_to(warnings, [("Warning", "MissingComponent", message)])
 
 
 CASES = (

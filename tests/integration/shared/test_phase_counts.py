@@ -74,10 +74,12 @@ async def test_every_transition_is_counted_once(
         await each.until_deleted()
     taken = Counter(phase for each in (life, hopeless) for phase in each.phases() if phase)
 
-    async def told() -> Counter[str]:
+    async def observed() -> Counter[str]:
         return counted(controller_words) - before
 
-    await comes_to(told, taken)  # counted once the write was answered, and the watch may be quicker
+    await comes_to(
+        observed, taken
+    )  # counted once the write was answered, and the watch may be quicker
     assert taken == {
         "Suspended": 3, "Resuming": 4, "Running": 4, "Resetting": 1,
         "Suspending": 1, "Succeeded": 1, "Failed": 1, "Terminating": 2,

@@ -87,15 +87,15 @@ async def test_kueue_reserves_quota_for_the_pods_of_each_kind(
 
 async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None:
     declared = [{"path": f"{GROUP}.workerTemplate", "replicas": 6}]
-    said = await team.submit(
+    response = await team.submit(
         wrapping({"template": LEADER_WORKER_SET, "podSets": declared}, name=NAME, labels=NOWHERE)
     )
-    assert said.code == 201
+    assert response.code == 201
     assert (
         "spec.components[0].podSets differ from those of the LeaderWorkerSet itself "
         f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4); "
         "quota is reserved for the declared ones"
-    ) in said.warnings
+    ) in response.warnings
     assert (await team.stored())["spec"]["components"][0]["podSets"] == declared
     await comes_to(team.counts, [6])
 

@@ -19,7 +19,7 @@ from shared.kube.requests import Request
 from tests.support.builders.appwrappers import QUEUE, appwrapper
 from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod_of, pod_template
-from tests.support.cluster.answers import Said
+from tests.support.cluster.answers import ApiResponse
 from tests.support.cluster.counted_team import (
     DIRECT,
     TEAM,
@@ -29,8 +29,8 @@ from tests.support.cluster.counted_team import (
     is_leaving,
     merged,
     phase_of_pod,
-    said_to_be,
     training,
+    why_forbidden,
 )
 from tests.support.cluster.life import exists, listed
 from tests.support.cluster.policy_texts import (
@@ -114,7 +114,7 @@ HELD = refused("deletion", ORPHANING)
 
 
 @pytest.mark.parametrize(
-    ("who", "resource", "name", "patch", "said"),
+    ("who", "resource", "name", "patch", "expected"),
     [
         ("alice", PYTORCH_JOBS, "wrapped", WORKERS, FROZEN),
         ("alice", PYTORCH_JOBS, "wrapped", NO_LABEL, LABELLED),
@@ -145,12 +145,12 @@ HELD = refused("deletion", ORPHANING)
     ],
 )
 async def test_a_patch_is_refused(
-    team: Team, who: str, resource: Resource, name: str, patch: JsonObject, said: str
+    team: Team, who: str, resource: Resource, name: str, patch: JsonObject, expected: str
 ) -> None:
     name = team.name(name)
     before = await team.client.get(resource, TEAM, name)
     answered = await team.asks(who, merged(resource, name, patch))
-    assert said_to_be(resource, name, answered) == said
+    assert why_forbidden(resource, name, answered) == expected
     now = await team.client.get(resource, TEAM, name)
     assert [now["metadata"].get(each) for each in FIELDS] == [
         before["metadata"].get(each) for each in FIELDS
@@ -166,8 +166,8 @@ async def test_a_scale_of_a_component_is_refused(team: Team, resource: Resource,
     """`scale` shows no labels and no owners: what of it could be let through is not known."""
     name = team.name(name)
     scale = merged(resource, name, {"spec": {"replicas": 3}}, "scale")
-    said = await team.asks("editor", scale)
-    assert said_to_be(resource, name, said) == refused("scale", SCALED)
+    response = await team.asks("editor", scale)
+    assert why_forbidden(resource, name, response) == refused("scale", SCALED)
 
 
 async def test_an_autoscaler_scales_nothing(team: Team) -> None:
@@ -176,8 +176,8 @@ async def test_an_autoscaler_scales_nothing(team: Team) -> None:
     scale = (await team.asks("admin", Request("GET", path))).object
     scale["spec"]["replicas"] = 3
     del scale["metadata"]["resourceVersion"]  # the Deployment's status may change meanwhile
-    said = await team.asks("autoscaler", replace(requests.post(path, scale), method="PUT"))
-    assert said_to_be(DEPLOYMENTS, "wrapped", said) == refused("scale", SCALED)
+    response = await team.asks("autoscaler", replace(requests.post(path, scale), method="PUT"))
+    assert why_forbidden(DEPLOYMENTS, "wrapped", response) == refused("scale", SCALED)
 
 
 async def test_a_pod_is_not_resized(team: Team) -> None:
@@ -188,8 +188,8 @@ async def test_a_pod_is_not_resized(team: Team) -> None:
     cpu = "/spec/containers/0/resources/requests/cpu"
     patch = [{"op": "replace", "path": cpu, "value": "200m"}]
     request = requests.patch(PODS, TEAM, "unscheduled", patch, PatchType.JSON, subresource="resize")
-    said = await team.asks("editor", request)
-    assert said_to_be(PODS, "unscheduled", said) == FROZEN
+    response = await team.asks("editor", request)
+    assert why_forbidden(PODS, "unscheduled", response) == FROZEN
     await removed(team.client, PODS, TEAM, "unscheduled")
 
 
@@ -223,9 +223,9 @@ async def test_nothing_is_left_behind(
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **option}
         posted = requests.post(path, body)
         request = replace(posted, method="DELETE")
-        assert said_to_be(resource, name, await team.asks(who, request)) == expected
+        assert why_forbidden(resource, name, await team.asks(who, request)) == expected
     request = Request("DELETE", f"{path}?{query}")
-    assert said_to_be(resource, name, await team.asks(who, request)) == expected
+    assert why_forbidden(resource, name, await team.asks(who, request)) == expected
     stored = await team.client.get(resource, TEAM, name)
     assert "deletionTimestamp" not in stored["metadata"]
 
@@ -236,9 +236,9 @@ async def test_nothing_is_left_behind_by_deleting_all(
     team: Team, resource: Resource, query: str
 ) -> None:
     request = Request("DELETE", f"{resource.path(TEAM)}?{query}")
-    said = await team.asks("editor", request)
-    assert said.code == 403
-    assert said.message.endswith(f"denied request: {ORPHANED}")
+    response = await team.asks("editor", request)
+    assert response.code == 403
+    assert response.message.endswith(f"denied request: {ORPHANED}")
     for each in await listed(team.client, resource, TEAM):
         assert "deletionTimestamp" not in each["metadata"]
 
@@ -250,7 +250,7 @@ async def test_no_pod_is_given_longer_to_end_than_the_operator_allows(team: Team
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
     posted = [requests.post(path, {**body, "gracePeriodSeconds": each}) for each in (601, 600)]
     longer, longest = [await team.asks("alice", replace(each, method="DELETE")) for each in posted]
-    assert said_to_be(PODS, name, longer) == refused("deletion", LINGERING)
+    assert why_forbidden(PODS, name, longer) == refused("deletion", LINGERING)
     assert longest.code == 200
 
 
@@ -259,7 +259,7 @@ async def test_nor_by_an_eviction(team: Team, name: str) -> None:
     """The API server deletes the pod with what the eviction says, and asks nobody any more."""
     name = team.name(name)
 
-    async def evicted(seconds: int) -> Said:
+    async def evicted(seconds: int) -> ApiResponse:
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -269,7 +269,7 @@ async def test_nor_by_an_eviction(team: Team, name: str) -> None:
         path = f"{PODS.path(TEAM, name, 'eviction')}?dryRun=All"
         return await team.asks("editor", requests.post(path, body))
 
-    assert said_to_be(PODS, name, await evicted(601)) == refused("deletion", LINGERING)
+    assert why_forbidden(PODS, name, await evicted(601)) == refused("deletion", LINGERING)
     assert (await evicted(600)).code == 201
 
 
@@ -291,8 +291,8 @@ async def test_nor_by_an_eviction(team: Team, name: str) -> None:
 async def test_a_patch_is_none_of_its_business(
     team: Team, who: str, resource: Resource, name: str, patch: JsonObject
 ) -> None:
-    said = await team.asks(who, merged(resource, team.name(name), patch))
-    assert said.code == 200, said
+    response = await team.asks(who, merged(resource, team.name(name), patch))
+    assert response.code == 200, response
 
 
 async def test_kinds_that_kueue_follows_may_scale(team: Team) -> None:
@@ -304,8 +304,8 @@ async def test_kinds_that_kueue_follows_may_scale(team: Team) -> None:
     grown = await team.asks("editor", merged(JOBS, "elastic", PARALLEL))
     assert (grown.code, grown.object["spec"]["parallelism"]) == (200, 2), grown
     other = {"metadata": {"annotations": {"mine": "1"}}}
-    said = await team.asks("editor", merged(JOBS, "elastic", {"spec": {"template": other}}))
-    assert said.code in (403, 422), said
+    response = await team.asks("editor", merged(JOBS, "elastic", {"spec": {"template": other}}))
+    assert response.code in (403, 422), response
     await removed(team.client, JOBS, TEAM, "elastic")
 
 
@@ -330,8 +330,8 @@ async def test_objects_without_pods_are_not_matched(
         "spec": spec,
     }
     await team.client.create(resource, TEAM, body)
-    said = await team.asks("alice", merged(resource, "free", change))
-    assert said.code == 200, said
+    response = await team.asks("alice", merged(resource, "free", change))
+    assert response.code == 200, response
 
 
 async def test_a_large_object_is_within_the_limits_of_cost(team: Team) -> None:
@@ -345,7 +345,7 @@ async def test_a_large_object_is_within_the_limits_of_cost(team: Team) -> None:
     )
     assert free.code == 200, free.message
     frozen = await team.asks("alice", merged(PYTORCH_JOBS, "large", WORKERS))
-    assert said_to_be(PYTORCH_JOBS, "large", frozen) == FROZEN
+    assert why_forbidden(PYTORCH_JOBS, "large", frozen) == FROZEN
     await removed(team.client, PYTORCH_JOBS, TEAM, "large")
 
 
@@ -357,8 +357,8 @@ async def test_the_same_file_is_applied_twice(team: Team) -> None:
             assert done.code == 0, done
     for resource, name in ((PYTORCH_JOBS, "wrapped"), (PODS, team.pod)):
         stored = await team.client.get(resource, TEAM, name)
-        said = await team.asks("editor", requests.update(resource, TEAM, name, stored))
-        assert said.code == 200, said
+        response = await team.asks("editor", requests.update(resource, TEAM, name, stored))
+        assert response.code == 200, response
 
 
 async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
@@ -372,11 +372,11 @@ async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
     deleted = Request("DELETE", APPWRAPPERS.path(TEAM, "slow"))
     assert (await team.asks("alice", deleted)).code == 200
     let_go = merged(APPWRAPPERS, "slow", {"metadata": {"finalizers": None}})
-    said = await team.asks("alice", let_go)
-    assert said_to_be(APPWRAPPERS, "slow", said) == refused("deletion", LET_GO)
+    response = await team.asks("alice", let_go)
+    assert why_forbidden(APPWRAPPERS, "slow", response) == refused("deletion", LET_GO)
     given_away = merged(APPWRAPPERS, "slow", {"spec": {"managedBy": "example.com/nobody"}})
-    said = await team.asks("alice", given_away)
-    assert said_to_be(APPWRAPPERS, "slow", said) == refused("deletion", ENDING)
+    response = await team.asks("alice", given_away)
+    assert why_forbidden(APPWRAPPERS, "slow", response) == refused("deletion", ENDING)
     labelled = merged(APPWRAPPERS, "slow", {"metadata": {"labels": {"mine": "1"}}})
     assert (await team.asks("alice", labelled)).code == 200
     # Then its owner is being deleted, and makes no other.
@@ -395,5 +395,5 @@ async def test_the_finalizer_stays_until_the_pods_are_gone(team: Team) -> None:
 async def test_created_objects_may_be_orphaned(team: Team) -> None:
     body = appwrapper("holds", training("holds"), finalizers=["orphan"])
     request = requests.create(APPWRAPPERS, TEAM, body)
-    said = await team.asks("alice", request)
-    assert said_to_be(APPWRAPPERS, "holds", said) == HELD
+    response = await team.asks("alice", request)
+    assert why_forbidden(APPWRAPPERS, "holds", response) == HELD

@@ -232,9 +232,9 @@ async def test_a_workload_is_not_the_researchers(team: Team, queued: JsonObject)
         "kind": "Workload",
         "metadata": {"name": "forged", "namespace": TEAM},
     }
-    said = await team.created(forged)
-    assert said.code == 403
-    assert 'User "alice" cannot create resource "workloads"' in said.message
+    response = await team.created(forged)
+    assert response.code == 403
+    assert 'User "alice" cannot create resource "workloads"' in response.message
 
 
 async def test_an_appwrapper_being_deleted_never_starts(team: Team) -> None:
@@ -288,10 +288,10 @@ async def test_no_job_of_its_own_runs_under_a_running_controller(
 ) -> None:
     body = training("tried", hang="running")
     body["metadata"] |= {"namespace": TEAM, "labels": {QUEUE: "default-queue"}}
-    said = await team.created(owned_by(running, body))
+    response = await team.created(owned_by(running, body))
     try:
-        assert said.code == 403
-        assert said.message.endswith(
+        assert response.code == 403
+        assert response.message.endswith(
             'PyTorchJob.kubeflow.org "tried" is forbidden: metadata.ownerReferences names a '
             "controller, so Kueue would let it run without quota of its own: leave that owner "
             "out, or set its controller to false"
@@ -307,8 +307,8 @@ async def test_an_appwrapper_with_pod_set_infos_is_refused(
     team: Team, queue: str | None, suspend: bool | None
 ) -> None:
     spec: dict[str, Any] = {} if suspend is None else {"suspend": suspend}
-    said = await team.created(with_infos(manifest(queue=queue, **spec)))
-    assert (said.code, said.errors) == (
+    response = await team.created(with_infos(manifest(queue=queue, **spec)))
+    assert (response.code, response.errors) == (
         422,
         [
             "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "

@@ -12,7 +12,7 @@ from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.followed import followed, reported, until_reported
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.resources import JOBS
 from tests.support.cluster.third_party_webhook import ALLOWED, denied, judging, registered
@@ -53,8 +53,8 @@ async def test_a_refusal_is_reported_with_the_webhooks_message_until_it_allows_i
         judging(client, tmp_path, "judged", judge),
         followed(client, NAMESPACE, wrapped("judged", **LONG)) as life,
     ):
-        held = await until_said(life, "ResourcesDeployed", "CreateFailed")
-        assert said(held, "ResourcesDeployed") == (
+        held = await until_reported(life, "ResourcesDeployed", "CreateFailed")
+        assert reported(held, "ResourcesDeployed") == (
             "True",
             "CreateFailed",
             'spec.components[0]: 403 Forbidden: admission webhook "third.party.example.com" denied '
@@ -79,7 +79,7 @@ async def test_one_that_never_allows_it_ends_it_after_the_admission_period(
         followed(client, NAMESPACE, body) as life,
     ):
         failed = await life.until_phase("Failed")
-        _, reason, message = said(failed, "Unhealthy")
+        _, reason, message = reported(failed, "Unhealthy")
         assert reason == "CreateFailed"
         assert message.startswith("retryLimit is 0: spec.components[0]: 403 Forbidden: ")
         assert message.endswith("denied the request: not in this cluster")
@@ -96,7 +96,7 @@ async def test_a_field_that_an_operators_webhook_refuses_ends_it_at_once(
     body = appwrapper("misnamed", pytorch_job("misnamed", Master=pod_template(container="main")))
     async with followed(client, NAMESPACE, body) as life:
         failed = await life.until_phase("Failed")
-        assert said(failed, "Unhealthy") == (
+        assert reported(failed, "Unhealthy") == (
             "True",
             "CreateFailed",
             "spec.components[0]: 403 Forbidden: admission webhook "
@@ -120,7 +120,7 @@ async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path
     ):
         running = await until_it_runs(life)
         assert asked.times == 3
-        assert said(running, "Unhealthy")[0] == "False"
+        assert reported(running, "Unhealthy")[0] == "False"
     assert all("busy" not in str(event.object) for event in life.events)
 
 
@@ -129,8 +129,8 @@ async def test_a_webhook_that_is_away_is_waited_for(client: KubeClient) -> None:
     async with registered(client, "away", NOBODY, b""):
         body = wrapped("away", **LONG)
         async with followed(client, NAMESPACE, body) as life:
-            held = await until_said(life, "ResourcesDeployed", "CreateFailed")
-            status, _, message = said(held, "ResourcesDeployed")
+            held = await until_reported(life, "ResourcesDeployed", "CreateFailed")
+            status, _, message = reported(held, "ResourcesDeployed")
             assert status == "True"
             assert message.startswith(
                 "spec.components[0]: 500 InternalError: Internal error occurred: failed calling "

@@ -69,7 +69,7 @@ def failing_training(name: str) -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("name", "component", "said"),
+    ("name", "component", "message"),
     [
         ("gone-job", job("gone-job", 1, run_for="300ms", exit_code="3"), "Job gone-job: "),
         ("gone-torch", failing_training("gone-torch"), "PyTorchJob gone-torch: "),
@@ -77,7 +77,7 @@ def failing_training(name: str) -> JsonObject:
     ids=["Job", "PyTorchJob"],
 )
 async def test_a_component_that_reports_its_failure_gets_no_grace_period(
-    cluster: RunningCluster, lives: Lives, name: str, component: JsonObject, said: str
+    cluster: RunningCluster, lives: Lives, name: str, component: JsonObject, message: str
 ) -> None:
     if component["kind"] == "PyTorchJob" and "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
@@ -86,7 +86,7 @@ async def test_a_component_that_reports_its_failure_gets_no_grace_period(
     failed = await life.until_phase("Failed")
     unhealthy = condition(failed, UNHEALTHY)
     assert (unhealthy.status, unhealthy.reason) == ("True", "FailedComponent")
-    assert unhealthy.message.startswith(f"retryLimit is 0: {said}")
+    assert unhealthy.message.startswith(f"retryLimit is 0: {message}")
     await ended(life, after=failed)
 
 
@@ -147,6 +147,6 @@ async def test_a_long_admission_grace_waits_for_pods_that_are_made_late(lives: L
     async with lives.forbidden("pods"):
         life = await lives.begin(body)
         await life.until_phase("Running")
-        await lives.told("made-late", "FailedCreate")  # of the Job
+        await lives.event_messages("made-late", "FailedCreate")  # of the Job
     done = await life.until_phase("Succeeded")
     assert (retries(done), unhealthy_reasons(life)) == (0, [])

@@ -90,17 +90,17 @@ async def test_a_slow_workers_record_is_waited_for(lives: Lives, cluster: Runnin
         status = {"status": workers.ended(1, root)}
         with suppress(NotFound):  # what has failed is deleted
             await comes_to(lambda name=name: failed(lives, name), True)  # type: ignore[misc]
-            said = await lives.client.patch(
+            patched = await lives.client.patch(
                 PODS, NAMESPACE, workers.name(1), status, PatchType.MERGE, subresource="status"
             )
             ended = await life.until_phase("Failed")
-            if version_of(said) < version_of(ended):
+            if version_of(patched) < version_of(ended):
                 break
     else:
         pytest.fail("it did not wait")
     world = await world_of(lives, ended)
-    told = failure(1, {0: lost, 1: root}, then=NO_RETRY, container="pytorch")
-    wanted = expected(Case(name=name, failures=(told,)), [workers])
+    reports = failure(1, {0: lost, 1: root}, then=NO_RETRY, container="pytorch")
+    wanted = expected(Case(name=name, failures=(reports,)), [workers])
     assert (world.root_cause, world.events) == (wanted.root_cause, wanted.events)
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
     assert await column(cluster, name) == world.root_cause["summary"]

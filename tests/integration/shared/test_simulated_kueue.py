@@ -140,7 +140,7 @@ async def test_a_deactivated_life(lives: Lives) -> None:
         await life.until(
             lambda item: version_of(item) > version_of(held) and stopped(item), "stopped"
         )
-        await comes_to(lambda: _async("Requeued=False" in "".join(_told(recorded))), True)
+        await comes_to(lambda: _async("Requeued=False" in "".join(_messages(recorded))), True)
         await lives.set_active(life, True)
         await ends_its_second_run(lives, life)
         await finishes(lives, recorded, "a")
@@ -165,7 +165,7 @@ async def test_a_preempted_life(lives: Lives) -> None:
     compare(simulated, recorded)
 
 
-def _told(recorded: Recorded) -> list[str]:
+def _messages(recorded: Recorded) -> list[str]:
     return recorded.steps().handshake
 
 

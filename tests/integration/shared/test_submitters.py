@@ -13,7 +13,7 @@ from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import member_of
-from tests.support.cluster.answers import Said, created
+from tests.support.cluster.answers import ApiResponse, created
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
 from tests.support.cluster.unchanged import assert_same
@@ -64,14 +64,14 @@ async def test_a_file_that_names_its_user_can_be_applied_again(
 ) -> None:
     file = training(labels={USER: "somebody-else", USERID: "7"})
     file["metadata"]["annotations"][BY] = "somebody else"
-    told = await submitted(cluster, alice, file)
+    output = await submitted(cluster, alice, file)
     for place, true in (
         (f"labels[{USER}]", "alice"),
         (f"labels[{USERID}]", ""),
         (f"annotations[{BY}]", "alice"),
     ):
         remove = f'remove it from the file: it is overwritten with "{true}"'
-        assert f"Warning: metadata.{place}: {remove}\n" in told
+        assert f"Warning: metadata.{place}: {remove}\n" in output
     before = await stored(cluster)
     assert before["metadata"]["labels"][USER] == before["metadata"]["annotations"][BY] == "alice"
     for _ in range(2):
@@ -97,9 +97,9 @@ def of(components: int) -> JsonObject:
     return made
 
 
-def too_many(said: Said) -> list[str]:
-    assert said.code == 422, said
-    return said.errors
+def too_many(response: ApiResponse) -> list[str]:
+    assert response.code == 422, response
+    return response.errors
 
 
 async def test_a_too_large_appwrapper_is_refused_with_the_next_step(

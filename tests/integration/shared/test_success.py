@@ -51,8 +51,8 @@ async def test_conditions_at_the_start_and_while_running(lives: Lives) -> None:
     life = await lives.begin(appwrapper("starts", job("starts", 1, hang="running")))
     starting = await life.until_phase("Resuming")
     assert starting["metadata"]["finalizers"] == ["workload.codeflare.dev/finalizer"]
-    said = {kind: condition(starting, kind) for kind in (QUOTA, DEPLOYED, READY, UNHEALTHY)}
-    assert {kind: (each.status, each.reason) for kind, each in said.items()} == {
+    reported = {kind: condition(starting, kind) for kind in (QUOTA, DEPLOYED, READY, UNHEALTHY)}
+    assert {kind: (each.status, each.reason) for kind, each in reported.items()} == {
         QUOTA: ("True", "Resuming"),
         DEPLOYED: ("True", "Resuming"),
         READY: ("False", "Resuming"),
@@ -169,7 +169,9 @@ async def test_stragglers_hold_the_quota_until_they_are_removed_with_a_warning(
         ("Running", QUOTA, DEPLOYED),
         ("Succeeded", DEPLOYED),
     ]
-    assert await lives.told("left-over", "StragglersRemoved") == ["2 pods outlived their component"]
+    assert await lives.event_messages("left-over", "StragglersRemoved") == [
+        "2 pods outlived their component"
+    ]
     pods = await listed(
         lives.client, PODS, NAMESPACE, "workload.codeflare.dev/appwrapper=left-over"
     )
@@ -204,7 +206,7 @@ async def test_a_helper_that_does_not_go_is_forced_with_a_warning(lives: Lives) 
     [work] = [each for each in await running() if each.startswith("stuck-work-")]
     await lives.patch_pod(work, {"phase": "Succeeded"})
     await life.until_phase("Succeeded")
-    assert await lives.told("stuck", "StragglersRemoved") == [
+    assert await lives.event_messages("stuck", "StragglersRemoved") == [
         "helpers are not deleted in time: Job stuck-board; their pods are forced"
     ]
     assert not await exists(lives.client, JOBS, NAMESPACE, "stuck-board")

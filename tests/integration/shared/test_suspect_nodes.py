@@ -99,10 +99,10 @@ async def test_the_next_attempt_avoids_the_node_and_explain_reports_it(
     resetting = next(each.object for each in life.events if phase(each.object) == "Resetting")
     (entry,) = resetting["status"]["suspectNodes"]
     assert (entry["node"], entry["pod"], entry["attempt"]) == (bad, "suspect-1", 1)
-    told = (await explain(cluster, NAMESPACE, "suspect", "--output", "json")).report
-    (line,) = told["suspectNodes"].pop("nodes")
+    explained = (await explain(cluster, NAMESPACE, "suspect", "--output", "json")).report
+    (line,) = explained["suspectNodes"].pop("nodes")
     assert (line["node"], line["pod"], line["attempt"]) == (bad, "suspect-1", 1)
-    assert told["suspectNodes"] == {
+    assert explained["suspectNodes"] == {
         "setting": "Preferred",
         "effect": "Its next pods run on other nodes where possible (suspectNodes: Preferred).",
     }

@@ -18,7 +18,7 @@ from tests.support.builders.appwrappers import QUEUE, appwrapper
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import another_team, member_of, team_documents
-from tests.support.cluster.answers import Said, answer, created
+from tests.support.cluster.answers import ApiResponse, answer, created
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.policy_texts import SPEC
@@ -53,12 +53,12 @@ def alice(cluster: RunningCluster) -> Kubectl:
     return member_of(cluster, TEAM)
 
 
-async def of_wrapped(who: Kubectl, template: JsonObject) -> Said:
+async def of_wrapped(who: Kubectl, template: JsonObject) -> ApiResponse:
     """What is said to an AppWrapper of it."""
     return await created(who, appwrapper("mine", template, namespace=TEAM), TEAM, dry_run=True)
 
 
-async def of_direct(who: Kubectl, body: JsonObject) -> Said:
+async def of_direct(who: Kubectl, body: JsonObject) -> ApiResponse:
     """What is said to the object itself, in the team's queue."""
     metadata = {**body["metadata"], "labels": QUEUE}
     return await created(who, {**body, "metadata": metadata}, TEAM, dry_run=True)
@@ -92,11 +92,11 @@ def elastic(gpu: int, *, metrics: bool = True) -> JsonObject:
 async def test_a_role_that_kueue_does_not_know_is_refused(alice: Kubectl) -> None:
     """Of what is not wrapped the Training Operator's webhook says so, too, where there is one."""
     body = pytorch_job("mine", Master=gpus(), worker=(20, gpus()))
-    said = await of_wrapped(alice, body)
+    response = await of_wrapped(alice, body)
     path = "spec.pytorchReplicaSpecs"
-    assert said.errors == [f"spec.components[0].template.{path}: {ROLE}"]
-    said = await of_direct(alice, body)
-    assert (said.code, 'Unsupported value: "worker"' in said.message) == (403, True)
+    assert response.errors == [f"spec.components[0].template.{path}: {ROLE}"]
+    response = await of_direct(alice, body)
+    assert (response.code, 'Unsupported value: "worker"' in response.message) == (403, True)
 
 
 async def test_pods_of_what_is_wrapped_are_its_own_whatever_they_claim(
@@ -111,9 +111,9 @@ async def test_pods_of_what_is_wrapped_are_its_own_whatever_they_claim(
     }
     template = pod_template(claimed, container="pytorch", hang="running")
     body = appwrapper("copied", pytorch_job("copied", Master=template), namespace=TEAM)
-    said = await created(alice, body, TEAM)
-    assert (said.code, said.warnings) == (201, ())
-    uid = said.object["metadata"]["uid"]
+    response = await created(alice, body, TEAM)
+    assert (response.code, response.warnings) == (201, ())
+    uid = response.object["metadata"]["uid"]
 
     async def pods() -> list[JsonObject]:
         found = await listed(cluster.client, PODS, TEAM, f"{LABEL}=copied")
@@ -188,18 +188,18 @@ SUBMITTER = (
 @pytest.mark.long
 async def test_workers_of_ray_beyond_what_is_counted(alice: Kubectl) -> None:
     many = ray_cluster(MANY)
-    said = await of_direct(alice, many)
-    assert (said.code, said.message) == denied("RayCluster.ray.io", LEAST)
+    response = await of_direct(alice, many)
+    assert (response.code, response.message) == denied("RayCluster.ray.io", LEAST)
     # Kueue follows scaling, but not this: pods without quota would wait for ever.
     metadata = {"name": "mine", "annotations": ELASTIC}
-    said = await of_direct(alice, {**many, "metadata": metadata})
-    assert (said.code, said.message) == denied("RayCluster.ray.io", LEAST)
+    response = await of_direct(alice, {**many, "metadata": metadata})
+    assert (response.code, response.message) == denied("RayCluster.ray.io", LEAST)
     start = "spec.components[0].template."
     assert (await of_wrapped(alice, many)).errors == [f"{start}{LEAST}"]
     hosts = ray_cluster({"replicas": 1, "minReplicas": 1, "maxReplicas": 1, "numOfHosts": 20})
     assert (await of_wrapped(alice, hosts)).errors == [f"{start}{HOSTS}"]
-    said = await of_direct(alice, hosts)  # Kueue's own integration counts 20
-    assert (said.code, said.warnings) == (201, ())
+    response = await of_direct(alice, hosts)  # Kueue's own integration counts 20
+    assert (response.code, response.warnings) == (201, ())
 
 
 @pytest.mark.long
@@ -208,16 +208,16 @@ async def test_the_pod_that_submits_a_ray_job(alice: Kubectl) -> None:
     body = ray_job(submitterPodTemplate=gpus("submitter"))
     start = "spec.components[0].template."
     assert (await of_wrapped(alice, body)).errors == [f"{start}{SUBMITTER}"]
-    said = await of_direct(alice, body)
-    assert (said.code, said.warnings) == (201, ())
+    response = await of_direct(alice, body)
+    assert (response.code, response.warnings) == (201, ())
     elsewhere = {"clusterSelector": {"ray.io/cluster": "c"}}
     spec = {**body["spec"], **elsewhere}
     del spec["rayClusterSpec"]
-    said = await of_direct(alice, {**body, "spec": spec})
-    assert (said.code, said.message) == denied("RayJob.ray.io", SUBMITTER)
+    response = await of_direct(alice, {**body, "spec": spec})
+    assert (response.code, response.message) == denied("RayJob.ray.io", SUBMITTER)
     for judged in (of_wrapped, of_direct):
-        said = await judged(alice, ray_job())  # KubeRay's default submitter
-        assert (said.code, said.warnings) == (201, ())
+        response = await judged(alice, ray_job())  # KubeRay's default submitter
+        assert (response.code, response.warnings) == (201, ())
 
 
 @pytest.mark.long
@@ -235,12 +235,12 @@ async def test_kueue_follows_the_scaling_of_an_elastic_ray_cluster(
         "template": gpus("ray-worker", 8),
     }
     body = ray_cluster(group, enableInTreeAutoscaling=True)
-    said = await of_direct(alice, body)
-    assert said.code == 403, said.message  # by Kueue itself
-    assert "can use autoscaling only as an elastic job" in said.message
+    response = await of_direct(alice, body)
+    assert response.code == 403, response.message  # by Kueue itself
+    assert "can use autoscaling only as an elastic job" in response.message
     metadata = {"name": "mine", "labels": QUEUE, "annotations": ELASTIC}
-    said = await created(alice, {**body, "metadata": metadata}, TEAM)
-    assert (said.code, said.warnings) == (201, ())
+    response = await created(alice, {**body, "metadata": metadata}, TEAM)
+    assert (response.code, response.warnings) == (201, ())
 
     async def gated() -> dict[bool, int]:
         """Workers that may be scheduled, and workers that wait for Kueue."""
@@ -248,7 +248,7 @@ async def test_kueue_follows_the_scaling_of_an_elastic_ray_cluster(
         waiting = ["schedulingGates" in each["spec"] for each in found]
         return {True: waiting.count(True), False: waiting.count(False)}
 
-    async def changed(path: str, value: JsonValue) -> Said:
+    async def changed(path: str, value: JsonValue) -> ApiResponse:
         change = [{"op": "add", "path": f"/spec/{path}", "value": value}]
         return await answer(alice, patch(RAY_CLUSTERS, TEAM, "mine", change, PatchType.JSON))
 
@@ -263,11 +263,14 @@ async def test_kueue_follows_the_scaling_of_an_elastic_ray_cluster(
             (asked.replace(worker, "headGroupSpec"), {}),
             ("autoscalerOptions", {"resources": {"limits": {"nvidia.com/gpu": "8"}}}),
         ):
-            said = await changed(path, value)
-            assert (said.code, said.message.partition(" denied request: ")[2]) == (403, SPEC)
+            response = await changed(path, value)
+            assert (response.code, response.message.partition(" denied request: ")[2]) == (
+                403,
+                SPEC,
+            )
         for replicas, expected in ((3, {True: 0, False: 3}), (9, {True: 6, False: 3})):
-            said = await changed(f"{worker}/replicas", replicas)
-            assert said.code == 200, said
+            response = await changed(f"{worker}/replicas", replicas)
+            assert response.code == 200, response
             await comes_to(gated, expected)
     finally:
         await removed(cluster.client, RAY_CLUSTERS, TEAM, "mine")

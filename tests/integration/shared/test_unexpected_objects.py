@@ -26,8 +26,8 @@ async def test_a_component_that_appears_after_the_suspension_is_deleted_and_repo
     async with lives.forbidden("count/configmaps"):
         life = await lives.begin(body)
         resuming = await life.until_phase("Resuming")
-        for told in await lives.told("late", "CreateFailed"):
-            assert "ConfigMap" in told or "configmaps" in told
+        for message in await lives.event_messages("late", "CreateFailed"):
+            assert "ConfigMap" in message or "configmaps" in message
         await lives.set_active(life, False)
         suspended = await life.until_phase("Suspended", after=version_of(resuming))
     uid = suspended["metadata"]["uid"]
@@ -45,7 +45,7 @@ async def test_a_component_that_appears_after_the_suspension_is_deleted_and_repo
         "ownerReferences": [owner],
     }
     await lives.client.create(CONFIGMAPS, NAMESPACE, late)
-    assert await lives.told("late", "UnexpectedObjects") == [
+    assert await lives.event_messages("late", "UnexpectedObjects") == [
         "objects appeared after their attempt had ended, probably by a late create; the controller "
         "deletes them: ConfigMap late-map of attempt 1"
     ]

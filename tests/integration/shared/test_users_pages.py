@@ -83,10 +83,10 @@ async def type_block(shell: Person, block: Block) -> None:
         await comes_to(answer, "")
         return
     for _ in range(TRIES):
-        said = await answer()
-        if not UNANSWERED.search(said):  # in time about the user's rights: one types it again
+        problem = await answer()
+        if not UNANSWERED.search(problem):  # in time about the user's rights: one types it again
             break
-    assert said == ""
+    assert problem == ""
 
 
 async def test_the_sessions_of_the_pages(

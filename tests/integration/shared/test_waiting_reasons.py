@@ -7,7 +7,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
-from tests.support.cluster.followed import followed, until_said
+from tests.support.cluster.followed import followed, until_reported
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES, LOCAL_QUEUES
@@ -42,17 +42,19 @@ def local_queue(name: str, cluster_queue: str) -> JsonObject:
 
 async def test_a_missing_queue_is_reported_at_once_until_it_exists(lives: Lives) -> None:
     life = await lives.begin(waits("mistyped", "defualt"))
-    said = (
+    message = (
         f"LocalQueue defualt does not exist in namespace {NAMESPACE}. Create it, or set the label"
         " kueue.x-k8s.io/queue-name to another queue (kubectl get localqueues)"
     )
-    waiting = await until_said(life, QUOTA, "QueueUnusable")
-    assert condition(waiting, QUOTA) == ("False", "QueueUnusable", said)
-    assert await lives.told("mistyped", "QueueUnusable") == [f"cannot start: {said}"]
+    waiting = await until_reported(life, QUOTA, "QueueUnusable")
+    assert condition(waiting, QUOTA) == ("False", "QueueUnusable", message)
+    assert await lives.event_messages("mistyped", "QueueUnusable") == [f"cannot start: {message}"]
     await lives.client.create(LOCAL_QUEUES, NAMESPACE, local_queue("defualt", CLUSTER_QUEUE))
     try:
         await life.until_phase("Succeeded")
-        assert await lives.told("mistyped", "QueueUnusable") == [f"cannot start: {said}"]
+        assert await lives.event_messages("mistyped", "QueueUnusable") == [
+            f"cannot start: {message}"
+        ]
     finally:
         await removed(lives.client, LOCAL_QUEUES, NAMESPACE, "defualt")
 
@@ -70,7 +72,7 @@ async def test_a_stopped_cluster_queue_is_named(lives: Lives) -> None:
         await client.create(CLUSTER_QUEUES, None, body)
         await client.create(LOCAL_QUEUES, NAMESPACE, local_queue("stopped", STOPPED))
         life = await lives.begin(waits("held", "stopped"))
-        waiting = await until_said(life, QUOTA, "QueueUnusable")
+        waiting = await until_reported(life, QUOTA, "QueueUnusable")
         assert condition(waiting, QUOTA).message == (
             f"an admin stopped ClusterQueue {STOPPED} (stopPolicy: Hold). Kueue admits from it"
             " again when stopPolicy is None"
@@ -98,8 +100,8 @@ async def test_kueues_reason_is_in_the_condition(lives: Lives) -> None:
             if (each["type"], each["status"]) == (QUOTA, "False")
         ]
         ours = await lives.client.get(APPWRAPPERS, NAMESPACE, "large")
-        said = Condition("False", "Suspended", f"Kueue reports: {kueue}")
-        return [said, condition(ours, QUOTA)]
+        message = Condition("False", "Suspended", f"Kueue reports: {kueue}")
+        return [message, condition(ours, QUOTA)]
 
     async def agree() -> bool:
         return len(set(await reports())) == 1
@@ -114,7 +116,7 @@ async def test_a_namespace_that_kueue_leaves_alone_is_named_at_once(
     await client.create(LOCAL_QUEUES, WITHOUT_KUEUE, local_queue(queue, CLUSTER_QUEUE))
     try:
         async with followed(client, WITHOUT_KUEUE, waits("unselected", queue)) as life:
-            waiting = await until_said(life, QUOTA, "NoWorkload")
+            waiting = await until_reported(life, QUOTA, "NoWorkload")
             assert condition(waiting, QUOTA).message == UNSELECTED
     finally:
         await removed(client, LOCAL_QUEUES, WITHOUT_KUEUE, queue)

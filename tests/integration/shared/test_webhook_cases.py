@@ -129,21 +129,21 @@ TWICE = json.dumps(wrapped()).replace('"image": "i"', '"image": "j", "image": "i
 
 
 @pytest.mark.parametrize(
-    ("mode", "code", "said"),
+    ("mode", "code", "expected"),
     [
         ("Strict", 1, "strict decoding error: duplicate field"),
         ("Warn", 0, "Warning: duplicate field"),
     ],
 )
 async def test_a_field_that_stands_twice_never_gets_past_the_api_server(
-    admin: Kubectl, mode: str, code: int, said: str
+    admin: Kubectl, mode: str, code: int, expected: str
 ) -> None:
     """It decodes the request first: refused, as for kubectl, or stored once and warned of."""
     path = f"/apis/workload.codeflare.dev/v1beta2/namespaces/{NAMESPACE}/appwrappers"
     raw = f"--raw={path}?dryRun=All&fieldValidation={mode}"
     done = await admin.run("create", raw, "-f", "-", stdin=TWICE)
     assert done.code == code
-    assert f'{said} "spec.components[0].template.spec.containers[0].image"' in done.err
+    assert f'{expected} "spec.components[0].template.spec.containers[0].image"' in done.err
     if code == 0:
         [component] = json.loads(done.out)["spec"]["components"]
         assert component["template"]["spec"]["containers"][0]["image"] == "i"
@@ -158,18 +158,18 @@ async def test_the_data_of_a_secret_is_not_in_the_log(
     """Nor in what users read of its refusal."""
     secret = {"apiVersion": "v1", "kind": "Secret", "stringData": {"k": "pa55-word"}}
     secret["metadata"] = {"name": "s", "namespace": "elsewhere"}
-    said = await refusal(admin, wrapped(JOB, secret))
+    message = await refusal(admin, wrapped(JOB, secret))
     path = "spec.components[1].template.metadata.namespace: Forbidden"
-    assert path in said
-    assert "pa55-word" not in said
+    assert path in message
+    assert "pa55-word" not in message
 
     async def log() -> str:
         return (cluster.logs / "webhook.log").read_text(errors="replace")
 
-    async def is_told() -> bool:
+    async def is_logged() -> bool:
         return path in await log()
 
-    await comes_to(is_told, True)
+    await comes_to(is_logged, True)
     assert "pa55-word" not in await log()
 
 

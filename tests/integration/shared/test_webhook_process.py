@@ -344,8 +344,8 @@ async def test_two_replicas_give_the_same_answers_to_the_byte(
         for name, body in REVIEWS.items():
             for path in ("/mutate", "/validate"):
                 answers = [await answer_to(http, path, body) for http in (first, second)]
-                told = [(each.status_code, each.headers, each.content) for each in answers]
-                assert told[0] == told[1], (name, path)
+                received = [(each.status_code, each.headers, each.content) for each in answers]
+                assert received[0] == received[1], (name, path)
                 # What is compared is an answer, and not the same failure twice.
                 if answers[0].status_code == 200:
                     status = answers[0].json()["response"].get("status", {})

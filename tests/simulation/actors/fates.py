@@ -44,47 +44,49 @@ NEVER: Final = float("inf")
 
 def written(pod: JsonObject, restarts: int = 0) -> Fate:
     """Return the fate by the pod's annotations. `restarts`: how often its container has ended."""
-    told = {
+    settings = {
         key.removeprefix(PREFIX): value
         for key, value in annotations(pod).items()
         if key.startswith(PREFIX)
     }
-    hang = told.get("hang", "")
-    code = _exit_code(pod, told, restarts)
+    hang = settings.get("hang", "")
+    code = _exit_code(pod, settings, restarts)
     return Fate(
-        starts_after=NEVER if hang in ("pending", "init") else _seconds(told, "start-after") or 0.0,
+        starts_after=NEVER
+        if hang in ("pending", "init")
+        else _seconds(settings, "start-after") or 0.0,
         waits_for="PodInitializing" if hang == "init" else "ContainerCreating",
-        runs_for=None if hang == "running" else _runs_for(pod, told),
+        runs_for=None if hang == "running" else _runs_for(pod, settings),
         exit_code=code,
-        reason=told.get("reason", "Error") if code else "Completed",
-        message=told.get("termination-message", "") if code else "",
-        evicted="evict-after" in told,
-        restarts_after=_seconds(told, "restart-after"),
-        stops_after=_seconds(told, "ignore-deletion-for"),
+        reason=settings.get("reason", "Error") if code else "Completed",
+        message=settings.get("termination-message", "") if code else "",
+        evicted="evict-after" in settings,
+        restarts_after=_seconds(settings, "restart-after"),
+        stops_after=_seconds(settings, "ignore-deletion-for"),
     )
 
 
-def _seconds(told: dict[str, str], key: str) -> float | None:
-    return parse_duration(told[key]).total_seconds() if key in told else None
+def _seconds(settings: dict[str, str], key: str) -> float | None:
+    return parse_duration(settings[key]).total_seconds() if key in settings else None
 
 
-def _runs_for(pod: JsonObject, told: dict[str, str]) -> float | None:
+def _runs_for(pod: JsonObject, settings: dict[str, str]) -> float | None:
     for key in ("evict-after", "run-for"):
-        if (seconds := _seconds(told, key)) is not None:
+        if (seconds := _seconds(settings, key)) is not None:
             return seconds
-    fails = any(key in told for key in ("exit-code", "fail-attempts", "fail-restarts"))
+    fails = any(key in settings for key in ("exit-code", "fail-attempts", "fail-restarts"))
     return _RUN if fails or restart_policy(pod) != "Always" else None
 
 
-def _exit_code(pod: JsonObject, told: dict[str, str], restarts: int) -> int:
-    counted = "fail-attempts" in told or "fail-restarts" in told
-    code = int(told.get("exit-code", "1" if counted else "0"))
+def _exit_code(pod: JsonObject, settings: dict[str, str], restarts: int) -> int:
+    counted = "fail-attempts" in settings or "fail-restarts" in settings
+    code = int(settings.get("exit-code", "1" if counted else "0"))
     attempt = int(labels(pod).get(LABEL_ATTEMPT, "1"))
     index = next((labels(pod)[each] for each in _INDEX_LABELS if each in labels(pod)), "")
     spared = (
-        attempt > int(told.get("fail-attempts", attempt))
-        or restarts >= int(told.get("fail-restarts", restarts + 1))
-        or (told.get("fail-index", index) != index and "others-fail-after" not in told)
+        attempt > int(settings.get("fail-attempts", attempt))
+        or restarts >= int(settings.get("fail-restarts", restarts + 1))
+        or (settings.get("fail-index", index) != index and "others-fail-after" not in settings)
     )
     return 0 if spared else code
 

@@ -24,18 +24,18 @@ def put(status: JsonObject, kind: str, value: bool, why: str, text: str, now: da
     old: list[JsonObject] = status.setdefault("conditions", [])
     if is_true(old, "Failed"):
         return
-    told = "True" if value else "False"
+    wanted = "True" if value else "False"
     current = condition(old, kind)
-    if current and (current["status"], current["reason"]) == (told, why):
+    if current and (current["status"], current["reason"]) == (wanted, why):
         return
     at = format_time(now)
-    since = current["lastTransitionTime"] if current and current["status"] == told else at
+    since = current["lastTransitionTime"] if current and current["status"] == wanted else at
     replaced = {"Running": "Restarting", "Restarting": "Running"}.get(kind)
     kept = [dict(each) for each in old if each["type"] not in (kind, replaced)]
     for each in kept:
         if kind in ENDS and each["type"] == "Running":
             each["status"] = "False"
-    new = {"type": kind, "status": told, "reason": why, "message": text}
+    new = {"type": kind, "status": wanted, "reason": why, "message": text}
     status["conditions"] = [*kept, {**new, "lastTransitionTime": since, "lastUpdateTime": at}]
 
 

@@ -49,8 +49,8 @@ def places(cluster: SmallCluster) -> list[str]:
     """Return each pod's node, or the scheduler's message."""
     found = []
     for each in cluster.pods():
-        told = condition(each["status"].get("conditions") or (), "PodScheduled") or {}
-        found.append(each["spec"].get("nodeName") or told.get("message", ""))
+        pod_scheduled = condition(each["status"].get("conditions") or (), "PodScheduled") or {}
+        found.append(each["spec"].get("nodeName") or pod_scheduled.get("message", ""))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import pod
-from tests.support.cluster.answers import Said
+from tests.support.cluster.answers import ApiResponse
 from tests.support.team import own
 from webhook.admission_review import User
 
@@ -85,18 +85,18 @@ def forbidden(kind: str, reason: str, name: str = NAME) -> Refused:
     return Refused(403, f'{kind} "{name}" is forbidden: {reason}')
 
 
-def differences(case: Case, said: Said) -> str:
+def differences(case: Case, response: ApiResponse) -> str:
     """Returns how the answer differs from the case's; empty if it does not."""
     expected = {
         "refused": case.refused,
         "warnings": case.warnings,
         "stored": dict(case.stored),
     }
-    refused = _refusal(case, said) if said.code >= 300 else None
+    refused = _refusal(case, response) if response.code >= 300 else None
     found = {
         "refused": refused,
-        "warnings": said.warnings,
-        "stored": {} if refused else {path: part_of(said.object, path) for path in case.stored},
+        "warnings": response.warnings,
+        "stored": {} if refused else {path: part_of(response.object, path) for path in case.stored},
     }
     return "\n".join(
         f"{case.name}: {key}:\n  expected {expected[key]}\n  got      {found[key]}"
@@ -105,13 +105,13 @@ def differences(case: Case, said: Said) -> str:
     )
 
 
-def _refusal(case: Case, said: Said) -> Refused:
-    message = _WEBHOOK.sub("", said.message, count=1)
+def _refusal(case: Case, response: ApiResponse) -> Refused:
+    message = _WEBHOOK.sub("", response.message, count=1)
     if "generateName" in case.sent["metadata"]:
         message = _GENERATED.sub(r'\1"', message)
-    causes = (said.object.get("details") or {}).get("causes", ())
+    causes = (response.object.get("details") or {}).get("causes", ())
     errors = tuple(f"{each['field']}: {each['message']}" for each in causes)
-    return Refused(said.code, message, errors)
+    return Refused(response.code, message, errors)
 
 
 def part_of(found: Any, path: str) -> Any:

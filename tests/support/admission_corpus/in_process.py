@@ -12,7 +12,7 @@ from shared.config.configuration import AppWrapperConfig
 from tests.support.admission_corpus.case import ALICE, SCHEDULER, TEAM, Case
 from tests.support.builders.admission import review
 from tests.support.builders.pod_schema import POD_SCHEMA
-from tests.support.cluster.answers import Said
+from tests.support.cluster.answers import ApiResponse
 from tests.support.fakes.in_process_webhook import InProcessWebhook
 from webhook.admission_review import User
 from webhook.app import MUTATE, VALIDATE
@@ -30,14 +30,14 @@ def facts(namespace: str) -> Facts:
     return Facts(_CONFIG, pod_schema=POD_SCHEMA, is_team_namespace=namespace == TEAM)
 
 
-def answered(webhook: InProcessWebhook, case: Case) -> Said:
+def answered(webhook: InProcessWebhook, case: Case) -> ApiResponse:
     """Returns the answer to the case's request."""
     webhook.know(facts(case.sent["metadata"]["namespace"]))
-    said = _sent(webhook, case.sent, None, ALICE if case.change else case.user)
+    answer = _sent(webhook, case.sent, None, ALICE if case.change else case.user)
     if not case.change:
-        return said
-    assert said.code < 300, (case.name, said)
-    old = said.object
+        return answer
+    assert answer.code < 300, (case.name, answer)
+    old = answer.object
     old["metadata"].setdefault("finalizers", [FINALIZER])
     old["spec"]["suspend"] = not case.running
     if case.running:
@@ -46,7 +46,9 @@ def answered(webhook: InProcessWebhook, case: Case) -> Said:
     return _sent(webhook, changed, old, case.user)
 
 
-def _sent(webhook: InProcessWebhook, sent: JsonObject, old: JsonObject | None, user: User) -> Said:
+def _sent(
+    webhook: InProcessWebhook, sent: JsonObject, old: JsonObject | None, user: User
+) -> ApiResponse:
     mutated = _response(webhook, MUTATE, sent, old, user)
     warnings = tuple(mutated.get("warnings", ()))
     if not mutated["allowed"]:
@@ -61,12 +63,12 @@ def _sent(webhook: InProcessWebhook, sent: JsonObject, old: JsonObject | None, u
     warnings += tuple(validated.get("warnings", ()))
     if not validated["allowed"]:
         return _refusal(validated, warnings)
-    return Said(200 if old else 201, made, warnings)
+    return ApiResponse(200 if old else 201, made, warnings)
 
 
-def _refusal(response: JsonObject, warnings: tuple[str, ...]) -> Said:
+def _refusal(response: JsonObject, warnings: tuple[str, ...]) -> ApiResponse:
     status = response["status"]
-    return Said(status["code"], status, warnings)
+    return ApiResponse(status["code"], status, warnings)
 
 
 def _response(

@@ -31,11 +31,11 @@ def clock(second: int) -> str:
 def record(seconds: float | None = 10, **fields: Any) -> ErrorRecord:
     """Builds the recorder's record of an unclassified exception."""
     time_ns = None if seconds is None else at(seconds)
-    told = {"message": "ValueError: bad shard", "code": "USER:ValueError", "origin": USER}
-    return ErrorRecord(time_ns=time_ns, **{**told, **fields})
+    defaults = {"message": "ValueError: bad shard", "code": "USER:ValueError", "origin": USER}
+    return ErrorRecord(time_ns=time_ns, **{**defaults, **fields})
 
 
-def said(what: ErrorRecord) -> str:
+def termination_message(what: ErrorRecord) -> str:
     """Returns the termination message with that record."""
     return encode(what, 4096).decode()
 
@@ -80,7 +80,7 @@ def failed_pod(name: str, *positional: Any, **named: Any) -> Pod:
 
 def recorded_pod(name: str, what: ErrorRecord, code: int = 1, finished: int = 12) -> Pod:
     """Builds a failed pod whose recorder left a record."""
-    return failed_pod(name, code, finished, said(what))
+    return failed_pod(name, code, finished, termination_message(what))
 
 
 def found(failed: list[Pod], *records: ErrorRecord, **named: Any) -> RootCause | None:

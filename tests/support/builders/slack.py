@@ -58,8 +58,8 @@ def _group(flavors: Mapping[str, Mapping[str, Any]]) -> JsonObject:
             {
                 "name": flavor,
                 "resources": [
-                    {"name": name} | (said if isinstance(said, dict) else {"nominalQuota": said})
-                    for name, said in resources.items()
+                    {"name": name} | (given if isinstance(given, dict) else {"nominalQuota": given})
+                    for name, given in resources.items()
                 ],
             }
             for flavor, resources in flavors.items()
@@ -69,10 +69,10 @@ def _group(flavors: Mapping[str, Mapping[str, Any]]) -> JsonObject:
 
 def gpu_queue(name: str, nominal: int, limit: str | None = None, **more: Any) -> JsonObject:
     """Builds a queue of GPUs in the default flavor only."""
-    said: JsonObject = {"nominalQuota": nominal}
+    quota: JsonObject = {"nominalQuota": nominal}
     if limit is not None:
-        said["lendingLimit"] = limit
-    return raw_queue(name, {FLAVOR: {GPU: said}}, **more)
+        quota["lendingLimit"] = limit
+    return raw_queue(name, {FLAVOR: {GPU: quota}}, **more)
 
 
 def raw_flavor(name: str = FLAVOR, labels: Mapping[str, str] | None = None) -> JsonObject:

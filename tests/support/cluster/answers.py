@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ApiResponse:
     """An answer: its HTTP code, and the requested object or the Status of the error."""
 
     code: int
@@ -50,7 +50,9 @@ class Said:
         return [f"{each['field']}: {each['message']}" for each in causes]
 
 
-async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bool = False) -> Said:
+async def created(
+    who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bool = False
+) -> ApiResponse:
     """Creates `body` with this kubectl's identity; with `dry_run` the server only validates it."""
     client = await connect(str(who.kubeconfig))
     try:
@@ -74,7 +76,7 @@ class Asker:
 
     async def answer(
         self, request: Request, user: str = "", uid: str = "", groups: Iterable[str] = ()
-    ) -> Said:
+    ) -> ApiResponse:
         """Returns the API server's answer to the request of this user; empty: the kubeconfig's."""
         headers = CIMultiDict(request.headers)
         if self._token:
@@ -92,7 +94,7 @@ class Asker:
         ) as response:
             found = [_WARNING.fullmatch(each) for each in response.headers.getall("Warning", ())]
             warnings = tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
-            return Said(response.status, json.loads(await response.read()), warnings)
+            return ApiResponse(response.status, json.loads(await response.read()), warnings)
 
 
 @asynccontextmanager
@@ -106,17 +108,17 @@ async def asker(kubeconfig: Path) -> AsyncGenerator[Asker, None]:
         yield Asker(session, credentials.server, tls, token)
 
 
-async def answer(who: Kubectl, request: Request) -> Said:
+async def answer(who: Kubectl, request: Request) -> ApiResponse:
     """Returns the API server's answer to any request.
 
     Retries, as a user would, if the webhook got no answer about the user's rights in time.
     """
     async with asker(who.kubeconfig) as one:
         for _ in range(TRIES):
-            said = await one.answer(request, who.user, who.uid, who.groups)
-            if not UNANSWERED.search(str(said.object.get("message"))):
+            response = await one.answer(request, who.user, who.uid, who.groups)
+            if not UNANSWERED.search(str(response.object.get("message"))):
                 break
-    return said
+    return response
 
 
 async def is_admin(client: KubeClient, namespace: str, account: str) -> bool:

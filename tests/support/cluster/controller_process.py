@@ -44,19 +44,19 @@ class ControllerProcess:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text(errors="replace")
 
     async def says(self, text: str, *, times: int = 1, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until its log has this text so many times."""
 
-        async def is_said() -> bool:
-            return self.said.count(text) >= times
+        async def is_logged() -> bool:
+            return self.output.count(text) >= times
 
         try:
-            await comes_to(is_said, True, seconds)
+            await comes_to(is_logged, True, seconds)
         except AssertionError:
-            raise AssertionError(f"{text!r} is missing: {self.said[-5_000:]}") from None
+            raise AssertionError(f"{text!r} is missing: {self.output[-5_000:]}") from None
 
     async def is_ready(self) -> bool:
         return await http_ok(f"{self._health}/readyz")() is None
@@ -66,7 +66,7 @@ class ControllerProcess:
         probe = http_ok(self._health + path)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (missing := await probe()) is not None:
-                assert self.child.exit_code is None, (missing, self.said)
+                assert self.child.exit_code is None, (missing, self.output)
                 await asyncio.sleep(0.05)
 
     async def ended(self) -> int:

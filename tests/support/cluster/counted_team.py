@@ -17,7 +17,7 @@ from tests.support.builders.appwrappers import QUEUE, appwrapper, phase, true_co
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import another_team, member_of, team_documents
-from tests.support.cluster.answers import Said, answer
+from tests.support.cluster.answers import ApiResponse, answer
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin
@@ -32,11 +32,11 @@ AUTOSCALER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 RBAC = "rbac.authorization.k8s.io"
 
 
-def said_to_be(resource: Resource, name: str, said: Said) -> str:
+def why_forbidden(resource: Resource, name: str, response: ApiResponse) -> str:
     """Returns why the request is forbidden."""
-    assert said.code == 403, said
+    assert response.code == 403, response
     at = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-    text = said.message.removeprefix(f'{at} "{name}" is forbidden: ')
+    text = response.message.removeprefix(f'{at} "{name}" is forbidden: ')
     return re.sub(r" with binding 'appwrapper-[a-z-]+'", "", text)
 
 
@@ -72,7 +72,7 @@ class Team:
         """Returns the name of an object, also of one whose name was generated."""
         return str(getattr(self, text, text))
 
-    async def asks(self, who: str, request: Request) -> Said:
+    async def asks(self, who: str, request: Request) -> ApiResponse:
         return await answer(getattr(self, who), request)
 
 

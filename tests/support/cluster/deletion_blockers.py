@@ -20,12 +20,12 @@ async def set_finalizers(
 async def blocked(life: Life, message: str, *, more: bool = False) -> JsonObject:
     """Returns the first state with this message that holds its quota; with `more`, it goes on."""
 
-    def told(item: JsonObject) -> str:
+    def message_of(item: JsonObject) -> str:
         whole = condition(item, DELETING).message
         return whole[: len(message)] if more else whole
 
     item = await life.until(
-        lambda each: DELETING in true_conditions(each) and told(each) == message,
+        lambda each: DELETING in true_conditions(each) and message_of(each) == message,
         f"the blocker {message!r}",
     )
     assert condition(item, DELETING)[:2] == ("True", "DeletionBlocked")

@@ -13,7 +13,7 @@ from shared.kube.requests import PatchType, Request
 from tests.support.admission_corpus.case import ALICE, ANYWHERE, MEMBERS, TEAM, Case
 from tests.support.builders.appwrappers import phase, true_conditions
 from tests.support.cluster.another_team import another_team, team_documents
-from tests.support.cluster.answers import Asker, Said, asker
+from tests.support.cluster.answers import ApiResponse, Asker, asker
 from tests.support.cluster.kubectl import TRIES, UNANSWERED
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import PYTORCH_JOBS
@@ -81,7 +81,7 @@ class DryRuns:
         self._asking = asking
         self._stored: dict[str, Awaitable[None]] = {}
 
-    async def answered(self, case: Case) -> Said:
+    async def answered(self, case: Case) -> ApiResponse:
         """Returns the API server's answer to the case's request; nothing is stored of it."""
         namespace, resource = case.sent["metadata"]["namespace"], _RESOURCES[case.sent["kind"]]
         if not case.change:
@@ -105,8 +105,10 @@ class DryRuns:
 
     async def _store(self, case: Case, resource: Resource) -> None:
         metadata = case.sent["metadata"]
-        said = await self._asked(requests.create(resource, metadata["namespace"], case.sent), ALICE)
-        assert said.code == 201, (case.name, said)
+        response = await self._asked(
+            requests.create(resource, metadata["namespace"], case.sent), ALICE
+        )
+        assert response.code == 201, (case.name, response)
 
         async def runs() -> bool:
             now = await self._client.get(resource, metadata["namespace"], metadata["name"])
@@ -115,14 +117,14 @@ class DryRuns:
         if case.running:
             await comes_to(runs, True)
 
-    async def _asked(self, request: Request, user: User) -> Said:
+    async def _asked(self, request: Request, user: User) -> ApiResponse:
         """Retries, as a user would, if the webhook got no answer about the user's rights."""
         for _ in range(TRIES):
             groups = (*user.groups, "system:authenticated")
-            said = await self._asking.answer(request, user.name, user.uid, groups)
-            if not UNANSWERED.search(json.dumps(said.object.get("message", ""))):
+            response = await self._asking.answer(request, user.name, user.uid, groups)
+            if not UNANSWERED.search(json.dumps(response.object.get("message", ""))):
                 break
-        return said
+        return response
 
 
 @asynccontextmanager

@@ -294,8 +294,8 @@ class Stage:
         """
         await self._begin(wraps(name, hangs(name, "pending")))
         await comes_to(lambda: self._has_containers(name), True)
-        said = {"name": "main", "image": "quay.io/team/train:1", "imageID": "", "ready": False}
-        status: JsonObject = {"containerStatuses": [{**said, "restartCount": 0, **container}]}
+        main = {"name": "main", "image": "quay.io/team/train:1", "imageID": "", "ready": False}
+        status: JsonObject = {"containerStatuses": [{**main, "restartCount": 0, **container}]}
         if container.get("restartCount"):
             status |= {"phase": "Running"}
         await self._client.patch(

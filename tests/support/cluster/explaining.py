@@ -56,14 +56,14 @@ async def answer(cluster: RunningCluster, namespace: str, name: str) -> tuple[st
     return report["situation"], report["answer"]
 
 
-def says(expected: str, said: str) -> bool:
+def says(expected: str, actual: str) -> bool:
     """True if the whole text matches, word for word except for the placeholders of _WORDS."""
     parts = re.split(f"({'|'.join(map(re.escape, _WORDS))})", expected)
     pattern = "".join(_WORDS.get(each, re.escape(each)) for each in parts)
-    return re.fullmatch(pattern, said) is not None
+    return re.fullmatch(pattern, actual) is not None
 
 
-def as_expected(expected: tuple[str, ...], said: list[str]) -> list[str]:
-    """Returns `said`, with the expected text wherever both agree: to compare with `expected`."""
-    padded = [*expected, *[""] * len(said)]
-    return [want if says(want, text) else text for want, text in zip(padded, said, strict=False)]
+def as_expected(expected: tuple[str, ...], actual: list[str]) -> list[str]:
+    """Returns `actual`, with the expected text wherever both agree: to compare with `expected`."""
+    padded = [*expected, *[""] * len(actual)]
+    return [want if says(want, text) else text for want, text in zip(padded, actual, strict=False)]

@@ -75,12 +75,12 @@ async def world_of(
     `warnings`: the reasons of other Events, each of which is awaited.
     """
     name = item["metadata"]["name"]
-    told = await _told(lives, name, events)
-    others = {reason: "\n".join(await lives.told(name, reason)) for reason in warnings}
-    return reports_in(item, told, others)
+    messages = await _root_cause_events(lives, name, events)
+    others = {reason: "\n".join(await lives.event_messages(name, reason)) for reason in warnings}
+    return reports_in(item, messages, others)
 
 
-async def _told(lives: Lives, name: str, number: int) -> list[str]:
+async def _root_cause_events(lives: Lives, name: str, number: int) -> list[str]:
     """Returns the messages of its Events RootCause, oldest first, once there are that many.
 
     Each Event is one occurrence.

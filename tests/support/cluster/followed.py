@@ -26,14 +26,14 @@ async def followed(client: KubeClient, namespace: str, body: JsonObject) -> Asyn
             await life.until_deleted()
 
 
-def said(item: JsonObject, kind: str) -> tuple[str, str, str]:
+def reported(item: JsonObject, kind: str) -> tuple[str, str, str]:
     """Returns status, reason and message of the condition of that type."""
     found = condition(item["status"]["conditions"], kind)
     assert found is not None, item["status"]["conditions"]
     return found["status"], found["reason"], found["message"]
 
 
-async def until_said(life: Life, kind: str, reason: str, *, after: int = 0) -> JsonObject:
+async def until_reported(life: Life, kind: str, reason: str, *, after: int = 0) -> JsonObject:
     """Waits for the first state above that resourceVersion whose condition has that reason."""
 
     def seen(item: JsonObject) -> bool:

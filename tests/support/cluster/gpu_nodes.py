@@ -117,11 +117,11 @@ async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str
     Without a limit, a command that hangs ends the whole run of tests, and the log does not name it.
     """
     path = f"{cluster.kubectl.parent}:{os.environ['PATH']}"
-    told = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
+    variables = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
     script = "set -euo pipefail\n" + commands
     try:
         async with asyncio.timeout(_LONGEST_SECONDS):
-            code, output = await captured(("bash", "-c", script), environment=told)
+            code, output = await captured(("bash", "-c", script), environment=variables)
     except TimeoutError:
         raise AssertionError(f"after {_LONGEST_SECONDS:g} s it still runs: {commands}") from None
     assert code == 0, output

@@ -125,7 +125,7 @@ class Lives:
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, NAMESPACE, name, patch, PatchType.MERGE)
 
-    async def told(
+    async def event_messages(
         self, name: str, reason: str, *, kind: str = "Warning", until: str = ""
     ) -> list[str]:
         """Returns the messages of its Events with this reason, once there is one.
@@ -140,11 +140,11 @@ class Lives:
                 if each["type"] == kind
             )
 
-        async def any_told() -> bool:
+        async def any_found() -> bool:
             found = await messages()
             return until in found if until else bool(found)
 
-        await comes_to(any_told, True)
+        await comes_to(any_found, True)
         return await messages()
 
     async def events_about(self, name: str, reason: str) -> list[JsonObject]:

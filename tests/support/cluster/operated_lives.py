@@ -50,11 +50,11 @@ class LifeState:
 async def world(lives: Lives, life: Life, resource: Resource) -> LifeState:
     """Reads it once; of Kueue's conditions only those about the quota."""
     item = life.events[-1].object
-    said = await lives.kueue_says(life)
+    reported = await lives.kueue_says(life)
     return LifeState(
         phase(item),
         frozenset(true_conditions(item)),
-        frozenset(said & {"QuotaReserved", "Admitted", "Finished"}),
+        frozenset(reported & {"QuotaReserved", "Admitted", "Finished"}),
         tuple(await lives.names(PODS, life)),
         tuple(await lives.names(resource, life)),
     )

@@ -118,10 +118,10 @@ async def why_no_pods() -> str:
         )
     except FileNotFoundError as missing:
         return f"{missing.filename} is missing: apt-get install util-linux"
-    _, said = await process.communicate()
+    _, errors = await process.communicate()
     if process.returncode == 0:
         return ""
-    return f"neither root nor allowed to make user namespaces: {said.decode().strip()}"
+    return f"neither root nor allowed to make user namespaces: {errors.decode().strip()}"
 
 
 @asynccontextmanager

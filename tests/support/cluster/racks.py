@@ -91,7 +91,7 @@ class Racks:
         assert len(found) == 1, found
         return found[0]
 
-    async def told(self, name: str, reason: str) -> list[str]:
+    async def event_messages(self, name: str, reason: str) -> list[str]:
         """Return the messages of the Events with that reason about the AppWrapper of that name."""
         return [
             each["message"]

@@ -119,11 +119,11 @@ class SlackFleet:
     async def says(self, reason: str) -> str:
         """Returns the message of an Event of this reason, once there is one."""
 
-        async def said() -> str | None:
-            found = [message for each, message in await self.events() if each == reason]
+        async def message() -> str | None:
+            found = [text for each, text in await self.events() if each == reason]
             return found[0] if found else None
 
-        return await until_found(said)
+        return await until_found(message)
 
     async def shows(self, name: str, value: float, resource: str = GPU) -> None:
         """Waits until the controller's /metrics show that value."""

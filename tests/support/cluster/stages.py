@@ -10,7 +10,7 @@ from tests.support.life_record import READY, condition
 from tests.support.patience import comes_to
 
 # A test reports the state of these pods in place of their node.
-UNTOLD = {"hang": "pending"}
+STAYS_PENDING = {"hang": "pending"}
 LONG = {"admissionGracePeriodDuration": "1h", "warmupGracePeriodDuration": "1h"}
 # A missing or failed pod ends the AppWrapper at once.
 IMPATIENT = {"failureGracePeriodDuration": "0s", "retryLimit": "0"}
@@ -30,7 +30,7 @@ CRASH_LOOP: dict[str, Any] = {
 }
 
 
-async def is_untold(lives: Lives, name: str) -> None:
+async def until_pending(lives: Lives, name: str) -> None:
     """Waits until the pod's node has reported all that it does: that the pod waits.
 
     It would overwrite what a test reports before that.
@@ -45,8 +45,8 @@ async def is_untold(lives: Lives, name: str) -> None:
 
 def running(*, ready: bool) -> dict[str, Any]:
     """Builds the status of a pod that runs, and is ready or not yet."""
-    said = {"type": "Ready", "status": str(ready)}
-    return {"phase": "Running", "conditions": [said]}
+    ready_condition = {"type": "Ready", "status": str(ready)}
+    return {"phase": "Running", "conditions": [ready_condition]}
 
 
 async def waits_for_no_pod(life: Life, *, after: int = 0) -> JsonObject:
@@ -64,8 +64,10 @@ async def falls(life: Life, message: str) -> None:
     """Waits until PodsReady of a running one is False with this message; or until it has failed."""
 
     def seen(item: JsonObject) -> bool:
-        told = phase(item) == "Running" and condition(item, READY).reason == "InsufficientPodsReady"
-        return told or phase(item) == "Failed"
+        is_reported = (
+            phase(item) == "Running" and condition(item, READY).reason == "InsufficientPodsReady"
+        )
+        return is_reported or phase(item) == "Failed"
 
     fallen = await life.until(seen, "PodsReady False")
     assert (phase(fallen), condition(fallen, READY).message) == ("Running", message)

@@ -8,7 +8,7 @@ from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import NAME
-from tests.support.cluster.answers import Said, created
+from tests.support.cluster.answers import ApiResponse, created
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.removed import removed
@@ -36,12 +36,12 @@ class Team:
 
     async def create(self, *components: Any, **metadata: Any) -> JsonObject:
         """Creates an AppWrapper; returns the stored object."""
-        said = await self.submit(wrapping(*components, **metadata))
-        assert said.code == 201, said
-        self._names.add(said.object["metadata"]["name"])
-        return said.object
+        response = await self.submit(wrapping(*components, **metadata))
+        assert response.code == 201, response
+        self._names.add(response.object["metadata"]["name"])
+        return response.object
 
-    async def submit(self, body: JsonObject) -> Said:
+    async def submit(self, body: JsonObject) -> ApiResponse:
         """Returns the API server's answer to the object."""
         return await created(self.kubectl, body, NAMESPACE)
 
@@ -51,9 +51,9 @@ class Team:
 
     async def errors_of(self, *components: Any) -> list[str]:
         """Returns why an AppWrapper of these is invalid; each field with its error."""
-        said = await self.submit(wrapping(*components))
-        assert said.code == 422, said
-        return said.errors
+        response = await self.submit(wrapping(*components))
+        assert response.code == 422, response
+        return response.errors
 
     async def stored(self, name: str = NAME) -> JsonObject:
         return await self.client.get(APPWRAPPERS, NAMESPACE, name)

@@ -11,7 +11,7 @@ from shared.kube.client import KubeClient, WatchEventType
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.answers import Said, created
+from tests.support.cluster.answers import ApiResponse, created
 from tests.support.cluster.changes import changes
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
@@ -113,8 +113,8 @@ class Team:
 
     async def submit(self, body: JsonObject) -> JsonObject:
         """Creates it as the researcher; returns when the controller has seen it."""
-        said = await self.created(body)
-        assert said.code == 201, said
+        response = await self.created(body)
+        assert response.code == 201, response
         name = body["metadata"]["name"]
 
         async def looked_at() -> bool:
@@ -123,7 +123,7 @@ class Team:
         await comes_to(looked_at, True)
         return await self.stored(name)
 
-    async def created(self, body: JsonObject) -> Said:
+    async def created(self, body: JsonObject) -> ApiResponse:
         """Returns the API server's answer to the researcher."""
         return await created(self.researcher, body, TEAM)
 
@@ -189,9 +189,9 @@ def warned(*warnings: str) -> str:
 async def no_pod(team: Team) -> None:
     await team.barrier()
 
-    async def told_of_the_barrier() -> bool:
+    async def has_seen_the_barrier() -> bool:
         return "barrier" in team.pods.created
 
-    await comes_to(told_of_the_barrier, True)  # the watch sees pods, and all that came before
+    await comes_to(has_seen_the_barrier, True)  # the watch sees pods, and all that came before
     created = team.pods.since_last_time()
     assert [owner for owner in created if owner not in MAY_HAVE_PODS] == []

@@ -27,7 +27,7 @@ EVENT = tuple[str, str, str]
 class Events:
     """Records the Events on the ConfigMap."""
 
-    told: list[EVENT] = field(default_factory=list)
+    emitted: list[EVENT] = field(default_factory=list)
 
     def normal(self, about: Any, reason: str, message: str) -> None:
         self._tell("Normal", about, reason, message)
@@ -38,7 +38,7 @@ class Events:
     def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
         named = (about.kind, about.namespace, about.name, about.uid)
         assert named == ("ConfigMap", NAMESPACE, RECORD_NAME, "record")
-        self.told.append((kind, reason, message))
+        self.emitted.append((kind, reason, message))
 
 
 class KeeperBench:

@@ -27,7 +27,7 @@ from tests.support.fakes.fake_clock import START, FakeClock, fake_sources, settl
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 LATER = START + timedelta(seconds=1)
-NOTHING_TOLD: Any = None  # a recorder that no code may use
+NO_RECORDER: Any = None  # a recorder that no code may use
 
 
 def gpu_pod(name: str, node: str, priority: int = 0, **changes: Any) -> Pod:
@@ -71,7 +71,7 @@ class FleetBench:
             client,
             sources,
             config,
-            NOTHING_TOLD,
+            NO_RECORDER,
             self.registry,
             self.nodes,
             pods_on=lambda node: [each for each in PODS if each.node == node],

@@ -32,7 +32,7 @@ TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
 class SlackEvents:
     """Records the Events on the slack queue."""
 
-    told: list[tuple[str, str, str]] = field(default_factory=list)
+    emitted: list[tuple[str, str, str]] = field(default_factory=list)
 
     def normal(self, about: Any, reason: str, message: str) -> None:
         self._tell("Normal", about, reason, message)
@@ -43,7 +43,7 @@ class SlackEvents:
     def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
         named = (about.kind, about.namespace, about.name, about.uid)
         assert named == ("ClusterQueue", "", SLACK, f"uid-{SLACK}")
-        self.told.append((kind, reason, message))
+        self.emitted.append((kind, reason, message))
 
 
 class ScriptedKueue(FakeKube):
@@ -147,4 +147,4 @@ class SlackWorld:
 
     @property
     def reasons(self) -> list[str]:
-        return [reason for _, reason, _ in self.events.told]
+        return [reason for _, reason, _ in self.events.emitted]

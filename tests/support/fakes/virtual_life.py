@@ -85,10 +85,10 @@ class VirtualLife:
         """Returns the conditions that are True."""
         return self.snapshot.conditions
 
-    def said(self, condition: str) -> tuple[bool, str, str]:
+    def reported(self, condition: str) -> tuple[bool, str, str]:
         """Returns a condition's status, reason and message."""
-        told = self.snapshot.told[condition]
-        return condition in self.conditions, told.reason, told.message
+        text = self.snapshot.condition_texts[condition]
+        return condition in self.conditions, text.reason, text.message
 
     @property
     def due(self) -> datetime | None:
@@ -174,7 +174,7 @@ def carried_out(
         snapshot,
         phase=read.phase,
         conditions=read.conditions,
-        told=read.told,
+        condition_texts=read.condition_texts,
         reported=reported_after(snapshot.reported, actions),
         retries=read.retries,
         timers=read.timers,
@@ -185,10 +185,10 @@ def carried_out(
 def stored(snapshot: Snapshot) -> AppWrapper:
     """Returns an AppWrapper in its first attempt, with the status that the snapshot shows."""
     conditions: list[JsonObject] = []
-    for kind in sorted({*snapshot.conditions, *snapshot.told}):
-        told = snapshot.told.get(kind, ConditionText(""))
+    for kind in sorted({*snapshot.conditions, *snapshot.condition_texts}):
+        text = snapshot.condition_texts.get(kind, ConditionText(""))
         status = "True" if kind in snapshot.conditions else "False"
-        conditions = with_condition(conditions, kind, status, told.reason, told.message, START)
+        conditions = with_condition(conditions, kind, status, text.reason, text.message, START)
     stored = {
         "phase": snapshot.phase.value,
         "attempt": 1,

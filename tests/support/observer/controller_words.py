@@ -30,7 +30,7 @@ class ControllerWords:
         self._configuration = configuration
         self._log = log
         self._read = 0
-        self._untold: list[bytes] = []
+        self._unreported: list[bytes] = []
         self._repairs = 0.0
 
     @classmethod
@@ -47,11 +47,13 @@ class ControllerWords:
             stream.seek(self._read)
             *lines, _half = stream.read().split(b"\n")
         self._read += sum(len(line) + 1 for line in lines)
-        self._untold += [line for line in lines if is_traceback(line)]
+        self._unreported += [line for line in lines if is_traceback(line)]
         wanted = None if namespaces is None else frozenset(namespaces)
-        told = [each for each in self._untold if wanted is None or namespace_of(each) in wanted]
-        self._untold = [each for each in self._untold if each not in told]
-        return [line.decode() for line in told]
+        reported = [
+            each for each in self._unreported if wanted is None or namespace_of(each) in wanted
+        ]
+        self._unreported = [each for each in self._unreported if each not in reported]
+        return [line.decode() for line in reported]
 
     def repairs(self) -> float:
         """Return how often, since the last call, only the resync found work; 0 on standby.
@@ -78,13 +80,13 @@ class ControllerWords:
             errors = self.sample(ERRORS, {"controller": "appwrapper"})
         except OnStandby:
             return ""
-        told, changed = self._reasons()
+        reported, changed = self._reasons()
         answered = conflicts()
-        if before <= errors <= told + answered + changed:
+        if before <= errors <= reported + answered + changed:
             return ""
         return (
-            f"{errors:g} passes failed: the log has {told} failed requests and {changed} changed"
-            f" AppWrappers, and the API server counts {answered} conflicts"
+            f"{errors:g} passes failed: the log has {reported} failed requests and "
+            f"{changed} changed AppWrappers, and the API server counts {answered} conflicts"
         )
 
     def _reasons(self) -> tuple[int, int]:

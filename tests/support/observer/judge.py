@@ -151,7 +151,7 @@ class Judge:
         life.succeeded = after == "Succeeded" or (life.succeeded and after == "Terminating")
         life.conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
         life.changes += not change.deleted
-        life.story.append(f"{change.revision} {_told(change)}")
+        life.story.append(f"{change.revision} {_described(change)}")
         broken = life.attempts.see_appwrapper(change, before)
         if seen_before and before != after and not is_drawn(before, after):
             edge = f"went from {before or 'no phase'} to {after or 'no phase'}"
@@ -216,7 +216,7 @@ def _standing(life: _Life) -> Iterator[tuple[str, str]]:
         yield "quota", f"QuotaReserved is not True in {life.phase}, while pods run: {shown}"
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     item: dict[str, Any] = change.item
     status, metadata = item.get("status") or {}, item["metadata"]
     held = [each["type"] for each in status.get("conditions") or () if each["status"] == "True"]

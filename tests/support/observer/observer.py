@@ -57,7 +57,7 @@ class Observer:
         self._judge = Judge()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="observer", daemon=True)
-        self._untold: list[Change] = []
+        self._unjudged: list[Change] = []
         self._found: list[Violation] = []
         self._judged = 0
         self._watches: list[Watch] = []
@@ -127,7 +127,7 @@ class Observer:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=60.0),
         )
         for watched in (*_ORDERED, *_COMPONENTS):
-            watch = Watch(self._http, watched, self._untold.append)
+            watch = Watch(self._http, watched, self._unjudged.append)
             try:
                 await watch.begin()
             except Refused:
@@ -164,11 +164,11 @@ class Observer:
         until = min(await asyncio.gather(*(self._fence(each) for each in ordered)))
         due = [
             each
-            for each in self._untold
+            for each in self._unjudged
             if each.revision <= until or each.resource not in _IN_ORDER
         ]
-        self._untold[:] = [
-            each for each in self._untold if each.revision > until and each.resource in _IN_ORDER
+        self._unjudged[:] = [
+            each for each in self._unjudged if each.revision > until and each.resource in _IN_ORDER
         ]
         for change in sorted(due, key=lambda each: each.revision):
             self._found += self._judge.see(self._in_turn(change))

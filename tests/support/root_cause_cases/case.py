@@ -176,7 +176,7 @@ def failure(
     ends: Mapping[int, End],
     *,
     then: str,
-    said: str = "",
+    error_line: str = "",
     summary: str = "",
     facts: str = "",
     unhealthy: str = "",
@@ -188,25 +188,25 @@ def failure(
 ) -> Failure:
     """Builds an attempt's failure whose root cause is worker `root`, and the texts about it.
 
-    `then` is the next step; `said` the line that names the error, by default the whole message.
-    `facts` are those of its end. The other fields of `status.rootCause` replace the usual ones;
-    None leaves a field out.
+    `then` is the next step; `error_line` the line that names the error, by default the whole
+    message. `facts` are those of its end. The other fields of `status.rootCause` replace the usual
+    ones; None leaves a field out.
     """
     end, record = ends[root], ends[root].record
-    said = said or (record.message if record else end.message)
+    error_line = error_line or (record.message if record else end.message)
     rank = [f"rank {record.rank}"] if record and record.rank is not None else []
     signal = [f"signal {cause['signal']}"] if "signal" in cause else []
     facts = facts or ", ".join([*rank, f"exit code {end.code}", *signal])
     outline = f"w{root} on n{root} failed{' first' if len(ends) > 1 else ''} ({facts})"
     opening = {"no": f"{then}; ", "retries": f"{then}: "}.get(then.partition(" ")[0], "")
-    error = f": {said}" if said else ""
+    error = f": {error_line}" if error_line else ""
     listed = failed_pods(ends)
     news = f"{outline}{error}; {listed}" if len(ends) > 1 else f"{listed}{error}"
     lines = " | ".join(line.strip() for line in end.message.splitlines())
     quoted = f": {lines}" if lines else error
     retried = then.startswith("retry ")
     known = {
-        "summary": summary or _summary(root, end, said or facts),
+        "summary": summary or _summary(root, end, error_line or facts),
         "failedPods": len(ends),
         "records": sum(each.record is not None for each in ends.values()),
         "decision": "Retry" if retried else "Terminal",
@@ -225,12 +225,12 @@ def failure(
     )
 
 
-def _summary(root: int, end: End, said: str) -> str:
+def _summary(root: int, end: End, error_line: str) -> str:
     if end.record is None:
-        return f"w{root} on n{root}: {said}"
+        return f"w{root} on n{root}: {error_line}"
     rank = "" if end.record.rank is None else f" r{end.record.rank}"
     note = "recoverable" if end.record.recoverable else "non-recoverable"
-    return f"w{root}{rank}: {said} ({note})"
+    return f"w{root}{rank}: {error_line} ({note})"
 
 
 def _of_end(root: int, end: End) -> JsonObject:

@@ -92,9 +92,9 @@ class InProcess:
             ]
             status = await self._decided(number, status, ended, workers.base)
             wanted = expected(self._case, attempts, folder)
-            told = [message for reason, message in self._events if reason == "RootCause"]
+            messages = [message for reason, message in self._events if reason == "RootCause"]
             warnings = {why: text for why, text in self._events if why in wanted.warnings}
-            assert reports_in({"status": status}, told, warnings) == wanted, order
+            assert reports_in({"status": status}, messages, warnings) == wanted, order
         assert [text for text in self._logged if "SECRET" in text] == []
 
     def _pod(self, index: int, attempt: int) -> JsonObject:

@@ -26,8 +26,8 @@ _LOST: Final = End(after=1, message=_NCCL)
 CASES: Final = (
     case(
         "without a recorder the log's error is shown, and retries are unchanged",
-        failure(0, _TRACEBACK, said=_ERROR, then="retry 1 of 1 follows", suspects=(0,)),
-        failure(0, _TRACEBACK, said=_ERROR, then="retries exhausted (1 of 1)", suspects=(0,)),
+        failure(0, _TRACEBACK, error_line=_ERROR, then="retry 1 of 1 follows", suspects=(0,)),
+        failure(0, _TRACEBACK, error_line=_ERROR, then="retries exhausted (1 of 1)", suspects=(0,)),
         annotations={"retryLimit": "1"},
     ),
     case(
@@ -64,7 +64,7 @@ CASES: Final = (
         failure(
             1,
             {0: End(after=2, message=_NCCL), 1: End(after=4, message=_LOG), 2: _LOST},
-            said=_ERROR,
+            error_line=_ERROR,
             then=RETRY,
             suspects=(1,),
         ),

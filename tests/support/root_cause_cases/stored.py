@@ -60,10 +60,10 @@ def _from_the_store(
     """Builds a failure whose root cause has its record in the store; no pod shows a record."""
     shown = {index: replace(end, record=None) for index, end in ends.items()}
     uri = f"error-w{root}.pb"
-    told = failure(
+    reports = failure(
         root, ends, then=then, stored=stored, **{"source": "Store", "uri": uri, **others}
     )
-    return replace(told, ends=shown)
+    return replace(reports, ends=shown)
 
 
 CASES: Final = (

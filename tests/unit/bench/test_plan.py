@@ -34,6 +34,10 @@ def test_every_option() -> None:
     )
 
 
+def test_a_profile_takes_its_burst_from_the_sizes() -> None:
+    assert parse(["--profile", "--sizes", "50"]) == (BenchPlan(profile=True, sizes=(50,)), None)
+
+
 def test_other_options_change_a_quick_run() -> None:
     assert parse(["--quick"]) == (QUICK, None)
     assert parse(["--sizes", "1", "--quick"]) == (replace(QUICK, sizes=(1,)), None)
@@ -47,6 +51,7 @@ def test_other_options_change_a_quick_run() -> None:
         (["--rounds", "0"], "'0' is not a whole number above 0"),
         (["--rounds", "-1"], "'-1' is not a whole number above 0"),
         (["--sizes", "1,many"], "'many' is not a whole number above 0"),
+        (["--profile", "--only", "mutate"], "--only: not allowed with argument --profile"),
     ],
 )
 def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_wrong_usage_is_reported_by_argparse(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (CommandError("no such thing"), 2, "error: no such thing\n"),
         (CommandError("it is refused", ExitCode.WANTING), 1, "error: it is refused\n"),
@@ -88,12 +88,12 @@ def test_wrong_usage_is_reported_by_argparse(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_an_error_is_printed_in_one_line_without_a_stack_trace(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
 ) -> None:
     runs(monkeypatch, failing(error))
     terminal, out, err = in_test()
     assert program.main(["completion"], terminal) == code
-    assert (out.getvalue(), err.getvalue()) == ("", said)
+    assert (out.getvalue(), err.getvalue()) == ("", message)
 
 
 def test_ctrl_c_is_quiet_before_the_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:

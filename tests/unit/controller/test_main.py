@@ -147,11 +147,11 @@ async def test_readiness_reports_missing_and_refused_watches(
     stop = asyncio.Event()
     replica = Replica(client, config, sources=Sources.of_the_machine())
     running = asyncio.create_task(replica.run(stop))
-    said: dict[str, str] = {}
-    while not said.keys() >= {"listening", "pods:"}:
+    logged: dict[str, str] = {}
+    while not logged.keys() >= {"listening", "pods:"}:
         await asyncio.sleep(0)
-        said = {message.partition(" ")[0]: message for message in caplog.messages}
-    port = int(said["listening"].removeprefix("listening on 127.0.0.1 port "))
+        logged = {message.partition(" ")[0]: message for message in caplog.messages}
+    port = int(logged["listening"].removeprefix("listening on 127.0.0.1 port "))
     answers = [await asked(port, path) for path in ("/readyz", "/healthz")]
     stop.set()
     await running

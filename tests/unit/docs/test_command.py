@@ -49,12 +49,12 @@ def test_every_connection_option_has_a_row() -> None:
 
 def test_the_page_of_teams_names_every_option_and_no_other() -> None:
     text = TEAM.read_text()
-    said = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
     of_kubectl = {"--namespace", "--filename", "--all"}
     own = set().union(*(team_options(each) for each in ("create", "list", "show", "delete")))
     everywhere = {"--help", "--debug", "--output"} | (team_options("list") & team_options("show"))
-    assert said - of_kubectl - own == set()
-    assert own - everywhere <= said
+    assert flags - of_kubectl - own == set()
+    assert own - everywhere <= flags
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -30,8 +30,8 @@ class Page:
 
     def shown(self, pattern: str) -> set[Any]:
         """What the rows say that they show: each match, before the last column."""
-        said = (row.rpartition(" | ")[0] for row in self.rows)
-        return {match for text in said for match in re.findall(pattern, text)}
+        labels = (row.rpartition(" | ")[0] for row in self.rows)
+        return {match for text in labels for match in re.findall(pattern, text)}
 
 
 WEBHOOK = Page("conformance.md")
@@ -134,8 +134,8 @@ def test_every_reason_is_in_a_test_of_the_real_controller_that_its_row_names(
     rows = [row for row in CONTROLLER.rows if f"`{reason}`" in row.rpartition(" | ")[0]]
     named = [each for row in rows for each in NAMED.findall(row) if each[0][:5] != "unit/"]
     causes = [each for row in rows for begun in CAUSE.findall(row) for each in root_causes(begun)]
-    told = [each for each in named if reason.value in texts_of(*each)]
-    assert told or [each for each in causes if reason.value in repr(each)]
+    found = [each for each in named if reason.value in texts_of(*each)]
+    assert found or [each for each in causes if reason.value in repr(each)]
 
 
 def test_every_edge_is_taken_by_the_real_controller() -> None:

@@ -38,7 +38,7 @@ def test_it_names_the_versions_that_tests_run_with() -> None:
 
 def test_the_pages_configuration_of_kueue_is_that_of_the_tests() -> None:
     (asked,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    told = kueue.configuration(
+    configured = kueue.configuration(
         {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
         webhook_port=0,
         certificates=Path("/none"),
@@ -46,9 +46,9 @@ def test_the_pages_configuration_of_kueue_is_that_of_the_tests() -> None:
         kinds=kueue.frameworks(frozenset({"training-operator", "kuberay"})),
     )
     wanted = yaml.safe_load(asked)
-    for setting in (wanted, told):  # in whatever order
+    for setting in (wanted, configured):  # in whatever order
         setting["integrations"]["frameworks"].sort()
-    assert wanted == {key: told[key] for key in wanted}
+    assert wanted == {key: configured[key] for key in wanted}
     assert [*wanted] == [
         "apiVersion",
         "kind",
@@ -74,15 +74,17 @@ def test_how_long_kueue_must_wait_is_what_our_defaults_add_up_to(page: str) -> N
     behaviour = Configuration().appwrapper
     longest = format_duration(longest_by_default(behaviour))
     assert f" {longest} with the defaults" in page or f"**{longest}**" in page
-    told = wait_for_pods_ready(behaviour)
+    configured = wait_for_pods_ready(behaviour)
     shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert [yaml.safe_load(block)["waitForPodsReady"] for block in shown] == [told]
+    assert [yaml.safe_load(block)["waitForPodsReady"] for block in shown] == [configured]
 
 
 def test_the_versions_of_kueue_are_those_that_can_be_had() -> None:
     newest, *_, oldest = KUEUE_VERSIONS
-    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` also runs"
-    assert f"{said} the tests about Kueue on {oldest}, the\noldest" in KUEUE
+    sentence = (
+        f"`make test` and `make demo` run on {newest}, the newest; `make test-long` also runs"
+    )
+    assert f"{sentence} the tests about Kueue on {oldest}, the\noldest" in KUEUE
     assert f"up --kueue {oldest}" in KUEUE
     span = f"Kueue {oldest.rpartition('.')[0]} to {newest.rpartition('.')[0]}"
     assert f"\n\n{span}. " in KUEUE

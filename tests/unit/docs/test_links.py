@@ -27,6 +27,7 @@ REFERENCES = {
     "docs/admins/team.md",
     "docs/admins/trust.md",
     "docs/maintainers/benchmark-figures.md",
+    "docs/maintainers/profile.md",
     "docs/maintainers/conformance-controller.md",
     "docs/maintainers/conformance.md",
     "docs/users/annotations.md",

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from controller import phases, reports
 from controller.apply.annotation_warnings import REASON as INVALID_ANNOTATION
-from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
+from controller.apply.events import EVENTS_OF_CONDITIONS, EVENTS_OF_PHASES
 from controller.gather.error_store_reader import SKIPPED, UNAVAILABLE
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase
@@ -98,8 +98,8 @@ def test_every_reason_is_somewhere_on_the_page() -> None:
 def test_every_event_has_a_row() -> None:
     warned = {each for call in calls_of("Warn") for each in reasons_of(call.args[0])}
     made = {("Warning", each.value) for each in warned | set(FINDINGS) | HELD}
-    made |= {(kind.value, key[2].value) for key, (kind, _) in TOLD_CONDITIONS.items()}
-    normal = [phase for phase, (kind, _) in TOLD_PHASES.items() if kind is EventType.NORMAL]
+    made |= {(kind.value, key[2].value) for key, (kind, _) in EVENTS_OF_CONDITIONS.items()}
+    normal = [phase for phase, (kind, _) in EVENTS_OF_PHASES.items() if kind is EventType.NORMAL]
     assert normal == [Phase.RESUMING, Phase.SUCCEEDED, Phase.SUSPENDING]
     began = [Reason.RESUMING, Reason.RETRY_PAUSE_OVER, Reason.SUCCEEDED, Reason.SUSPENDING]
     made |= {("Normal", each.value) for each in began}
@@ -145,8 +145,10 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
         and isinstance(node.args[1], ast.Constant)
     }
     assert len(reasons) == 6
-    said = set(re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events on other objects")))
-    assert reasons - said == set()
+    documented = set(
+        re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events on other objects"))
+    )
+    assert reasons - documented == set()
     page = (ADMINS / "slack-quota.md").read_text()
     assert {each for _, each in re.findall(r"(Normal|Warning) `([A-Za-z]+)`", page)} == reasons
     metrics = {name for name, labels, *_ in rows("Metrics") if "flavor" in labels}

@@ -73,7 +73,7 @@ def test_every_manifest_is_yaml_and_its_annotations_exist(name: str) -> None:
 
 def test_the_periods_of_the_timeline_are_the_defaults() -> None:
     text = TEXTS["failures.md"]
-    said = {
+    defaults = {
         "failureGracePeriodDuration": "1 min to be replaced first",
         "retryPausePeriodDuration": "90 to 99 s later",
         "admissionGracePeriodDuration": "within 1 min",
@@ -88,8 +88,8 @@ def test_the_periods_of_the_timeline_are_the_defaults() -> None:
         "forcefulDeletionGracePeriodDuration": 10,
     }
     for period in PERIODS:
-        if period.name in said:
-            assert said[period.name] in text, period.name
+        if period.name in defaults:
+            assert defaults[period.name] in text, period.name
             assert f"`{period.name}" in text
             assert period.default(CONFIG) == timedelta(minutes=minutes[period.name])
     assert CONFIG.retry_limit == 3

@@ -140,10 +140,10 @@ async def test_together_raises_the_failure_that_is_for_people() -> None:
         finally:
             cancelled.set()
 
-    told = ToolMissing("no go")
+    missing = ToolMissing("no go")
     with pytest.raises(ToolMissing) as caught:
-        await together(goes_on(), fails(ValueError("a bug")), together(fails(told)))
-    assert caught.value is told
+        await together(goes_on(), fails(ValueError("a bug")), together(fails(missing)))
+    assert caught.value is missing
     assert cancelled.is_set()
 
 
@@ -182,8 +182,8 @@ def test_work_that_ends_by_itself() -> None:
 def test_a_machine_without_what_a_real_node_needs_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = ["A real node needs root.", "Programs are missing: runc."]
-    monkeypatch.setattr(requirements, "missing", lambda: said)
+    problems = ["A real node needs root.", "Programs are missing: runc."]
+    monkeypatch.setattr(requirements, "missing", lambda: problems)
     with pytest.raises(ToolMissing) as caught:
         check(ClusterOptions(real_node=True))
     assert str(caught.value) == (

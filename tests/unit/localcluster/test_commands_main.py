@@ -58,10 +58,10 @@ def test_up(
     assert __main__.main(("up", *arguments)) == 0
     assert started == [options]
     # Nothing else on standard output: people evaluate it.
-    said = capsys.readouterr()
-    assert said.out == "export KUBECONFIG=/c/kubeconfig\n"
+    printed = capsys.readouterr()
+    assert printed.out == "export KUBECONFIG=/c/kubeconfig\n"
     nodes = "nodes except real-node" if options.real_node else "nodes"
-    assert said.err == (
+    assert printed.err == (
         f"This installation is a simulation: the control plane is real, {nodes}, GPUs and pods"
         " are not.\n"
     )
@@ -76,7 +76,7 @@ def test_relative_folder_is_taken_from_here(
 
 
 @pytest.mark.parametrize(
-    ("failure", "code", "said"),
+    ("failure", "code", "message"),
     [
         (ToolMissing("There is no Go."), 1, "localcluster: There is no Go.\n"),
         (Interrupted(), 130, "Stopped; nothing is left running.\n"),
@@ -88,7 +88,7 @@ def test_failures_are_sentences(
     capsys: pytest.CaptureFixture[str],
     failure: BaseException,
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     def build(
         components: frozenset[str],
@@ -103,7 +103,7 @@ def test_failures_are_sentences(
     monkeypatch.setattr(commands, "build", build)
     assert __main__.main(("build",)) == code
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", said)
+    assert (captured.out, captured.err) == ("", message)
 
 
 def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

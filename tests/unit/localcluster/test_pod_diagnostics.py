@@ -90,6 +90,6 @@ async def test_fields_of_pods_that_are_kept(tmp_path: Any) -> None:
 
 async def test_logs_that_cannot_be_kept_are_reported(tmp_path: Any) -> None:
     await keep(cluster_with(Gone(), logs=tmp_path))
-    (said,) = (tmp_path / "pods").iterdir()
-    assert said.name == "incomplete"
-    assert said.read_text() == ("Not everything could be kept: Unreachable('connection refused')\n")
+    (file,) = (tmp_path / "pods").iterdir()
+    assert file.name == "incomplete"
+    assert file.read_text() == ("Not everything could be kept: Unreachable('connection refused')\n")

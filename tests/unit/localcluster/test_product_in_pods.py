@@ -20,11 +20,11 @@ def cluster_with(kubectl: Path) -> Any:
 
 
 async def test_the_definition_is_applied_as_a_person_does(tmp_path: Path) -> None:
-    kubectl, told = tmp_path / "kubectl", tmp_path / "told"
-    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+    kubectl, arguments = tmp_path / "kubectl", tmp_path / "arguments"
+    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {arguments}\n')
     kubectl.chmod(0o755)
     await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).apply_definition()
-    assert told.read_text().splitlines() == [
+    assert arguments.read_text().splitlines() == [
         f"--kubeconfig=/c/kubeconfig apply -k {DEFINITION}",
         "--kubeconfig=/c/kubeconfig wait --for=condition=Established"
         f" --timeout={stretched(180.0):.0f}s crd/appwrappers.workload.codeflare.dev",
@@ -41,11 +41,11 @@ async def test_a_refused_overlay_is_named_with_kubectls_message(tmp_path: Path) 
 
 
 async def test_the_wait_is_as_long_as_the_machine_needs(tmp_path: Path) -> None:
-    kubectl, told = tmp_path / "kubectl", tmp_path / "told"
-    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+    kubectl, arguments = tmp_path / "kubectl", tmp_path / "arguments"
+    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {arguments}\n')
     kubectl.chmod(0o755)
     await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
-    assert told.read_text().splitlines() == [
+    assert arguments.read_text().splitlines() == [
         f"--kubeconfig=/c/kubeconfig apply -k {OVERLAY}",
         "--kubeconfig=/c/kubeconfig wait --for=condition=Available deployments --all"
         f" --namespace=appwrapper-system --timeout={stretched(300.0):.0f}s",
@@ -60,6 +60,6 @@ async def test_deployments_that_do_not_run_are_reported_with_their_pods(tmp_path
     kubectl.chmod(0o755)
     with pytest.raises(ProcessFailed) as caught:
         await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
-    said = str(caught.value)
-    assert said.startswith("The product does not run: error: timed out\n\n")
-    assert "describe pods" in said
+    message = str(caught.value)
+    assert message.startswith("The product does not run: error: timed out\n\n")
+    assert "describe pods" in message

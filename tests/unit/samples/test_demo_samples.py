@@ -91,8 +91,8 @@ def test_every_wrapping_sample_has_pods_to_count() -> None:
 
 
 def test_only_failing_samples_have_simulation_annotations() -> None:
-    told = [file.name for file in ALL if "simulation.localcluster.dev" in file.read_text()]
-    assert told == ["failing-pytorchjob.yaml"]
+    simulated = [file.name for file in ALL if "simulation.localcluster.dev" in file.read_text()]
+    assert simulated == ["failing-pytorchjob.yaml"]
 
 
 def test_samples_that_fail_in_the_simulation_fail_alike_on_a_real_node() -> None:
@@ -105,12 +105,12 @@ def test_samples_that_fail_in_the_simulation_fail_alike_on_a_real_node() -> None
         ("Worker", "termination-message", "others-message"),
     ):
         template = replicas[role]["template"]
-        told = template["metadata"]["annotations"]
+        annotations = template["metadata"]["annotations"]
         script = template["spec"]["containers"][0]["command"][-1]
-        assert told[f"{prefix}fail-attempts"] == "1"
+        assert annotations[f"{prefix}fail-attempts"] == "1"
         assert script.startswith('if [ "$AW_ATTEMPT" != 1 ]; then')
-        assert first == "" or told[prefix + first] in script
-        assert told[prefix + others].split("] ")[-1].split(": ")[-1] in script
+        assert first == "" or annotations[prefix + first] in script
+        assert annotations[prefix + others].split("] ")[-1].split(": ")[-1] in script
     worker = replicas["Worker"]["template"]
     # The master has rank 0.
     assert worker["metadata"]["annotations"][f"{prefix}fail-index"] == "1"

@@ -54,11 +54,11 @@ def test_the_tests_need_a_registry_beside_the_node(
     monkeypatch.setattr(requirements, "packages", lambda: ["runc"])
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true" if there else None)
     sentences, packages = e2e_packages.missing()
-    told = (
+    message = (
         "The tests need the program docker-registry. On Debian:"
         " apt-get install --no-install-recommends docker-registry"
     )
-    assert sentences == ([MISSING] if there else [MISSING, told])
+    assert sentences == ([MISSING] if there else [MISSING, message])
     assert packages == (["runc"] if there else ["runc", "docker-registry"])
 
 
@@ -98,8 +98,8 @@ def test_after_the_installation_it_runs(monkeypatch: pytest.MonkeyPatch) -> None
     left_out, took = e2e_packages.settle()
     assert debian.installed == [["runc"]]
     assert left_out == ""
-    [said] = took
-    assert re.fullmatch(r"installation of packages: \d+ s", said)
+    [printed] = took
+    assert re.fullmatch(r"installation of packages: \d+ s", printed)
 
 
 def test_an_installation_that_fails_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:

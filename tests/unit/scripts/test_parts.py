@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,9 @@ def python(code: str) -> tuple[str, ...]:
 def test_the_first_failure_ends_the_run(capfd: pytest.CaptureFixture[str]) -> None:
     fails, never = Part("one", python("raise SystemExit(3)")), Part("two", python("print('two')"))
     assert run_all((fails, never), (never,), 1) == 3
-    said = capfd.readouterr().out
-    assert said.endswith("error: one failed (exit code 3); nothing after it was run\n")
-    assert "two" not in said
+    printed = capfd.readouterr().out
+    assert printed.endswith("error: one failed (exit code 3); nothing after it was run\n")
+    assert "two" not in printed
 
 
 def last_line(text: str, code: int) -> tuple[str, ...]:
@@ -39,17 +38,17 @@ def test_parallel_parts_are_labelled_and_each_counts(
     one = Part("one", python(""))
     assert run_all((one,), (a, other), 2, ("before: 9 s",)) == max(first, second)
     # A busy machine takes a second to start an interpreter.
-    said = re.sub(r"\b\d+ s\b", "N s", capfd.readouterr().out).splitlines()
-    assert said[:3] == [
+    printed = re.sub(r"\b\d+ s\b", "N s", capfd.readouterr().out).splitlines()
+    assert printed[:3] == [
         "== one",
         "== one: N s, N s of CPU time",
         "== side by side, at most 2 at once: a, other",
     ]
-    assert sorted(said[3:5]) == [
+    assert sorted(printed[3:5]) == [
         "a     | === 3 passed, 2 skipped in 1.5s ===",
         "other | === 1 failed, 4 passed, 1 error in 1.5s ===",
     ]
-    assert said[5:] == [
+    assert printed[5:] == [
         "== what each part took",
         "before: N s",
         "one: N s, N s of CPU time",
@@ -71,32 +70,36 @@ def test_parts_wait_for_their_turn_in_their_order(
 ) -> None:
     parts = [beginning_and_end(name, 0.3) for name in "abcd"]
     assert run_all((), parts, at_once) == 0
-    said = re.findall(r"^(\w) \| (begins|ends)$", capfd.readouterr().out, re.MULTILINE)
-    assert len(said) == 8
+    printed = re.findall(r"^(\w) \| (begins|ends)$", capfd.readouterr().out, re.MULTILINE)
+    assert len(printed) == 8
     running: set[str] = set()
     most = 0
-    for name, what in said:
+    for name, what in printed:
         (running.add if what == "begins" else running.remove)(name)
         most = max(most, len(running))
     assert most <= at_once
     if at_once == 1:  # a slow start may let a later one of several begin to print first
-        assert [name for name, what in said if what == "begins"] == ["a", "b", "c", "d"]
+        assert [name for name, what in printed if what == "begins"] == ["a", "b", "c", "d"]
 
 
-def test_a_part_waits_for_another_although_there_is_room(capfd: pytest.CaptureFixture[str]) -> None:
-    first, other = beginning_and_end("a", 0.3), beginning_and_end("c", 0.0)
-    after = replace(beginning_and_end("b", 0.0), after="a")
-    assert run_all((), (first, after, other), 3) == 0
-    lines = [line for line in capfd.readouterr().out.splitlines() if line[:3] in ("a |", "b |")]
-    assert lines == ["a | begins", "a | ends", "b | begins", "b | ends"]
+def test_a_part_in_the_background_needs_no_turn_and_has_the_lowest_priority(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    prints = python("import os; print(os.sched_getscheduler(0) == os.SCHED_IDLE)")
+    first = Part("a", python("import time; time.sleep(1); print('ends')"))
+    behind = [Part(name, prints, background=True) for name in "bc"]
+    assert run_all((), (first, *behind), 1) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line[1:4] == " | "]
+    assert sorted(lines[:2]) == ["b | True", "c | True"]
+    assert lines[2:] == ["a | ends"]
 
 
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
     killed = Part("killed", python("import os; os.kill(os.getpid(), 9)"))
     assert run_all((), (killed,), 1) == 137
-    said = capfd.readouterr().out
-    assert "exit code 137; no result\n" in said
-    assert said.endswith("\n0 passed, 1 failed, 0 skipped\n")
+    printed = capfd.readouterr().out
+    assert "exit code 137; no result\n" in printed
+    assert printed.endswith("\n0 passed, 1 failed, 0 skipped\n")
 
 
 def test_tests_that_failed_are_named_again_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
@@ -105,9 +108,9 @@ def test_tests_that_failed_are_named_again_at_the_end(capfd: pytest.CaptureFixtu
     log = ["ERROR    root:a.py:1 said by a program", "tests/a.py::test_b[1] FAILED [ 50%]"]
     prints = python(f"print({chr(10).join([*log, *unwanted])!r}); raise SystemExit(1)")
     assert run_all((), (Part("a", prints),), 1) == 1
-    said = capfd.readouterr().out.splitlines()
-    assert said[-3:] == [*unwanted, "0 passed, 1 failed, 0 skipped"]
-    assert said[-4].startswith("all: ")
+    printed = capfd.readouterr().out.splitlines()
+    assert printed[-3:] == [*unwanted, "0 passed, 1 failed, 0 skipped"]
+    assert printed[-4].startswith("all: ")
 
 
 def test_cpu_time_counts_programs_that_a_part_has_waited_for(

@@ -10,14 +10,16 @@ from localcluster.machine import slowness
 from scripts import calibration, e2e_packages, run_tests
 from scripts.calibration import MachinePlan
 from scripts.parts import Part
+from tests.support.manifests import ROOT
 
 Ran = dict[str, list[tuple[str, ...]]]
 QUICK = ("--with", "coscheduler,jobset,training-operator")
 PYTEST = (sys.executable, "-m", "pytest", "-v")
 WORKERS = ("-n", "7")
+INSTALLING = "tests/e2e/test_install_page.py"
 MEASURED = (
-    "this machine needs 1.50 times the reference's time: test runs at once 2, workers 7,"
-    " time limits x 1.50\n"
+    "this machine needs 1.50 times the reference's time: test runs at once 2 (long ones 3),"
+    " workers 7, time limits x 1.50\n"
 )
 
 
@@ -30,15 +32,14 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
     commands: Ran = {}
 
     def run(parts: list[Part], beside: list[Part], at_once: int, took: object) -> int:
-        assert at_once == 2
         assert os.environ[slowness.VARIABLE] == "1.50"
         commands["in turn"] = [part.command for part in parts]
         commands["beside"] = [part.command for part in beside]
-        commands["after"] = [(part.name, part.after) for part in beside if part.after]
+        commands["background"] = [part.command for part in beside if part.background]
         return 0
 
     monkeypatch.setenv(slowness.VARIABLE, "is set again")
-    monkeypatch.setattr(calibration, "measured", lambda: MachinePlan(1.5, at_once=2, workers=7))
+    monkeypatch.setattr(calibration, "measured", lambda: MachinePlan(1.5, 2, 3, 7))
     monkeypatch.setattr(run_tests, "run_all", run)
     return commands
 
@@ -64,15 +65,15 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
     settles("")
     assert run_tests.run("test") == 0
     assert ran["in turn"] == [build(*QUICK, "--real-node")]
+    computing = [(*PYTEST, "tests/simulation"), (*PYTEST, "tests/unit"), ("make", "lint")]
     assert ran["beside"] == [
-        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/integration/nodes", "-m", "not long"),
-        (*PYTEST, "tests/simulation"),
-        (*PYTEST, "tests/unit"),
-        ("make", "lint"),
+        *computing,
     ]
+    assert ran["background"] == computing
     assert capsys.readouterr().out == MEASURED
 
 
@@ -82,18 +83,22 @@ def test_make_test_long_runs_the_rest(
     settles("")
     assert run_tests.run("test-long") == 0
     oldest = ("--kueue", "0.16.1")
+    longest = run_tests.LONGEST_EXCLUSIVE
+    but_not = [f"--ignore={file}" for file in longest]
     assert ran["in turn"] == [
         build("--with", "all", "--real-node", "--torch"),
         build(*oldest, "--beside"),
     ]
     assert ran["beside"] == [
-        (*PYTEST, "tests/integration/exclusive", "-m", "long"),
-        (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
-        (*PYTEST, "tests/e2e", "-m", "long"),
+        (*PYTEST, "tests/integration/exclusive", *but_not, "-m", "long"),
+        (*PYTEST, *longest, "-m", "long"),
+        (*PYTEST, "tests/e2e", f"--ignore={INSTALLING}", "-m", "long"),
+        (*PYTEST, INSTALLING, "-m", "long"),
         (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
         (*PYTEST, "tests/integration/nodes", "-m", "long"),
+        (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
     ]
-    assert ran["after"] == [("nodes", "shared")]
+    assert ran["background"] == []
     assert capsys.readouterr().out == MEASURED
 
 
@@ -114,8 +119,8 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
     assert run_tests.run("integration") == 0
     assert ran["in turn"] == [build(*QUICK)]
     assert ran["beside"] == [
-        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
         (*PYTEST, "tests/integration/nodes", "-m", "not long"),
     ]
 
@@ -138,9 +143,10 @@ def test_torchrun_alone_is_left_out_aloud(
     settles("", "There is no PyTorch.")
     assert run_tests.run(target) == 0
     assert not [command for command in ran["in turn"] if "--torch" in command]
-    assert (*PYTEST, "tests/e2e", "-m", "long and not torch") in ran["beside"]
-    said = capsys.readouterr().out
-    assert said.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
+    on_the_node = [command for command in ran["beside"] if "tests/e2e" in command]
+    assert {command[-1] for command in on_the_node} - {"not long"} == {"long and not torch"}
+    printed = capsys.readouterr().out
+    assert printed.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
 
 
 def test_make_e2e_fails_where_they_cannot_run(
@@ -152,18 +158,20 @@ def test_make_e2e_fails_where_they_cannot_run(
     assert capsys.readouterr().err == "error: e2e cannot run here. It needs root.\n"
 
 
-@pytest.mark.parametrize(
-    ("target", "carried", "expected"),
-    [("test", 1, 1), ("test", 4, 4), ("test-long", 1, 2), ("test-long", 3, 3)],
-)
-def test_long_tests_run_two_at_once_on_the_slowest_machine(
-    monkeypatch: pytest.MonkeyPatch, target: str, carried: int, expected: int
+@pytest.mark.parametrize("file", [*run_tests.LONGEST_EXCLUSIVE, INSTALLING])
+def test_a_file_with_a_run_of_its_own_exists(file: str) -> None:
+    assert (ROOT / file).is_file()
+
+
+@pytest.mark.parametrize(("target", "expected"), [("test", 1), ("test-long", 2)])
+def test_more_of_the_long_tests_run_at_once(
+    monkeypatch: pytest.MonkeyPatch, target: str, expected: int
 ) -> None:
     def run(first: object, beside: object, at_once: int, took: object) -> int:
         return at_once
 
     monkeypatch.setenv(slowness.VARIABLE, "is set again")
     monkeypatch.setattr(e2e_packages, "settle", lambda: ("It needs root.", ()))
-    monkeypatch.setattr(calibration, "measured", lambda: MachinePlan(1.0, carried, workers=1))
+    monkeypatch.setattr(calibration, "measured", lambda: MachinePlan(1.0, 1, 2, 1))
     monkeypatch.setattr(run_tests, "run_all", run)
     assert run_tests.run(target) == expected

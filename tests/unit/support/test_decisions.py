@@ -27,9 +27,9 @@ def test_a_situation_changes_only_what_is_named() -> None:
     snapshot = changed.snapshot
     assert snapshot.pods == PodCounts(expected=4, running=3)
     assert snapshot.timers == Timers(failure=ago(5))
-    assert snapshot.told["Unhealthy"].message == "text"
+    assert snapshot.condition_texts["Unhealthy"].message == "text"
     assert snapshot.components == (JOB,)
-    assert changed.but(pods=RUNNING.snapshot.pods, timers=Timers(), told={}) == RUNNING
+    assert changed.but(pods=RUNNING.snapshot.pods, timers=Timers(), condition_texts={}) == RUNNING
     assert ago(-1) > NOW > ago(1)
 
 

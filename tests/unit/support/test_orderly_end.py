@@ -62,10 +62,10 @@ def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
         running.send_signal(number)
         if number != signal.SIGINT:
             running.send_signal(number)  # some people do it twice
-        said, _ = running.communicate()
-        assert running.returncode == pytest.ExitCode.INTERRUPTED, said
+        output, _ = running.communicate()
+        assert running.returncode == pytest.ExitCode.INTERRUPTED, output
     assert (tmp_path / "cleaned up").exists()
-    assert "KeyboardInterrupt" in said
+    assert "KeyboardInterrupt" in output
 
 
 def test_a_test_that_loses_the_interrupt_is_the_last(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ async def test_exported_variables_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "told"),
+    ("block", "printed"),
     [
         (Block("One", 7, "echo out; false\n", None), "One, line 7: exit code 1\nout\n"),
         (Block("One", 7, "true  # refused\n", None), "One, line 7: exit code 0\n"),
@@ -109,10 +109,12 @@ async def test_exported_variables_stay(tmp_path: Path) -> None:
         (Block("One", 7, "false\ntrue\n", None), "One, line 7: exit code 1\n"),
     ],
 )
-async def test_an_error_names_the_failed_command(block: Block, told: str, tmp_path: Path) -> None:
+async def test_an_error_names_the_failed_command(
+    block: Block, printed: str, tmp_path: Path
+) -> None:
     with pytest.raises(AssertionError) as caught:
         await Person(tmp_path, {}, tmp_path).types(block)
-    assert str(caught.value).partition("\nassert")[0].rstrip() == told.rstrip()
+    assert str(caught.value).partition("\nassert")[0].rstrip() == printed.rstrip()
 
 
 async def test_a_command_shown_as_refused_may_fail(tmp_path: Path) -> None:

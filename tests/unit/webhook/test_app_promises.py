@@ -61,13 +61,13 @@ def test_anything_as_an_object_is_answered(
 
 
 # Of what the request says, too. The API server sees to it that both agree.
-SAID_TWICE = [
+GIVEN_TWICE = [
     *[(key,) for key in ("apiVersion", "kind", "metadata")],
     *[("metadata", key) for key in ("name", "namespace", "generateName", "labels", "annotations")],
 ]
 
 
-@pytest.mark.parametrize("way", SAID_TWICE)
+@pytest.mark.parametrize("way", GIVEN_TWICE)
 @pytest.mark.parametrize("value", [None, "", "x", "n" * 300, 1, 1.5, True, [], [1], {}, {"a": 1}])
 def test_an_object_with_nonsense_metadata_is_answered(
     app: InProcessWebhook, way: tuple[str, ...], value: Any

@@ -55,8 +55,8 @@ def test_a_defect_of_the_hook_is_one_line(container: Container) -> None:
     ended = container.python(code)
     assert ended.exit_code == 1
     assert "SystemError: own" in ended.stderr
-    said = [line for line in ended.stderr.splitlines() if line.startswith("appwrapper worker: an")]
-    assert said == [
+    lines = [line for line in ended.stderr.splitlines() if line.startswith("appwrapper worker: an")]
+    assert lines == [
         "appwrapper worker: an error could not be recorded: ModuleNotFoundError('import of"
         " appwrapper_errors halted; None in sys.modules')"
     ]

@@ -151,9 +151,9 @@ from worker import child, signals
 process = child.start(["sh", "-c", sys.argv[2]], os.environ, signals.hold())
 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 os.kill(os.getpid(), signal.SIGTERM)
-told = []
-ended = child.wait(process, lambda *arguments: told.append(arguments))
-print(ended.status, ended.told is not None, len(told))
+end_signals = []
+ended = child.wait(process, lambda *arguments: end_signals.append(arguments))
+print(ended.status, ended.end_signal is not None, len(end_signals))
 """
 
 

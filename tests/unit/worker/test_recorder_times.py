@@ -36,9 +36,9 @@ class Run:
         self._recorder = Recorder(environment.read(environ), Options())
         self.reports = Path(self._recorder.prepare(environ)[environment.RECORDS])
 
-    def end(self, told: ReceivedSignal | None = None) -> tuple[int, ErrorRecord]:
+    def end(self, end_signal: ReceivedSignal | None = None) -> tuple[int, ErrorRecord]:
         """Ends the command with exit code 1, after three seconds."""
-        exit_code = self._recorder.ended(Ended(PID, 1, STARTED + 3 * S, told))
+        exit_code = self._recorder.ended(Ended(PID, 1, STARTED + 3 * S, end_signal))
         record = find(self._log.read_text())
         assert record is not None
         return exit_code, record
@@ -60,15 +60,15 @@ def test_an_error_file_up_to_a_second_older_than_the_recorder_is_read(
 
 
 @pytest.mark.parametrize(
-    ("told_after", "collateral", "exit_code"), [(S, True, 1), (S + 1, False, 42)]
+    ("signalled_after", "collateral", "exit_code"), [(S, True, 1), (S + 1, False, 42)]
 )
 def test_the_code_of_a_rank_that_failed_after_the_signal_is_not_the_containers(
-    run: Run, told_after: int, collateral: bool, exit_code: int
+    run: Run, signalled_after: int, collateral: bool, exit_code: int
 ) -> None:
     """The rank failed after one second, with exit code 42; its launcher ends with 1."""
     rank = {"rank": 0, "pid": 7, "exitcode": 42, "timestamp": STARTED // S + 1}
     facts = {"pid": PID, "timestamp_ns": STARTED + 2 * S, "failures": [rank]}
     report = {"message": {"message": "ChildFailedError: train.py FAILED", "extraInfo": facts}}
     (run.reports / f"report-{PID}.json").write_text(json.dumps(report))
-    code, record = run.end(ReceivedSignal(15, STARTED + told_after))
+    code, record = run.end(ReceivedSignal(15, STARTED + signalled_after))
     assert (code, record.collateral, record.exit_code) == (exit_code, collateral, 42)

@@ -27,7 +27,7 @@ from tests.support.builders.operated_kinds import leader_worker_set
 from tests.support.builders.pods import pod
 from tests.support.builders.wrapped_kinds import LEADER_WORKER_SET, NAME
 from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
-from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.followed import followed, reported, until_reported
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
@@ -212,7 +212,7 @@ async def test_a_leader_worker_set_is_missed_as_well(cluster: RunningCluster) ->
         )
         failed = await life.until_phase("Failed")
         message = "deleted by another client: LeaderWorkerSet wrapped-group"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 
 async def test_a_leader_worker_set_is_created_with_everything_injected(
@@ -259,7 +259,7 @@ async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
         )
         failed = await life.until_phase("Failed")
         message = "deleted by another client: LeaderWorkerSet converted"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 
 @pytest.mark.long
@@ -270,8 +270,8 @@ async def test_a_failed_conversion_is_reported_and_awaited(cluster: RunningClust
         served(client, LEADER_WORKER_SETS, stored_as="v0", conversion=converted_by_nobody()),
         followed(client, own.NAMESPACE, body) as life,
     ):
-        held = await until_said(life, "ResourcesDeployed", "CreateFailed")
-        status, _, message = said(held, "ResourcesDeployed")
+        held = await until_reported(life, "ResourcesDeployed", "CreateFailed")
+        status, _, message = reported(held, "ResourcesDeployed")
         assert status == "True"
         assert message.startswith("spec.components[0]: 500 ")
         assert "conversion webhook for leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet" in message

@@ -8,7 +8,7 @@ from shared.api.objects import APPWRAPPERS, CONFIGMAPS, JsonObject
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.operated_kinds import leader_worker_set
-from tests.support.cluster.followed import until_said
+from tests.support.cluster.followed import until_reported
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import NAMESPACE, Lives, config_map
 from tests.support.cluster.resources import JOBS, LEADER_WORKER_SETS
@@ -34,14 +34,14 @@ async def others(lives: Lives, name: str) -> list[bool]:
 
 async def until_only_it_is_left(lives: Lives, life: Life, name: str) -> None:
     """Its quota stays, and the condition and a Warning Event say what for."""
-    held = await until_said(life, DELETING, "DeletionBlocked")
+    held = await until_reported(life, DELETING, "DeletionBlocked")
     message = condition(held, DELETING).message
     assert message.startswith(f"LeaderWorkerSet {name} {WHY}")
     assert CONVERSION in message
     await comes_to(lambda: others(lives, name), [False, False])
     assert true_conditions(life.events[-1].object) >= {QUOTA, DEPLOYED, DELETING}
     assert "QuotaReserved" in await lives.kueue_says(life)
-    assert any(WHY in each for each in await lives.told(name, "DeletionBlocked"))
+    assert any(WHY in each for each in await lives.event_messages(name, "DeletionBlocked"))
 
 
 async def test_it_holds_nothing_else_up(cluster: RunningCluster, lives: Lives) -> None:
@@ -54,13 +54,13 @@ async def test_it_holds_nothing_else_up(cluster: RunningCluster, lives: Lives) -
 
         await set_conversion(cluster.client, LEADER_WORKER_SETS, converted_by_nobody())
         for life, name in ((suspended, "hidden"), (deleted, "doomed")):
-            held = await until_said(life, DEPLOYED, UNREADABLE)
-            said = condition(held, DEPLOYED)
+            held = await until_reported(life, DEPLOYED, UNREADABLE)
+            reported = condition(held, DEPLOYED)
             opening = f"cannot be read: LeaderWorkerSet {name}: 500 InternalError: "
-            assert (said.status, phase(held)) == ("True", "Running")
-            assert said.message.startswith(opening)
-            assert CONVERSION in said.message
-            assert len(await lives.told(name, UNREADABLE)) == 1
+            assert (reported.status, phase(held)) == ("True", "Running")
+            assert reported.message.startswith(opening)
+            assert CONVERSION in reported.message
+            assert len(await lives.event_messages(name, UNREADABLE)) == 1
             assert await others(lives, name) == [True, True]
 
         await lives.set_active(suspended, False)
@@ -86,8 +86,8 @@ async def test_a_component_that_becomes_readable_is_reported_and_succeeds(
         life = await lives.begin(wrapping("back"))
         await life.until_phase("Running")
         await set_conversion(cluster.client, LEADER_WORKER_SETS, converted_by_nobody())
-        hidden = await until_said(life, DEPLOYED, UNREADABLE)
+        hidden = await until_reported(life, DEPLOYED, UNREADABLE)
         await set_conversion(cluster.client, LEADER_WORKER_SETS, {"strategy": "None"})
-        await until_said(life, DEPLOYED, "ComponentsCreated", after=version_of(hidden))
+        await until_reported(life, DEPLOYED, "ComponentsCreated", after=version_of(hidden))
     # Now somebody deletes it, and that is noticed as ever.
     await life.until_phase("Failed")

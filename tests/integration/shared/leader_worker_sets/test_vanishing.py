@@ -11,7 +11,7 @@ from shared.kube.client import KubeClient, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.builders.operated_kinds import leader_worker_set
-from tests.support.cluster.followed import followed, said
+from tests.support.cluster.followed import followed, reported
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.resources import LEADER_WORKER_SETS
 from tests.support.cluster.served_kinds import served
@@ -55,7 +55,7 @@ async def test_one_that_goes_while_it_is_used_fails_what_used_it(
             await kind.aclose()
             failed = await life.until_phase("Failed")
             message = "deleted by another client: LeaderWorkerSet vanishing"
-            assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+            assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message)
             async with followed(
                 client, NAMESPACE, appwrapper("stays", job("stays", pods=1, run_for="100ms"))
             ) as beside:
@@ -78,7 +78,7 @@ async def test_a_kind_that_returns_is_watched_again_without_a_hot_loop_meanwhile
         )
         failed = await life.until_phase("Failed")
         message = "deleted by another client: LeaderWorkerSet after"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        assert reported(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 
 async def test_one_that_is_not_there_yet_fails_what_wants_it_and_then_no_more(
@@ -86,7 +86,7 @@ async def test_one_that_is_not_there_yet_fails_what_wants_it_and_then_no_more(
 ) -> None:
     async with followed(client, NAMESPACE, appwrapper("early", leader_worker_set("early"))) as life:
         failed = await life.until_phase("Failed")
-        _, reason, message = said(failed, "Unhealthy")
+        _, reason, message = reported(failed, "Unhealthy")
         assert reason == "CreateFailed"
         assert message.startswith(
             'spec.components[0]: no matches for kind "LeaderWorkerSet" in version '

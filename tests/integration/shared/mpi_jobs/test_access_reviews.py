@@ -71,11 +71,11 @@ def limited(cluster: RunningCluster) -> Kubectl:
 async def submitted(who: Kubectl, *templates: JsonObject, dry_run: bool = True) -> list[str]:
     """Why it is invalid, or CREATED."""
     body = appwrapper("wrapped", *templates)
-    said = await created(who, body, TEAM, dry_run=dry_run)
-    if said.code == 201:
+    response = await created(who, body, TEAM, dry_run=dry_run)
+    if response.code == 201:
         return CREATED
-    assert said.code == 422, said
-    return said.errors
+    assert response.code == 422, response
+    return response.errors
 
 
 CREATED = ["created"]

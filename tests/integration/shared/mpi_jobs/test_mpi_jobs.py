@@ -8,7 +8,7 @@ import pytest
 from shared.api.objects import Resource
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.operated_kinds import mpi_job
-from tests.support.cluster.followed import followed, said
+from tests.support.cluster.followed import followed, reported
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.served_kinds import served
@@ -25,7 +25,7 @@ async def test_one_that_is_defined_just_after_it_was_missed_runs(lives: Lives) -
     early = await lives.begin(appwrapper("mpi-early", mpi_job("mpi-early", version="v1")))
     failed = await early.until_phase("Failed")
     message = 'spec.components[0]: no matches for kind "MPIJob" in version "kubeflow.org/v1"'
-    assert said(failed, UNHEALTHY) == ("True", "CreateFailed", message)
+    assert reported(failed, UNHEALTHY) == ("True", "CreateFailed", message)
     body = appwrapper("mpi-just", mpi_job("mpi-just", version="v1"))
     async with served(lives.client, MPI_JOBS_V1), followed(lives.client, NAMESPACE, body) as life:
         await life.until_phase("Running")

@@ -36,9 +36,9 @@ from tests.support.cluster.resources import (
 from tests.support.cluster.stages import (
     IMPATIENT,
     LONG,
-    UNTOLD,
-    is_untold,
+    STAYS_PENDING,
     running,
+    until_pending,
     waits_for_no_pod,
 )
 from tests.support.life_record import (
@@ -106,13 +106,13 @@ async def test_it_runs_with_all_its_groups_until_it_is_deleted(lives: Lives, sta
 
 
 async def test_workers_that_wait_for_a_ready_leader_are_not_missed(lives: Lives) -> None:
-    leader = always(pod_template(**UNTOLD))
+    leader = always(pod_template(**STAYS_PENDING))
     body = leader_worker_set(
         "lws-waits", leader=leader, worker=runs(), size=2, startupPolicy="LeaderReady"
     )
     life = await lives.begin(appwrapper("lws-waits", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["lws-waits-0"])
-    await is_untold(lives, "lws-waits-0")
+    await until_pending(lives, "lws-waits-0")
     await lives.annotate("lws-waits", admissionGracePeriodDuration="0s")
     await lives.patch_pod("lws-waits-0", running(ready=False))
     await waits_for_no_pod(life)

@@ -31,9 +31,9 @@ from tests.support.cluster.resources import JOBS, MPI_JOBS, SERVICES
 from tests.support.cluster.stages import (
     IMPATIENT,
     LONG,
-    UNTOLD,
-    is_untold,
+    STAYS_PENDING,
     running,
+    until_pending,
     waits_for_no_pod,
 )
 from tests.support.life_record import (
@@ -53,7 +53,7 @@ ADMITTED = frozenset({"QuotaReserved", "Admitted"})
 PATIENT = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
 
 
-async def said(lives: Lives, name: str) -> dict[str, str]:
+async def conditions_of(lives: Lives, name: str) -> dict[str, str]:
     """The conditions of the MPIJob: type -> status."""
     made = await lives.client.get(MPI_JOBS, NAMESPACE, name)
     return {each["type"]: each["status"] for each in made["status"]["conditions"]}
@@ -105,7 +105,7 @@ async def test_it_succeeds_with_its_launcher_and_no_worker_is_left(
             (name,),
         ),
     )
-    words = await said(lives, name)
+    words = await conditions_of(lives, name)
     assert (words["Succeeded"], words.get("Failed")) == ("True", None)
     await life.check_the_promise_to_kueue()
 
@@ -124,11 +124,11 @@ async def test_one_that_its_operator_rejects_fails_at_once(lives: Lives) -> None
 
 
 async def test_a_launcher_that_waits_for_ready_workers_is_not_missed(lives: Lives) -> None:
-    body = mpi_job("mpi-waits", worker=pod_template(**UNTOLD))
+    body = mpi_job("mpi-waits", worker=pod_template(**STAYS_PENDING))
     body["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady"
     life = await lives.begin(appwrapper("mpi-waits", body, annotations=LONG | IMPATIENT))
     await comes_to(lambda: lives.names(PODS, life), ["mpi-waits-worker-0"])
-    await is_untold(lives, "mpi-waits-worker-0")
+    await until_pending(lives, "mpi-waits-worker-0")
     await lives.annotate("mpi-waits", admissionGracePeriodDuration="0s")
     await lives.patch_pod("mpi-waits-worker-0", running(ready=False))
     await waits_for_no_pod(life)
@@ -194,7 +194,9 @@ async def test_a_worker_that_fails_is_waited_for_and_the_next_attempt_succeeds(
     assert "(exit code 3)" in unhealthy.message
     first = await lives.client.get(MPI_JOBS, NAMESPACE, "mpi-worker")
     # "Running" only if the operator saw launcher and workers run at the same moment.
-    assert {"Created"} <= (await said(lives, "mpi-worker")).keys() <= {"Created", "Running"}
+    assert (
+        {"Created"} <= (await conditions_of(lives, "mpi-worker")).keys() <= {"Created", "Running"}
+    )
     await lives.annotate("mpi-worker", failureGracePeriodDuration="0s")
     again = await ready(life, after=version_of(sick))
     assert (again["status"]["attempt"], again["status"]["resettingCount"]) == (2, 1)
@@ -242,7 +244,7 @@ async def test_a_preempted_appwrapper_runs_again_after_the_more_urgent_workload(
     assert true_conditions(life.events[-1].object) == RUNS
 
     async def runs() -> str:
-        return (await said(lives, "mpi-victim")).get("Running", "")
+        return (await conditions_of(lives, "mpi-victim")).get("Running", "")
 
     await comes_to(runs, "True")
 

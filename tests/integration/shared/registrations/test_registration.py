@@ -18,8 +18,8 @@ async def test_the_other_overlays_registration_is_one_that_the_api_server_takes(
         file = MANIFESTS / "overlays" / "mlbatch" / f"{name}.yaml"
         # Under other names: those of the default overlay are taken.
         renamed = file.read_text().replace("name: appwrapper-", "name: direct-")
-        said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
-        assert said.count("created (server dry run)") == objects
+        output = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
+        assert output.count("created (server dry run)") == objects
 
 
 async def test_long_lists_and_odd_names_are_within_its_limits(cluster: RunningCluster) -> None:
@@ -32,5 +32,5 @@ async def test_long_lists_and_odd_names_are_within_its_limits(cluster: RunningCl
     config = parse_config(json.dumps({"appwrapper": section})).config
     written = f"{registration_yaml(config)}---\n{policies_yaml(config)}"
     renamed = written.replace("name: appwrapper-", "name: direct-")
-    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
-    assert said.count("created (server dry run)") == 12
+    output = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
+    assert output.count("created (server dry run)") == 12

@@ -96,12 +96,12 @@ class KueueWorkloads(Reconciler):
         now, evicted = self.moment, has(workload, EVICTED)
 
         def change(item: JsonObject) -> None:
-            told = workloads.message(item, DEACTIVATION_TARGET)
+            message = workloads.message(item, DEACTIVATION_TARGET)
             cause = reason(item, DEACTIVATION_TARGET)
             workloads.drop(item, DEACTIVATION_TARGET)
             item["status"].pop("requeueState", None)
             if not evicted:
-                text = "The workload is deactivated" + (f" due to {told}" if told else "")
+                text = "The workload is deactivated" + (f" due to {message}" if message else "")
                 workloads.evict(item, Reason.DEACTIVATED, text, now, cause=cause)
 
         self._change(workload, change)

@@ -86,8 +86,8 @@ def since(item: JsonObject, kind: str) -> datetime:
 def put(item: JsonObject, kind: str, status: bool, why: str, text: str, now: datetime) -> None:
     """Set a condition in place."""
     holder = item.setdefault("status", {})
-    told = "True" if status else "False"
-    holder["conditions"] = with_condition(conditions(item), kind, told, why, text, now)
+    wanted = "True" if status else "False"
+    holder["conditions"] = with_condition(conditions(item), kind, wanted, why, text, now)
 
 
 def drop(item: JsonObject, kind: str) -> None:
@@ -197,8 +197,8 @@ def evict(workload: JsonObject, why: str, text: str, now: datetime, *, cause: st
 
     The Workload keeps its reservation until its job has stopped.
     """
-    told = f"{why}DueTo{cause}" if why == Reason.DEACTIVATED and cause else why
-    put(workload, EVICTED, True, told, text, now)
+    full_reason = f"{why}DueTo{cause}" if why == Reason.DEACTIVATED and cause else why
+    put(workload, EVICTED, True, full_reason, text, now)
     for each in checks(workload, "Ready", "Retry", "Rejected"):
         each.update(state="Pending", lastTransitionTime=format_time(now))
     status = workload["status"]

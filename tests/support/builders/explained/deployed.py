@@ -115,9 +115,9 @@ def pods_missing() -> AppWrapperObjects:
         'Error creating: pods "train-1-" is forbidden: exceeded quota: pods, requested: pods=1,'
         " used: pods=4, limited: pods=4"
     )
-    said = event("FailedCreate", message, 50, "Warning")
-    said["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
-    return replace(_starting(pod(0, containers=[RUNS])), component_events=(said,))
+    warning = event("FailedCreate", message, 50, "Warning")
+    warning["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
+    return replace(_starting(pod(0, containers=[RUNS])), component_events=(warning,))
 
 
 PRIVILEGED = (
@@ -128,11 +128,11 @@ PRIVILEGED = (
 
 def refused_by_pod_security() -> AppWrapperObjects:
     """The Job's pods are privileged, and the namespace enforces the level baseline."""
-    said = event(
+    warning = event(
         "FailedCreate", f'Error creating: pods "train-1-" is forbidden: {PRIVILEGED}', 50, "Warning"
     )
-    said["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
-    return replace(_starting(), component_events=(said,))
+    warning["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
+    return replace(_starting(), component_events=(warning,))
 
 
 def _starting(*pods: JsonObject) -> AppWrapperObjects:
@@ -160,24 +160,24 @@ def unhealthy() -> AppWrapperObjects:
 
 def resets_paused() -> AppWrapperObjects:
     """An admin paused all resets."""
-    said = f"{FAILED_MESSAGE}; an admin has paused all resets (pauseResets)"
-    return _unhealthy("ResetsPaused", said, failure=300)
+    message = f"{FAILED_MESSAGE}; an admin has paused all resets (pauseResets)"
+    return _unhealthy("ResetsPaused", message, failure=300)
 
 
 def reset_throttled() -> AppWrapperObjects:
     """Very many AppWrappers are reset at the same time."""
-    said = f"{FAILED_MESSAGE}; resets in this cluster are paced at 5 a second"
-    return _unhealthy("ResetThrottled", said, failure=61)
+    message = f"{FAILED_MESSAGE}; resets in this cluster are paced at 5 a second"
+    return _unhealthy("ResetThrottled", message, failure=61)
 
 
 def breaker_open() -> AppWrapperObjects:
     """An implausible number of nodes got a health label at the same time."""
-    said = (
+    message = (
         "node gpu-2 (autopilot.ibm.com/gpuhealth=EVICT): pod train-1-x7k2p uses nvidia.com/gpu;"
         " 30 of 100 nodes with nvidia.com/gpu turned NoExecute within 10m: evacuations wait until"
         " an admin confirms"
     )
-    return _unhealthy("EvacuationBreakerOpen", said, failed=False)
+    return _unhealthy("EvacuationBreakerOpen", message, failed=False)
 
 
 def _unhealthy(
@@ -217,11 +217,11 @@ def _unhealthy(
 
 def cannot_create() -> AppWrapperObjects:
     """A ResourceQuota forbids another Job."""
-    said = 'Job train: jobs.batch "train" is forbidden: exceeded quota: jobs, used: jobs=4'
+    message = 'Job train: jobs.batch "train" is forbidden: exceeded quota: jobs, used: jobs=4'
     item = appwrapper(
         "Resuming",
         condition("QuotaReserved", "True", "Resuming", seconds=20),
-        condition("ResourcesDeployed", "True", "CreateFailed", said, seconds=20),
+        condition("ResourcesDeployed", "True", "CreateFailed", message, seconds=20),
         attempt=1,
         deployed="Unknown",
         timers={"admission": 20, "warmup": 20},

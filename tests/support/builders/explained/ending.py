@@ -68,8 +68,8 @@ def resetting() -> AppWrapperObjects:
 def reset_blocked() -> AppWrapperObjects:
     """A finalizer keeps the Job, so the AppWrapper keeps its quota."""
     held = job(deleting=True, finalizers=["foregroundDeletion", "audit.example.com/keep"])
-    said = "Job train has the finalizer audit.example.com/keep"
-    return _deleting("Resetting", (), held, deletes("DeletionBlocked", said))
+    blocker = "Job train has the finalizer audit.example.com/keep"
+    return _deleting("Resetting", (), held, deletes("DeletionBlocked", blocker))
 
 
 def suspending() -> AppWrapperObjects:
@@ -81,9 +81,9 @@ def suspending() -> AppWrapperObjects:
 def pod_on_a_dead_node() -> AppWrapperObjects:
     """A pod's grace period ended two minutes ago; its node is unreachable."""
     late = {"deletionTimestamp": ago(120), "deletionGracePeriodSeconds": 30}
-    said = "Pod train-0-x7k2p on node gpu-1, which is unreachable"
+    blocker = "Pod train-0-x7k2p on node gpu-1, which is unreachable"
     pods = (pod(0, containers=[RUNS], metadata=late),)
-    held = deletes("DeletionBlocked", said)
+    held = deletes("DeletionBlocked", blocker)
     return _deleting("Suspending", pods, job(deleting=True), held)
 
 

@@ -76,8 +76,8 @@ def test_a_latched_node_takes_no_gpu_pods(known: Latches | None, is_latched: boo
     seen = node_of(gpu_node("n"), TAINTS, known)
     assert seen.unschedulable.get(GPU, 0) == (8 if is_latched else 0)
     why = f"{HEALTH}=EVICT is gone, latched"
-    told = CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
-    assert list(node_findings([seen], ())) == ([told] if is_latched else [])
+    finding = CheckFinding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
+    assert list(node_findings([seen], ())) == ([finding] if is_latched else [])
 
 
 def test_an_existing_label_is_listed_once() -> None:

@@ -48,7 +48,7 @@ def report(
     return cluster_report(seen, NOW)
 
 
-def said(*arguments: Any, **options: Any) -> list[str]:
+def lines_of(*arguments: Any, **options: Any) -> list[str]:
     return [each.line for each in report(*arguments, **options).findings]
 
 
@@ -127,7 +127,9 @@ def closed(name: str) -> JsonObject:
 def test_quota_against_capacity(
     team: int, slack: dict[str, Any], nodes: list[JsonObject] | None, expected: list[str]
 ) -> None:
-    assert said([cluster_queue("team", team), cluster_queue(SLACK, 8, **slack)], nodes) == expected
+    assert (
+        lines_of([cluster_queue("team", team), cluster_queue(SLACK, 8, **slack)], nodes) == expected
+    )
 
 
 def test_sums_of_several_flavors_are_not_judged_as_one() -> None:
@@ -135,7 +137,7 @@ def test_sums_of_several_flavors_are_not_judged_as_one() -> None:
     slack = cluster_queue(SLACK, 8, lendingLimit=0)
     [group] = slack["spec"]["resourceGroups"]
     group["flavors"].append({**group["flavors"][0], "name": "other"})
-    assert said([cluster_queue("team", 8), slack]) == []
+    assert lines_of([cluster_queue("team", 8), slack]) == []
 
 
 def test_without_a_slack_queue_only_the_teams_count() -> None:
@@ -157,7 +159,7 @@ def test_the_slack_queue_is_in_usage_but_not_in_the_table() -> None:
 def test_queues_that_admit_nothing() -> None:
     local = local_queue("team1", "team")
     local["status"]["conditions"] = [{"type": "Active", "status": "False", "message": "no queue"}]
-    assert said(
+    assert lines_of(
         [cluster_queue("team", 24, active="it is held")], slack="", local_queues=[local]
     ) == [
         "ClusterQueue team: it admits nothing: it is held",
@@ -175,7 +177,7 @@ def test_pods_without_quota_are_those_in_namespaces_without_a_local_queue() -> N
     pods[1]["spec"]["initContainers"] = [{"resources": {"limits": {GPU: "2"}}}]
     ended = bound_pod("notebooks", "over", "n0", 1)
     ended["status"]["phase"] = "Succeeded"
-    found = said(
+    found = lines_of(
         [cluster_queue("team", 24)],
         slack="",
         local_queues=[local_queue("team1", "team")],
@@ -192,7 +194,7 @@ def test_workloads_of_namespaces_without_local_queues_and_of_openshift_are_not_j
         workload("a", namespace, queueName="nowhere")
         for namespace in ("team1", "elsewhere", "openshift-x")
     ]
-    found = said(
+    found = lines_of(
         [cluster_queue("team", 24)],
         slack="",
         local_queues=[local_queue("team1", "team"), local_queue("openshift-x", "team")],

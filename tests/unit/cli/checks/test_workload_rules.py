@@ -25,7 +25,7 @@ AROUND = Surroundings(
 PYTORCH_JOB = {"kind": "PyTorchJob", "name": "train", "uid": "u", "controller": True}
 
 
-def said(around: Surroundings = AROUND, **changes: Any) -> list[str]:
+def findings_of(around: Surroundings = AROUND, **changes: Any) -> list[str]:
     found = workload_findings(workload_facts(workload("train", **changes)), around)
     assert {each.about for each in found} <= {
         "workload team1/AppWrapper train",
@@ -35,15 +35,15 @@ def said(around: Surroundings = AROUND, **changes: Any) -> list[str]:
 
 
 def test_nothing_about_one_that_is_right() -> None:
-    assert said() == []
+    assert findings_of() == []
 
 
 def test_a_queue_that_is_missing() -> None:
-    assert said(queueName="") == [
+    assert findings_of(queueName="") == [
         "it names no LocalQueue, so Kueue never admits it."
         " Set the label kueue.x-k8s.io/queue-name to one of: default-queue"
     ]
-    assert said(queueName="other") == [
+    assert findings_of(queueName="other") == [
         "there is no LocalQueue other in its namespace, so Kueue never admits it. Create it"
         " again with the label kueue.x-k8s.io/queue-name of one of: default-queue"
     ]
@@ -52,8 +52,8 @@ def test_a_queue_that_is_missing() -> None:
 def test_a_priority_above_the_default_is_a_note() -> None:
     (found,) = workload_findings(workload_facts(workload("train", priority=6)), AROUND)
     assert found.severity is FindingSeverity.NOTE
-    assert said(priority=5) == said(priority=None) == []
-    assert said(replace(AROUND, default_priority=None), priority=6) == []
+    assert findings_of(priority=5) == findings_of(priority=None) == []
+    assert findings_of(replace(AROUND, default_priority=None), priority=6) == []
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,22 @@ def test_a_priority_above_the_default_is_a_note() -> None:
 )
 def test_pods_that_are_not_ready_after_the_warm_up(minutes: int, expected: list[str]) -> None:
     around = replace(AROUND, now=ADMITTED_AT + timedelta(minutes=minutes))
-    assert said(around, conditions={"Admitted": "True", "PodsReady": "False"}) == expected
-    assert said(around, conditions={"PodsReady": "False"}) == []
-    assert said(around, conditions={"Admitted": "True", "PodsReady": "True"}) == []
+    assert findings_of(around, conditions={"Admitted": "True", "PodsReady": "False"}) == expected
+    assert findings_of(around, conditions={"PodsReady": "False"}) == []
+    assert findings_of(around, conditions={"Admitted": "True", "PodsReady": "True"}) == []
 
 
 def test_an_eviction_until_it_has_finished() -> None:
     evicted = {"status": "True", "reason": "Preempted", "message": "for another"}
-    assert said(conditions={"Evicted": evicted}) == ["Kueue evicted it (Preempted: for another)"]
-    assert said(conditions={"Evicted": evicted, "Finished": "True"}) == []
-    assert said(conditions={"Evicted": "False"}) == []
+    assert findings_of(conditions={"Evicted": evicted}) == [
+        "Kueue evicted it (Preempted: for another)"
+    ]
+    assert findings_of(conditions={"Evicted": evicted, "Finished": "True"}) == []
+    assert findings_of(conditions={"Evicted": "False"}) == []
 
 
 def test_one_that_is_deactivated() -> None:
-    assert said(active=False) == [
+    assert findings_of(active=False) == [
         "it is deactivated (spec.active: false), so Kueue does not admit it. kubectl patch workload"
         ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' puts it in'
         " the queue again"
@@ -94,13 +96,13 @@ def test_one_that_is_deactivated() -> None:
 def test_one_that_a_limit_of_kueue_deactivated() -> None:
     reason = "DeactivatedDueToRequeuingLimitExceeded"
     evicted = {"status": "True", "reason": reason, "message": "too often"}
-    found = said(active=False, conditions={"Evicted": evicted})
+    found = findings_of(active=False, conditions={"Evicted": evicted})
     assert found == [
         "Kueue took it out of the queue for good. After kubectl delete workload -n team1"
         " appwrapper-train --wait=false Kueue makes a new Workload, and queues it",
         f"Kueue evicted it ({reason}: too often)",
     ]
-    assert said(conditions={"Evicted": evicted}) == found, "activated again in vain"
+    assert findings_of(conditions={"Evicted": evicted}) == found, "activated again in vain"
 
 
 @pytest.mark.parametrize(
@@ -124,14 +126,14 @@ def test_one_that_a_limit_of_kueue_deactivated() -> None:
     ],
 )
 def test_a_pod_that_no_node_can_hold(requests: dict[str, str], expected: list[str]) -> None:
-    assert said(requests=requests) == expected
+    assert findings_of(requests=requests) == expected
 
 
 def test_amounts_that_no_single_node_has_together() -> None:
     taints = Autopilot().resource_taints
     many = node_of(gpu_node("many", allocatable={"cpu": "10"}), taints).allocatable
     few = node_of(gpu_node("few", 1), taints).allocatable
-    assert said(replace(AROUND, nodes=(many, few)), requests={GPU: "8", "cpu": "80"}) == [
+    assert findings_of(replace(AROUND, nodes=(many, few)), requests={GPU: "8", "cpu": "80"}) == [
         "pod set main: no node has all that one of its pods asks for. Ask for less"
     ]
 
@@ -161,7 +163,7 @@ def test_amounts_that_no_single_node_has_together() -> None:
 def test_more_beside_each_gpu_than_nodes_have(
     requests: dict[str, str], expected: list[str] | None
 ) -> None:
-    found = said(requests=requests)
+    found = findings_of(requests=requests)
     if expected is None:  # what nodes do not say they have fits nowhere, and that is all
         assert found == [
             "pod set main: one of its pods asks for 1 pods, and no node has any. Ask for less"
@@ -172,26 +174,26 @@ def test_more_beside_each_gpu_than_nodes_have(
 
 def test_a_network_adapter_for_a_single_pod() -> None:
     wanted = {GPU: "8", "nvidia.com/roce_gdr": "2"}
-    assert said(requests=wanted) == [
+    assert findings_of(requests=wanted) == [
         "it asks for nvidia.com/roce_gdr and has one pod: that resource connects pods on several"
         " nodes. Leave nvidia.com/roce_gdr out"
     ]
-    assert said(requests=wanted, count=2) == []
+    assert findings_of(requests=wanted, count=2) == []
 
 
 def test_the_default_scheduler_only_where_another_one_is_configured() -> None:
     gangs = replace(AROUND, scheduler="scheduler-plugins-scheduler")
-    assert said(owner=PYTORCH_JOB) == []
-    assert said(gangs, owner=PYTORCH_JOB) == [
+    assert findings_of(owner=PYTORCH_JOB) == []
+    assert findings_of(gangs, owner=PYTORCH_JOB) == [
         "pods of pod set main use GPUs and default-scheduler, which does not start them together as"
         " scheduler-plugins-scheduler does. Wrap it in an AppWrapper, or set schedulerName:"
         " scheduler-plugins-scheduler"
     ]
-    assert said(gangs, owner=PYTORCH_JOB, scheduler="scheduler-plugins-scheduler") == []
+    assert findings_of(gangs, owner=PYTORCH_JOB, scheduler="scheduler-plugins-scheduler") == []
     # What is wrapped gets it when it is created.
-    assert said(gangs) == []
-    assert said(gangs, owner=PYTORCH_JOB, requests={"cpu": "1"}) == []
+    assert findings_of(gangs) == []
+    assert findings_of(gangs, owner=PYTORCH_JOB, requests={"cpu": "1"}) == []
 
 
 def test_without_nodes_no_shape_is_reported() -> None:
-    assert said(replace(AROUND, nodes=()), requests={GPU: "99", "cpu": "9000"}) == []
+    assert findings_of(replace(AROUND, nodes=()), requests={GPU: "99", "cpu": "9000"}) == []

@@ -13,13 +13,13 @@ NOW = datetime(2026, 1, 2, 3, 20, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("ahead", "told"), [(None, 0), (0, 0), (2, 0), (-2, 0), (3, 3), (-600, -600)]
+    ("ahead", "reported"), [(None, 0), (0, 0), (2, 0), (-2, 0), (3, 3), (-600, -600)]
 )
 def test_the_time_is_the_api_servers(
-    monkeypatch: pytest.MonkeyPatch, ahead: int | None, told: int
+    monkeypatch: pytest.MonkeyPatch, ahead: int | None, reported: int
 ) -> None:
     client = ReadOnlyCluster()
     found = None if ahead is None else timedelta(seconds=ahead)
     monkeypatch.setattr(client, "server_ahead", lambda: found)
     cluster = Cluster(client, Discovery(client, FakeClock()), FakeClock(NOW), "team1")
-    assert cluster.now() == NOW + timedelta(seconds=told)
+    assert cluster.now() == NOW + timedelta(seconds=reported)

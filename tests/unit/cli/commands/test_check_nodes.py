@@ -36,10 +36,10 @@ def test_a_latched_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = checked(monkeypatch, latching(LATCHES), COLUMNS="160")
     assert (code, err) == (1, "")
     assert "Unschedulable GPU count:         -  8\n" in out
-    told = (
+    message = (
         "8 nvidia.com/gpu cannot be scheduled (autopilot.ibm.com/gpuhealth=EVICT is gone, latched)"
     )
-    assert f"WARNING: node gpu-1: {told}\n" in out
+    assert f"WARNING: node gpu-1: {message}\n" in out
 
 
 def test_unreadable_latches_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,13 +147,13 @@ async def test_a_quota_is_changed_only_where_that_is_asked_for() -> None:
 
 async def test_more_than_there_is_is_refused_unless_it_is_asked_for() -> None:
     client = with_team()
-    said = f"all quotas of {GPU} in flavor default-flavor add up to 72, and pods can have 64"
+    problem = f"all quotas of {GPU} in flavor default-flavor add up to 72, and pods can have 64"
     words = ("create", "team2", "--quota", f"{GPU}=8", "--quota", "cpu=0", "--quota", "memory=0",
              "--quota", "nvidia.com/roce_gdr=0", *LOCKS)  # fmt: skip
     refused = await runs(client, *words)
     assert (refused.code, refused.error) == (
         ExitCode.WANTING,
-        f"{said}. Ask for less, or give --over-capacity to promise more than there is",
+        f"{problem}. Ask for less, or give --over-capacity to promise more than there is",
     )
     assert refused.out.startswith("Team team2 is refused. Nothing was changed.\n")
     assert refused.out.endswith("""\
@@ -166,7 +166,7 @@ nvidia.com/roce_gdr            16              16             16      0
     assert client.writes == []
     allowed = await runs(client, *words, "--over-capacity")
     assert allowed.code == ExitCode.FINE
-    assert allowed.out.endswith(f"\nWARNING: {said}.\n")
+    assert allowed.out.endswith(f"\nWARNING: {problem}.\n")
     assert len(client.writes) == 5
 
 
@@ -255,7 +255,7 @@ async def test_without_kueue_nothing_is_created() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ("Team_1",),
@@ -278,11 +278,11 @@ async def test_without_kueue_nothing_is_created() -> None:
     ],
 )
 async def test_an_impossible_team_is_refused_with_a_message(
-    words: tuple[str, ...], said: str
+    words: tuple[str, ...], message: str
 ) -> None:
     client = empty()
     ended = await runs(client, "create", *words)
-    assert (ended.code, ended.out, ended.error) == (ExitCode.UNABLE, "", said)
+    assert (ended.code, ended.out, ended.error) == (ExitCode.UNABLE, "", message)
     assert client.writes == []
 
 

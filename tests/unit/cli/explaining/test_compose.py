@@ -285,16 +285,19 @@ def test_the_last_of_similar_events_is_shown() -> None:
 def test_a_cleanup_job_that_kueue_suspended_comes_with_the_command_that_ends_the_wait() -> None:
     seen = ending.terminating()
     item = copy.deepcopy(seen.appwrapper)
-    [told] = [each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"]
-    told["reason"] = "DeletionBlocked"
+    [deleting] = [
+        each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"
+    ]
+    deleting["reason"] = "DeletionBlocked"
     suspended = "Job train-redis-cleanup (suspended by Kueue: see appwrapper explain)"
-    told["message"] = f"Job train waits for {suspended}"
+    deleting["message"] = f"Job train waits for {suspended}"
     [component] = copy.deepcopy(seen.components)
     assert isinstance(component, dict)
     component["metadata"]["finalizers"] = ["ray.io/gcs-ft-redis-cleanup-finalizer"]
     found = report(replace(seen, appwrapper=item, components=(component,)))
     assert (
-        found.answer == f"train is being deleted, and its deletion is blocked: {told['message']}."
+        found.answer
+        == f"train is being deleted, and its deletion is blocked: {deleting['message']}."
     )
     assert found.details == (
         "Job train has the finalizer ray.io/gcs-ft-redis-cleanup-finalizer",

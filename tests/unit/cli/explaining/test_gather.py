@@ -223,7 +223,7 @@ def test_without_kueue_nothing_of_it_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "names", "said"),
+    ("name", "names", "message"),
     [
         (
             "trian",
@@ -243,14 +243,14 @@ def test_without_kueue_nothing_of_it_is_there() -> None:
         ),
     ],
 )
-def test_a_name_that_is_not_there(name: str, names: list[str], said: str) -> None:
+def test_a_name_that_is_not_there(name: str, names: list[str], message: str) -> None:
     gatherer = served(deployed.runs())
     client_of(gatherer).objects["appwrappers"] = [
         {"metadata": {"namespace": "team1", "name": each}} for each in names
     ]
     with pytest.raises(CommandError) as error:
         asyncio.run(gatherer.appwrapper(name))
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 def test_a_cluster_without_appwrappers() -> None:

@@ -68,10 +68,12 @@ def test_after_the_reset_the_status_shows_the_root_cause() -> None:
         uri="s3://errors/1",
         decision="Terminal",
     )
-    said = text(report).splitlines()
-    first = said.index("What failed first")
-    assert said[first + 1].startswith("  train-1 on gpu-2 failed first (rank 3, exit code 1), at ")
-    assert said[first + 2 : first + 6] == [
+    explanation = text(report).splitlines()
+    first = explanation.index("What failed first")
+    assert explanation[first + 1].startswith(
+        "  train-1 on gpu-2 failed first (rank 3, exit code 1), at "
+    )
+    assert explanation[first + 2 : first + 6] == [
         "  ValueError: bad shard",
         "    in shard 7",
         "  The program recorded it as non-recoverable.",
@@ -95,10 +97,12 @@ def test_the_failure_of_an_earlier_attempt_is_shown_with_that_attempt() -> None:
 def test_the_end_of_a_log_is_shown_and_what_was_left_out() -> None:
     log = "\n".join(f"line {number}" for number in range(20))
     cause = RootCause(pod="a", message=log, source=Source.LOG, failed_pods=2, code="OOMKilled")
-    said = text(after(retry_pause(), cause))
-    assert "  line 8\n" in said
-    assert "  line 19\n" in said
-    assert "line 7\n" not in said
-    assert "(8 more lines in status.rootCause.message)" in said
-    assert "raise the limit, or let it use less." in said
-    assert "This is inferred from the pods' statuses, whose times have whole seconds." in said
+    explanation = text(after(retry_pause(), cause))
+    assert "  line 8\n" in explanation
+    assert "  line 19\n" in explanation
+    assert "line 7\n" not in explanation
+    assert "(8 more lines in status.rootCause.message)" in explanation
+    assert "raise the limit, or let it use less." in explanation
+    assert (
+        "This is inferred from the pods' statuses, whose times have whole seconds." in explanation
+    )

@@ -48,13 +48,13 @@ def explain(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-SAID = "train succeeded at 13:58:10 UTC, 5 min ago.\n"
+FIRST_LINE = "train succeeded at 13:58:10 UTC, 5 min ago.\n"
 
 
 @pytest.mark.usefixtures("client")
 def test_one_by_its_name() -> None:
     code, out, err = explain("train")
-    assert (code, out.splitlines(keepends=True)[0], err) == (0, SAID, "")
+    assert (code, out.splitlines(keepends=True)[0], err) == (0, FIRST_LINE, "")
 
 
 @pytest.mark.usefixtures("client")
@@ -75,13 +75,13 @@ def test_those_that_a_file_names(tmp_path: Path) -> None:
     )
     file = tmp_path / "train.yaml"
     file.write_text(text)
-    assert explain("-f", str(file))[1].startswith(SAID)
-    assert explain("-f", "-", stdin=text)[1].startswith(SAID)
+    assert explain("-f", str(file))[1].startswith(FIRST_LINE)
+    assert explain("-f", "-", stdin=text)[1].startswith(FIRST_LINE)
 
 
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "said"),
+    ("arguments", "stdin", "message"),
     [
         (
             (),
@@ -103,8 +103,8 @@ def test_those_that_a_file_names(tmp_path: Path) -> None:
         (("trian",), "", 'there is no AppWrapper "trian" in namespace team1. Did you mean train?'),
     ],
 )
-def test_objects_that_explain_refuses(arguments: tuple[str, ...], stdin: str, said: str) -> None:
-    assert explain(*arguments, stdin=stdin) == (2, "", f"error: {said}\n")
+def test_objects_that_explain_refuses(arguments: tuple[str, ...], stdin: str, message: str) -> None:
+    assert explain(*arguments, stdin=stdin) == (2, "", f"error: {message}\n")
 
 
 @pytest.mark.usefixtures("client")

@@ -280,5 +280,5 @@ def test_resources_that_are_not_covered_are_named() -> None:
     ]
     assert list(not_covered(full, [queue])) == []
     full["spec"]["cohortName"] = "another"
-    (said,) = not_covered(queue, [full])
-    assert said.startswith("ClusterQueue team1-cluster-queue does not cover cpu, memory: Kueue ")
+    (hint,) = not_covered(queue, [full])
+    assert hint.startswith("ClusterQueue team1-cluster-queue does not cover cpu, memory: Kueue ")

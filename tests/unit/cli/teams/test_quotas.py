@@ -40,7 +40,7 @@ def test_quotas_keep_their_order_and_their_writing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (["cpu"], "--quota cpu: write RESOURCE=AMOUNT, as nvidia.com/gpu=64"),
         (["=3"], "--quota =3: write RESOURCE=AMOUNT, as nvidia.com/gpu=64"),
@@ -50,10 +50,10 @@ def test_quotas_keep_their_order_and_their_writing() -> None:
         (["cpu=1", "cpu=2"], "--quota names cpu twice"),
     ],
 )
-def test_a_malformed_quota_is_refused(written: list[str], said: str) -> None:
+def test_a_malformed_quota_is_refused(written: list[str], message: str) -> None:
     with pytest.raises(QuotaError) as raised:
         parsed_quotas(written)
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 def test_all_queues_are_added_up_and_the_slack_queue_counts_with_what_it_lends() -> None:

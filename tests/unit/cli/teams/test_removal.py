@@ -111,12 +111,12 @@ def test_pods_block_while_they_hold_devices() -> None:
             pod("none", gpu="0"),
         ],
     )
-    said = removal(found, dry_run=False)
-    assert said.blockers == (
+    text = removal(found, dry_run=False)
+    assert text.blockers == (
         f"Pod notebook (uses {GPU})",
         f"Pod debugged (uses {GPU})",
     )
-    assert said.pods == 4
+    assert text.pods == 4
 
 
 def test_nothing_blocks_what_is_being_deleted_already() -> None:

@@ -242,8 +242,8 @@ WRONG: dict[str, tuple[TeamObjects, list[str]]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_problem_is_reported_with_the_next_step(case: str) -> None:
-    observed, said = WRONG[case]
-    assert list(team_report(observed).warnings) == said
+    observed, message = WRONG[case]
+    assert list(team_report(observed).warnings) == message
 
 
 def test_a_queue_without_an_active_condition_is_no_problem() -> None:

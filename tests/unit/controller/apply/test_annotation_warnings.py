@@ -18,7 +18,7 @@ POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
-def said(annotations: dict[str, str], *components: Any) -> list[str]:
+def warnings_of(annotations: dict[str, str], *components: Any) -> list[str]:
     named = {PREFIX + key: value for key, value in annotations.items()}
     raw = {"metadata": {"annotations": named}, "spec": {"components": list(components)}}
     return list(annotation_warnings(AppWrapper(raw), CONFIG))
@@ -67,27 +67,27 @@ def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() ->
 )
 def test_each_unusable_annotation_has_its_warning(key: str, value: str, detail: str) -> None:
     path = f"metadata.annotations[{PREFIX}{key}]"
-    assert said({key: value}) == [f'{path}: Invalid value: "{value}": {detail}']
+    assert warnings_of({key: value}) == [f'{path}: Invalid value: "{value}": {detail}']
 
 
 def test_a_usable_annotation_has_no_warning() -> None:
     fine = {key.removeprefix(PREFIX): "1s" for key in KEYS if key.endswith("Duration")}
     fine |= {"retryLimit": "0", "terminalExitCodes": "3, 10", "retryableExitCodes": "1"}
     fine |= {"errorAggregation": "default", "errorStore": "s3", "note": "x"}
-    assert said(fine) == []
+    assert warnings_of(fine) == []
 
 
 def test_long_values_are_cut() -> None:
-    (only,) = said({"terminalExitCodes": "--5," + "9" * 5000})
+    (only,) = warnings_of({"terminalExitCodes": "--5," + "9" * 5000})
     assert len(only) < 400
-    (listed,) = said({"terminalExitCodes": ",".join(str(code) for code in range(1, 300))})
+    (listed,) = warnings_of({"terminalExitCodes": ",".join(str(code) for code in range(1, 300))})
     assert listed.endswith("the controller uses 1,2,3,4,5,6,7,8,9,10")
 
 
 @pytest.mark.parametrize("key", ["helper", "keep"])
 def test_a_switch_is_true_or_false(key: str) -> None:
     component = {"template": CONFIG_MAP, "annotations": {PREFIX + key: "yes"}}
-    assert said({}, {"template": POD}, component) == [
+    assert warnings_of({}, {"template": POD}, component) == [
         f'spec.components[1].annotations[{PREFIX}{key}]: Invalid value: "yes": '
         'must be "true" or "false"; the controller uses false'
     ]
@@ -95,8 +95,8 @@ def test_a_switch_is_true_or_false(key: str) -> None:
 
 def test_pods_cannot_be_kept() -> None:
     component = {"template": POD, "annotations": {PREFIX + "keep": "true"}}
-    assert said({}, component) == [
+    assert warnings_of({}, component) == [
         f"spec.components[0].annotations[{PREFIX}keep]: Forbidden: only a component without pods "
         "can be kept; every reset deletes this one"
     ]
-    assert said({}, {**component, "template": CONFIG_MAP}) == []
+    assert warnings_of({}, {**component, "template": CONFIG_MAP}) == []

@@ -12,10 +12,10 @@ class Recorder:
     """Keeps what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str]] = []
+        self.emitted: list[tuple[str, str, str]] = []
 
     def warning(self, about: Any, reason: str, message: str) -> None:
-        self.told.append((about.uid, reason, message))
+        self.emitted.append((about.uid, reason, message))
 
 
 class WarnerBench:
@@ -31,17 +31,17 @@ class WarnerBench:
         """What is told after this look."""
         named = {PREFIX + key: value for key, value in annotations.items()}
         metadata = {"namespace": "team1", "name": "train", "uid": "u1", "annotations": named}
-        before = len(self.recorder.told)
+        before = len(self.recorder.emitted)
         self.complainer.evaluate(
             AppWrapper({"metadata": metadata, "spec": {"managedBy": managed_by}})
         )
-        return [message for _, _, message in self.recorder.told[before:]]
+        return [message for _, _, message in self.recorder.emitted[before:]]
 
 
 def test_each_annotation_warning_is_emitted_once_while_it_applies() -> None:
     bench = WarnerBench()
     (first,) = bench.look(retryLimit="many")
-    assert bench.recorder.told == [("u1", "InvalidAnnotation", first)]
+    assert bench.recorder.emitted == [("u1", "InvalidAnnotation", first)]
     assert bench.look(retryLimit="many", note="x") == []
     (second,) = bench.look(retryLimit="many", successTTLDuration="soon")
     assert second.startswith(f"metadata.annotations[{PREFIX}successTTLDuration]: ")

@@ -56,7 +56,7 @@ class Heard:
 def heard_of(*actions: Action, conditions: Any = (), phase: str = "Running") -> Heard:
     """What is heard of these actions where the conditions were so."""
     heard = Heard()
-    told: Any = heard
+    recorder: Any = heard
     appwrapper = AppWrapper(
         {
             "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
@@ -64,7 +64,7 @@ def heard_of(*actions: Action, conditions: Any = (), phase: str = "Running") -> 
         }
     )
     observation = Observation(appwrapper, Snapshot(phase=Phase.RUNNING), FaultTolerance())
-    Teller(told, told).tell(observation, actions)
+    Teller(recorder, recorder).tell(observation, actions)
     assert heard.measured == [actions]
     return heard
 
@@ -296,8 +296,10 @@ def test_the_end_of_a_namespace_takes_no_event_and_is_logged(
     ending = SetCondition(DEPLOYED, True, Reason.NAMESPACE_ENDING, "its namespace is being deleted")
     assert heard_of(ending).events == []
     assert caplog.messages == ["its namespace is being deleted"]
-    said = condition(DEPLOYED, "True", "NamespaceTerminating", "its namespace is being deleted")
-    heard_of(ending, conditions=[said])
+    namespace_ends = condition(
+        DEPLOYED, "True", "NamespaceTerminating", "its namespace is being deleted"
+    )
+    heard_of(ending, conditions=[namespace_ends])
     assert len(caplog.messages) == 1
 
 
@@ -306,10 +308,10 @@ def test_unexpected_objects_are_named_in_one_event_at_most_five_of_them(
     number: int, more: str
 ) -> None:
     heard = Heard()
-    told: Any = heard
+    recorder: Any = heard
     item = AppWrapper({"metadata": {"namespace": "team1", "name": "train", "uid": "u1"}})
     objects = [DeployedObject(JOBS, f"j{n}", f"u{n}", False, attempt="1") for n in range(number)]
-    Teller(told, told).swept(item, objects)
+    Teller(recorder, recorder).swept(item, objects)
     named = ", ".join(f"Job j{n} of attempt 1" for n in range(min(number, 5)))
     message = (
         "objects appeared after their attempt had ended, probably by a late create; the controller "

@@ -116,13 +116,13 @@ def test_racks_are_no_hosts() -> None:
 
 @pytest.mark.parametrize("label", ["EVICT", "ERR", "TESTING"])
 def test_a_label_that_keeps_its_pods_off_is_named(label: str) -> None:
-    said = f"its pods are assigned to node n1 ({HEALTH}={label})"
-    assert found(PAIR, raw_node("n1", label), raw_node("n2")) == bad(said)
+    problem = f"its pods are assigned to node n1 ({HEALTH}={label})"
+    assert found(PAIR, raw_node("n1", label), raw_node("n2")) == bad(problem)
 
 
 def test_so_is_a_cordon() -> None:
-    said = "its pods are assigned to node n2 (cordoned)"
-    assert found(PAIR, raw_node("n1"), raw_node("n2", spec=CORDONED)) == bad(said)
+    problem = "its pods are assigned to node n2 (cordoned)"
+    assert found(PAIR, raw_node("n1"), raw_node("n2", spec=CORDONED)) == bad(problem)
 
 
 def test_three_of_many_are_named() -> None:
@@ -139,18 +139,18 @@ SILENT = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSche
 
 def test_so_are_nodes_that_are_out_of_reach_or_gone() -> None:
     """Whether Kueue sees to them depends on its version, and on how their pods ended."""
-    said = "its pods are assigned to nodes n1 (NotReady or unreachable), n2 (gone)"
-    assert found(PAIR, raw_node("n1", spec=SILENT)) == bad(said)
+    problem = "its pods are assigned to nodes n1 (NotReady or unreachable), n2 (gone)"
+    assert found(PAIR, raw_node("n1", spec=SILENT)) == bad(problem)
 
 
 def test_so_are_nodes_that_have_less_than_was_assigned() -> None:
     """Devices fail; and Kueue 0.16.1 puts the pods of a failed node on one that is full."""
-    said = "its pods are assigned to node n1 (has 7 nvidia.com/gpu, assigned 8)"
-    assert found(ONE, raw_node("n1", allocatable={"cpu": "80", GPU: "7"})) == bad(said)
+    problem = "its pods are assigned to node n1 (has 7 nvidia.com/gpu, assigned 8)"
+    assert found(ONE, raw_node("n1", allocatable={"cpu": "80", GPU: "7"})) == bad(problem)
     twice = assigned("n1")
     twice["slices"][0]["podCounts"] = {"universal": 2}
-    said = "its pods are assigned to node n1 (has 8 nvidia.com/gpu, assigned 16)"
-    assert found(workload((pod_spec(), twice)), raw_node("n1")) == bad(said)
+    problem = "its pods are assigned to node n1 (has 8 nvidia.com/gpu, assigned 16)"
+    assert found(workload((pod_spec(), twice)), raw_node("n1")) == bad(problem)
     both = workload((pod_spec(4), assigned("n1")), (pod_spec(4), assigned("n1")))
     assert found(both, raw_node("n1")) is None
 
@@ -207,8 +207,8 @@ ADMITTED = {"type": "Admitted", "status": "True"}
 )
 def test_an_eviction_under_way_is_observed(changes: dict[str, Any]) -> None:
     item = workload((pod_spec(), assigned("n1")), **changes)
-    said = f"its pods are assigned to node n1 ({HEALTH}=EVICT)"
-    assert found(item, raw_node("n1", "EVICT")) == bad(said, evicted=True)
+    problem = f"its pods are assigned to node n1 ({HEALTH}=EVICT)"
+    assert found(item, raw_node("n1", "EVICT")) == bad(problem, evicted=True)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tests.support.builders.failed_pods import (
     failed_item,
     failed_pod,
     record,
-    said,
     terminated,
+    termination_message,
 )
 from worker.record import ErrorRecord
 from worker.termination_message import encode
@@ -62,10 +62,10 @@ def test_init_containers_count_and_neither_success_nor_what_never_ended() -> Non
     [
         ("log", 4, True),
         ("log", 6, False),
-        (said(record(5.9)), 20, True),
-        (said(record(6)), 20, False),
-        (said(record(5.9, collateral=True)), 20, False),
-        (said(record(None)), 20, False),
+        (termination_message(record(5.9)), 20, True),
+        (termination_message(record(6)), 20, False),
+        (termination_message(record(5.9, collateral=True)), 20, False),
+        (termination_message(record(None)), 20, False),
     ],
 )
 def test_an_end_after_a_deletion_counts_if_its_record_is_older(
@@ -155,10 +155,10 @@ WHOLE = record(10, rank=3, record_id="a")
 @pytest.mark.parametrize(
     "text",
     [
-        said(WHOLE),
-        "failed to start: " + said(WHOLE),
-        "\x00é" + said(WHOLE) + "\n",
-        said(WHOLE)[:-4],
+        termination_message(WHOLE),
+        "failed to start: " + termination_message(WHOLE),
+        "\x00é" + termination_message(WHOLE) + "\n",
+        termination_message(WHOLE)[:-4],
     ],
 )
 def test_a_record_is_found_wherever_it_stands(text: str) -> None:

@@ -12,7 +12,13 @@ from controller.facts.error_store import StoreRead
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.phases.snapshot import FaultTolerance
-from tests.support.builders.failed_pods import BEGAN, SECOND, failed_pod, record, said
+from tests.support.builders.failed_pods import (
+    BEGAN,
+    SECOND,
+    failed_pod,
+    record,
+    termination_message,
+)
 from worker.record import SYSTEM, USER, ErrorRecord
 
 NOW = datetime(2026, 1, 1, 10, 5, tzinfo=UTC)
@@ -44,7 +50,7 @@ def records(draw: st.DrawFn) -> ErrorRecord:
 
 @st.composite
 def failed_pods(draw: st.DrawFn, name: str) -> Pod:
-    words = draw(st.one_of(TEXTS, records().map(said)))
+    words = draw(st.one_of(TEXTS, records().map(termination_message)))
     named: dict[str, Any] = {"reason": draw(st.sampled_from(["Error", "OOMKilled"]))}
     if draw(st.integers(0, 3)) == 0:
         named["status"] = {"containerStatuses": [], "reason": "Evicted"}
@@ -81,7 +87,7 @@ def test_the_choice_is_the_same_in_any_order(
 @given(st.lists(st.integers(0, 10**11), min_size=2, max_size=8, unique=True))
 def test_the_earliest_of_exact_and_distinct_times_wins(times: list[int]) -> None:
     pods = [
-        failed_pod(f"w{i}", 1, 20, said(replace(record(), time_ns=BEGAN + later)))
+        failed_pod(f"w{i}", 1, 20, termination_message(replace(record(), time_ns=BEGAN + later)))
         for i, later in enumerate(times)
     ]
     cause = find_root_cause(pods, FaultTolerance(), attempt=1, now=NOW)

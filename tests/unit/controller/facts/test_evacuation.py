@@ -28,7 +28,7 @@ from tests.support.builders import remembered_pods as pod_builders
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START
 
-TOLD = "node n1 (autopilot.ibm.com/gpuhealth=EVICT): "
+PLACE = "node n1 (autopilot.ibm.com/gpuhealth=EVICT): "
 
 
 def gpu_pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
@@ -56,7 +56,7 @@ def evacuation(message: str, **changes: Any) -> Evacuation:
 
 
 def test_a_running_pod_that_uses_the_resource_must_go() -> None:
-    assert found(gpu_pod("a")) == evacuation(f"{TOLD}pod a uses {GPU}")
+    assert found(gpu_pod("a")) == evacuation(f"{PLACE}pod a uses {GPU}")
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_the_message_names_few_in_a_stable_order() -> None:
     pods = [gpu_pod(name) for name in ("d", "b", "c", "a")]
     two_nodes = found(*pods[:3], gpu_pod("z", node="n2"))
     assert two_nodes == evacuation(
-        f"{TOLD}pods b, c, d use {GPU}; "
+        f"{PLACE}pods b, c, d use {GPU}; "
         f"node n2 (autopilot.ibm.com/gpuhealth=EVICT): pod z uses {GPU}"
     )
-    assert found(*pods) == evacuation(f"{TOLD}pods a, b, c and 1 more use {GPU}")
+    assert found(*pods) == evacuation(f"{PLACE}pods a, b, c and 1 more use {GPU}")
     five = [gpu_pod(f"p{n}", node=f"n{n}") for n in range(1, 6)]
     tagged = node_builders.index(START, **{f"n{n}": "EVICT" for n in range(1, 6)})
     message = "; ".join(
@@ -111,7 +111,7 @@ def test_a_retry_is_spent_where_the_node_was_tagged_before(
     bound = format_time(START + timedelta(seconds=seconds))
     free = gpu_pod("free")
     assert found(free, gpu_pod("late", bound=bound)) == evacuation(
-        f"{TOLD}pods free, late use {GPU}", spends_retry=spends_retry
+        f"{PLACE}pods free, late use {GPU}", spends_retry=spends_retry
     )
 
 
@@ -127,8 +127,8 @@ def latched_nodes() -> NodeIndex:
 
 
 def test_a_latched_node_is_left_as_if_the_label_were_there() -> None:
-    told = "node n1 (autopilot.ibm.com/gpuhealth=EVICT, latched): "
-    assert found(gpu_pod("a"), nodes=latched_nodes()) == evacuation(f"{told}pod a uses {GPU}")
+    place = "node n1 (autopilot.ibm.com/gpuhealth=EVICT, latched): "
+    assert found(gpu_pod("a"), nodes=latched_nodes()) == evacuation(f"{place}pod a uses {GPU}")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_node_that_is_assigned_again_and_again_is_left_once_without_a_retry(
 
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:
-    assert found(gpu_pod("a", bound="")) == evacuation(f"{TOLD}pod a uses {GPU}")
+    assert found(gpu_pod("a", bound="")) == evacuation(f"{PLACE}pod a uses {GPU}")
 
 
 def test_it_counts_since_the_first_of_the_labels() -> None:

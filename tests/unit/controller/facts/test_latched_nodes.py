@@ -123,12 +123,12 @@ COMMAND = (
     ],
 )
 def test_a_word_that_clears_nothing_is_explained(cleared: str, problem: str | None) -> None:
-    told = clearing_problem(node("n1", cleared=cleared), START)
+    found = clearing_problem(node("n1", cleared=cleared), START)
     if problem is None:
-        assert told is None
+        assert found is None
     else:
         place = "annotation workload.codeflare.dev/latch-cleared: "
-        assert told == f"{place}{problem}, so it clears no latch: {COMMAND}"
+        assert found == f"{place}{problem}, so it clears no latch: {COMMAND}"
     assert timedelta(minutes=5) == CLOCK_SKEW
 
 

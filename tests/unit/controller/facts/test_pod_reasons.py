@@ -6,7 +6,15 @@ from controller.facts.pod_reasons import PROOFS, Proof, proof_of
 from controller.facts.pods import Pod
 from controller.facts.root_cause_evidence import Attempt, gather_evidence
 from controller.phases.root_cause import RootCause
-from tests.support.builders.failed_pods import NOW, clock, failed_pod, found, record, said, sure
+from tests.support.builders.failed_pods import (
+    NOW,
+    clock,
+    failed_pod,
+    found,
+    record,
+    sure,
+    termination_message,
+)
 from worker.record import SYSTEM
 
 NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333"
@@ -26,7 +34,7 @@ ROWS = [*PROOFS.items(), ("OutOfnvidia.com/gpu", proof_of("OutOfcpu"))]
 
 def with_reason(reason: str, *, failed_second: int = 10, deleted_second: int = 15) -> Pod:
     """Builds a pod that recorded a non-recoverable error of the platform, with that reason."""
-    text = said(record(failed_second, origin=SYSTEM, record_id="r"))
+    text = termination_message(record(failed_second, origin=SYSTEM, record_id="r"))
     metadata = {"deletionTimestamp": clock(deleted_second + 30), "deletionGracePeriodSeconds": 30}
     if reason in DISRUPTIONS:
         disrupted = {"type": "DisruptionTarget", "status": "True", "reason": reason}

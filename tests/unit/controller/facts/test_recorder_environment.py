@@ -123,7 +123,7 @@ def test_a_policy_that_users_set_stays(asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "warnings"),
     [
         pytest.param("/tmp/end", ["/tmp/end"], id="another"),
         pytest.param("/dev/termination-log", [], id="Kubernetes' own"),
@@ -132,11 +132,13 @@ def test_a_policy_that_users_set_stays(asked: str) -> None:
         pytest.param("/tmp/$(HOME)", ["/tmp/$$(HOME)"], id="meant literally"),
     ],
 )
-def test_another_termination_message_path_is_passed_on(path: str | None, told: list[str]) -> None:
+def test_another_termination_message_path_is_passed_on(
+    path: str | None, warnings: list[str]
+) -> None:
     containers = [{"name": "c", "terminationMessagePath": path}]
     (container,) = prepared(containers=containers)["containers"]
     found = [each["value"] for each in container["env"] if each["name"] == "AW_TERMINATION_LOG"]
-    assert found == told
+    assert found == warnings
     assert container["terminationMessagePath"] == path
 
 

@@ -16,8 +16,8 @@ from tests.support.builders.failed_pods import (
     found,
     record,
     recorded_pod,
-    said,
     sure,
+    termination_message,
 )
 from tests.support.builders.remembered_pods import pod
 from worker.record import ErrorRecord
@@ -55,7 +55,7 @@ def test_case_4_without_any_pod_records_alone_decide() -> None:
 
 def test_case_9_a_failure_without_any_time_comes_last() -> None:
     dated = recorded_pod("w1", record(10.5), finished=12)
-    never = failed_pod("w0", 1, None, said(record(None)), status={"startTime": None})
+    never = failed_pod("w0", 1, None, termination_message(record(None)), status={"startTime": None})
     assert sure(found([dated, never])).pod == "w1"
 
 
@@ -112,12 +112,12 @@ def test_a_drained_pod_explains_its_peers() -> None:
 
 def test_an_end_after_a_deletion_is_no_failure() -> None:
     deletion = {"deletionTimestamp": clock(35), "deletionGracePeriodSeconds": 30}
-    told = record(8, collateral=True, message="told to end")
-    ended = failed_pod("w0", 143, 8, said(told), metadata=deletion)
+    collateral_record = record(8, collateral=True, message="told to end")
+    ended = failed_pod("w0", 143, 8, termination_message(collateral_record), metadata=deletion)
     assert found([ended]) is None
     after = record(8, worker="w0", pod_uid="uid-w0")
     assert found([ended], after) is None
-    before = failed_pod("w0", 143, 8, said(record(4)), metadata=deletion)
+    before = failed_pod("w0", 143, 8, termination_message(record(4)), metadata=deletion)
     assert sure(found([before])).message == "ValueError: bad shard"
     assert sure(found([ended], record(4, worker="w0", pod_uid="uid-w0"))).recoverable is False
 

@@ -14,9 +14,9 @@ from tests.support.builders.failed_pods import (
     found,
     record,
     recorded_pod,
-    said,
     sure,
     terminated,
+    termination_message,
 )
 
 NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333"
@@ -96,7 +96,7 @@ def drained(second: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("evicted", "cause"), [(15, "EvictionByEvictionAPI"), (16, "")])
 def test_a_drain_does_not_excuse_what_failed_before_it(evicted: int, cause: str) -> None:
-    failed = failed_pod("w0", 1, 10, said(record(10)), **drained(evicted))
+    failed = failed_pod("w0", 1, 10, termination_message(record(10)), **drained(evicted))
     assert sure(found([failed])).infrastructure == cause
 
 
@@ -165,10 +165,14 @@ def test_a_log_that_quotes_the_record_of_another_pod_or_attempt_records_nothing(
     fields: dict[str, Any],
 ) -> None:
     labels = {"labels": {LABEL_ATTEMPT: "1"}}
-    quoted = failed_pod("w0", 1, 10, "worker 1: " + said(record(5, **fields)), metadata=labels)
+    quoted = failed_pod(
+        "w0", 1, 10, "worker 1: " + termination_message(record(5, **fields)), metadata=labels
+    )
     cause = sure(found([quoted, failed_pod("w1", 1, 9)]))
     assert (cause.pod, cause.records) == ("w1", 0)
-    own = failed_pod("w0", 1, 10, said(record(5, pod_uid="uid-w0", attempt=1)), metadata=labels)
+    own = failed_pod(
+        "w0", 1, 10, termination_message(record(5, pod_uid="uid-w0", attempt=1)), metadata=labels
+    )
     assert sure(found([own, failed_pod("w1", 1, 9)])).pod == "w0"
 
 

@@ -34,8 +34,8 @@ def test_a_record_of_an_unknown_pod_belongs_to_no_other() -> None:
 
 
 def test_a_terminated_worker_is_the_root_cause_if_all_were_terminated() -> None:
-    told = recorded_pod("w0", record(9, collateral=True, message="told to end"), 143)
-    cause = sure(found([told]))
+    terminated_worker = recorded_pod("w0", record(9, collateral=True, message="told to end"), 143)
+    cause = sure(found([terminated_worker]))
     assert (cause.pod, cause.recoverable, cause.points_at_node) == ("w0", None, False)
 
 

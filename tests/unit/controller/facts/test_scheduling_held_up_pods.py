@@ -75,7 +75,7 @@ def test_a_request_that_no_node_can_hold_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "amount", "largest", "said"),
+    ("name", "amount", "largest", "message"),
     [
         ("cpu", "0.5", {"cpu": "0.25"}, "a requests 0.5 cpu, and no node of the cluster has more"),
         ("memory", "1099511627776", {"memory": "536870912000"}, "a requests 1Ti memory, and no"),
@@ -87,12 +87,12 @@ def test_a_request_that_no_node_can_hold_is_named() -> None:
     ],
 )
 def test_any_resource_may_be_too_much(
-    name: str, amount: str, largest: dict[str, str], said: str
+    name: str, amount: str, largest: dict[str, str], message: str
 ) -> None:
     most = {each: Decimal(value) for each, value in largest.items()}
     waiting = [pod("a", "Pending", unscheduled=GPUS, requests=((name, Decimal(amount)),))]
-    assert too_large(waiting, most).startswith(said)
-    assert bool(too_large(waiting, most)) is bool(said)
+    assert too_large(waiting, most).startswith(message)
+    assert bool(too_large(waiting, most)) is bool(message)
 
 
 @pytest.mark.parametrize(

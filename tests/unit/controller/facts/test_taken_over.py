@@ -23,7 +23,7 @@ UNHEALTHY, DELETING = "Unhealthy", "DeletingResources"
 QUOTA = "QuotaReserved"
 
 
-def said(kind: str, status: str, since: datetime, reason: str = "X") -> dict[str, Any]:
+def condition(kind: str, status: str, since: datetime, reason: str = "X") -> dict[str, Any]:
     time = format_time(since)
     return {"type": kind, "status": status, "reason": reason, "lastTransitionTime": time}
 
@@ -34,91 +34,97 @@ def timers_of(phase: str, *conditions: dict[str, Any], **status: Any) -> Timers:
     return read_status(AppWrapper({**raw, "status": stored}), NOW).timers
 
 
-FAILED_PODS = said(UNHEALTHY, "True", EARLY, "FoundFailedPods")
+FAILED_PODS = condition(UNHEALTHY, "True", EARLY, "FoundFailedPods")
 
 
 @pytest.mark.parametrize(
     ("phase", "conditions", "timers"),
     [
         ("Running", [FAILED_PODS], Timers(failure=EARLY)),
-        ("Running", [said(UNHEALTHY, "False", EARLY, "FoundNoFailedPods")], Timers()),
+        ("Running", [condition(UNHEALTHY, "False", EARLY, "FoundNoFailedPods")], Timers()),
         # What waits for an admin or its turn has no failure grace period of its own.
-        ("Running", [said(UNHEALTHY, "True", EARLY, "EvacuationBreakerOpen")], Timers()),
+        ("Running", [condition(UNHEALTHY, "True", EARLY, "EvacuationBreakerOpen")], Timers()),
         (
             "Running",
-            [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)],
+            [condition(DEPLOYED, "True", EARLY), condition(READY, "False", EARLY)],
             Timers(admission=EARLY, warmup=EARLY),
         ),
         # Pods were there, and were lost.
         (
             "Running",
-            [said(DEPLOYED, "True", EARLY), said(READY, "False", LATE)],
+            [condition(DEPLOYED, "True", EARLY), condition(READY, "False", LATE)],
             Timers(admission=LATE, warmup=LATE),
         ),
         # It is the second attempt, and none of its pods was ever ready.
         (
             "Running",
-            [said(DEPLOYED, "True", LATE), said(READY, "False", EARLY)],
+            [condition(DEPLOYED, "True", LATE), condition(READY, "False", EARLY)],
             Timers(admission=LATE, warmup=LATE),
         ),
-        ("Running", [said(DEPLOYED, "True", EARLY), said(READY, "True", LATE)], Timers()),
+        ("Running", [condition(DEPLOYED, "True", EARLY), condition(READY, "True", LATE)], Timers()),
         # The pause begins when all is gone.
         (
             "Resetting",
-            [said(UNHEALTHY, "True", EARLY), said(DEPLOYED, "False", LATE)],
+            [condition(UNHEALTHY, "True", EARLY), condition(DEPLOYED, "False", LATE)],
             Timers(retry_pause=LATE),
         ),
         (
             "Resetting",
-            [said(DEPLOYED, "True", EARLY), said(DELETING, "True", LATE)],
+            [condition(DEPLOYED, "True", EARLY), condition(DELETING, "True", LATE)],
             Timers(forceful_deletion=LATE),
         ),
-        ("Suspending", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
-        ("Terminating", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
-        ("Terminating", [said(DELETING, "False", EARLY)], Timers()),
+        ("Suspending", [condition(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        ("Terminating", [condition(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        ("Terminating", [condition(DELETING, "False", EARLY)], Timers()),
         (
             "Failed",
-            [said(UNHEALTHY, "True", EARLY), said(DELETING, "False", LATE, "DeletionPaused")],
+            [
+                condition(UNHEALTHY, "True", EARLY),
+                condition(DELETING, "False", LATE, "DeletionPaused"),
+            ],
             Timers(deletion_on_failure=LATE),
         ),
         # That was of a reset before: its operator does not write it anew.
         (
             "Failed",
-            [said(UNHEALTHY, "True", LATE), said(DELETING, "False", EARLY, "DeletionPaused")],
+            [
+                condition(UNHEALTHY, "True", LATE),
+                condition(DELETING, "False", EARLY, "DeletionPaused"),
+            ],
             Timers(deletion_on_failure=LATE),
         ),
-        ("Failed", [said(DELETING, "False", EARLY, "DeletionComplete")], Timers()),
-        ("Failed", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        ("Failed", [condition(DELETING, "False", EARLY, "DeletionComplete")], Timers()),
+        ("Failed", [condition(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
         (
             "Succeeded",
-            [said(DEPLOYED, "True", EARLY), said(DELETING, "True", LATE)],
+            [condition(DEPLOYED, "True", EARLY), condition(DELETING, "True", LATE)],
             Timers(success=EARLY, forceful_deletion=LATE),
         ),
         # It succeeded later than it was deployed.
         (
             "Succeeded",
-            [said(DEPLOYED, "True", EARLY), said(QUOTA, "False", LATE, "Succeeded")],
+            [condition(DEPLOYED, "True", EARLY), condition(QUOTA, "False", LATE, "Succeeded")],
             Timers(success=LATE),
         ),
         (
             "Succeeded",
-            [said(DEPLOYED, "True", EARLY), said(QUOTA, "True", LATE, "Succeeded")],
+            [condition(DEPLOYED, "True", EARLY), condition(QUOTA, "True", LATE, "Succeeded")],
             Timers(success=EARLY),
         ),
         (
             "Succeeded",
-            [said(DEPLOYED, "True", EARLY), said(QUOTA, "False", LATE, "Suspended")],
+            [condition(DEPLOYED, "True", EARLY), condition(QUOTA, "False", LATE, "Suspended")],
             Timers(success=EARLY),
         ),
-        ("Succeeded", [said(QUOTA, "False", LATE, "Succeeded")], Timers(success=LATE)),
+        ("Succeeded", [condition(QUOTA, "False", LATE, "Succeeded")], Timers(success=LATE)),
         # The other one writes PodsReady only once: it may be of an earlier start.
         (
             "Resuming",
-            [said(DEPLOYED, "True", LATE), said(READY, "False", EARLY)],
+            [condition(DEPLOYED, "True", LATE), condition(READY, "False", EARLY)],
             Timers(admission=LATE, warmup=LATE),
         ),
-        ("Resuming", [said(DEPLOYED, "False", EARLY)], Timers()),
-        ("Suspended", [said(DEPLOYED, "False", EARLY)], Timers()),
+        ("Resuming", [condition(DEPLOYED, "False", EARLY)], Timers()),
+        ("Suspended", [condition(DEPLOYED, "False", EARLY)], Timers()),
         ("Running", [{"type": UNHEALTHY, "status": "True", "reason": "FoundFailedPods"}], Timers()),
     ],
 )
@@ -140,16 +146,16 @@ def test_a_period_that_ended_does_not_begin_again_from_a_condition() -> None:
     """All pods run that a JobSet wants so far: PodsReady stays False, and no period runs."""
     ours = Timers(unready=LATE)
     stored = encode_timers(ours, Stamp(Phase.RUNNING.value, attempt=1, retries=0))
-    conditions = [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)]
+    conditions = [condition(DEPLOYED, "True", EARLY), condition(READY, "False", EARLY)]
     assert timers_of("Running", *conditions, attempt=1, timers=stored) == ours
 
 
 def test_a_start_in_the_future_is_none() -> None:
     ahead = NOW + CLOCK_SKEW + timedelta(seconds=1)
-    assert timers_of("Suspending", said(DELETING, "True", ahead)) == Timers()
+    assert timers_of("Suspending", condition(DELETING, "True", ahead)) == Timers()
     nearly = NOW + CLOCK_SKEW
     expected = Timers(forceful_deletion=nearly)
-    assert timers_of("Suspending", said(DELETING, "True", nearly)) == expected
+    assert timers_of("Suspending", condition(DELETING, "True", nearly)) == expected
 
 
 def test_the_admission_period_of_one_taken_over_in_resuming_ends_when_its_own_would() -> None:
@@ -157,7 +163,7 @@ def test_the_admission_period_of_one_taken_over_in_resuming_ends_when_its_own_wo
     start = NOW
     config = FaultTolerance(admission_grace=timedelta(seconds=120))
     component = {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}}
-    conditions = [said(DEPLOYED, "True", start), said(READY, "False", start)]
+    conditions = [condition(DEPLOYED, "True", start), condition(READY, "False", start)]
     raw = {
         "metadata": {"namespace": "n", "name": "a", "uid": "u"},
         "spec": {"components": [component]},
@@ -184,5 +190,5 @@ def test_a_stored_period_takes_precedence_over_a_condition() -> None:
     """A stored timer outlives a crash, and the condition is older."""
     ours = Timers(admission=LATE, warmup=LATE)
     stored = encode_timers(ours, Stamp(Phase.RESUMING.value, attempt=1, retries=0))
-    deployed = said(DEPLOYED, "True", EARLY)
+    deployed = condition(DEPLOYED, "True", EARLY)
     assert timers_of("Resuming", deployed, attempt=1, timers=stored) == ours

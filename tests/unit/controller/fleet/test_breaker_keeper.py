@@ -64,7 +64,7 @@ async def test_it_refuses_at_once_and_is_written_down() -> None:
         assert world.refused == REFUSED
         await settle()
         assert world.written == [body(3, record())]
-        assert world.events.told == [("Warning", "EvacuationBreakerOpen", OPENED)]
+        assert world.events.emitted == [("Warning", "EvacuationBreakerOpen", OPENED)]
         await world.clock.advance(3600)
         assert world.refused == REFUSED
 
@@ -180,11 +180,11 @@ async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() ->
     world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
-        told = world.closings
+        closings = world.closings
         world.answer(config_map(6, "{}"))
         world.tag(0, 1)
-        assert (world.refused, world.closings) == (None, told + 1)
-        assert world.events.told == [
+        assert (world.refused, world.closings) == (None, closings + 1)
+        assert world.events.emitted == [
             ("Normal", "EvacuationBreakerClosed", "evacuations for nvidia.com/gpu continue")
         ]
         await settle()
@@ -195,17 +195,17 @@ async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotatio
     world = KeeperBench(config_map(3, record()))
     world.tag(0, 1, 2)
     async with running(world):
-        told = world.closings
+        closings = world.closings
         confirmed = record(None, confirmed=START + timedelta(seconds=PACE))
         world.answer(Unreachable("away"), config_map(7, confirmed))
         world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
         await settle()
-        assert (world.refused, world.closings) == (REFUSED, told)
+        assert (world.refused, world.closings) == (REFUSED, closings)
         await world.clock.advance(PACE)
         heard = {"annotations": {"workload.codeflare.dev/confirm-evacuations": None}}
         first = body(6, record(None, confirmed=START), **heard)
         assert world.written == [first, body(6, confirmed, **heard)]
-        assert (world.refused, world.closings) == (None, told + 1)
+        assert (world.refused, world.closings) == (None, closings + 1)
         # What turns after that is not confirmed.
         world.clock.pass_by(1)
         world.answer(config_map(8, ""))
@@ -282,12 +282,12 @@ async def test_a_confirmation_without_a_breaker_is_removed_and_reported() -> Non
         await settle()
         heard = {"annotations": {"workload.codeflare.dev/confirm-evacuations": None}}
         assert world.written == [body(6, "{}", **heard)]
-        told = (
+        message = (
             "workload.codeflare.dev/confirm-evacuations: no breaker of {} is open; nothing changes"
         )
-        assert world.events.told == [
-            ("Warning", "NothingToConfirm", told.format(GPU)),
-            ("Warning", "NothingToConfirm", told.format("nvidia.com/gpus")),
+        assert world.events.emitted == [
+            ("Warning", "NothingToConfirm", message.format(GPU)),
+            ("Warning", "NothingToConfirm", message.format("nvidia.com/gpus")),
         ]
 
 
@@ -318,7 +318,7 @@ async def test_without_the_config_map_breakers_work_from_memory(
     async with running(KeeperBench()) as world:
         world.tag(0, 1, 2)
         await settle()
-        assert (world.refused, world.written, world.events.told) == (REFUSED, [], [])
+        assert (world.refused, world.written, world.events.emitted) == (REFUSED, [], [])
         warned = f"there is no {PLACE}: a restart will not know of open breakers and latches"
         assert warned in caplog.messages
         world.answer(config_map(9, record()))

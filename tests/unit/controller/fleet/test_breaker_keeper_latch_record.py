@@ -132,7 +132,7 @@ async def test_nodes_that_were_bad_for_long_are_not_new_after_a_restart() -> Non
     world = KeeperBench(config_map(3, "{}", latches=there), latch=LATCH)
     world.tag(0, 1, 2, 3, 4)
     async with running(world):
-        assert (world.refused, world.written, world.events.told) == (None, [], [])
+        assert (world.refused, world.written, world.events.emitted) == (None, [], [])
 
 
 async def test_after_a_restart_a_confirmation_covers_the_nodes_that_had_turned_before_it() -> None:

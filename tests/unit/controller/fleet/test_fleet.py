@@ -52,12 +52,12 @@ async def test_the_start_logs_the_number_of_nodes_of_each_taint(
     caplog.set_level(logging.INFO, "controller.fleet.fleet")
     async with running():
         pass
-    told = "resourceTaints: nvidia.com/gpu: autopilot.ibm.com/gpuhealth="
+    opening = "resourceTaints: nvidia.com/gpu: autopilot.ibm.com/gpuhealth="
     assert [message for message in caplog.messages if message.startswith("resourceTaints")] == [
-        f"{told}ERR (NoSchedule) is on 0 of 3 nodes",
-        f"{told}TESTING (NoSchedule) is on 0 of 3 nodes",
-        f"{told}EVICT (NoExecute) is on 1 of 3 nodes",
-        f"{told}WARN (PreferNoSchedule) is on 0 of 3 nodes",
+        f"{opening}ERR (NoSchedule) is on 0 of 3 nodes",
+        f"{opening}TESTING (NoSchedule) is on 0 of 3 nodes",
+        f"{opening}EVICT (NoExecute) is on 1 of 3 nodes",
+        f"{opening}WARN (PreferNoSchedule) is on 0 of 3 nodes",
     ]
 
 
@@ -79,7 +79,7 @@ async def test_the_node_that_tips_the_scale_is_known_to_the_breaker_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = {"evacuationBreaker": {"percent": 50, "minimumNodes": 3}}
-    monkeypatch.setattr("tests.support.fakes.running_fleet.NOTHING_TOLD", Silent())
+    monkeypatch.setattr("tests.support.fakes.running_fleet.NO_RECORDER", Silent())
     async with running(settings) as (world, _):
         assert world.hold("high", GPU) is None
         world.fleet._wake = lambda key: world.woken.append(str(world.hold(key[1], GPU)))
@@ -112,8 +112,8 @@ async def test_a_record_that_may_not_be_read_holds_evacuations_and_nothing_else(
 ) -> None:
     async with running(record=Forbidden(403, "Forbidden", "no")) as (world, clock):
         await clock.advance(RECORD_PATIENCE)
-        told = "the record of node health cannot be read yet: evacuations wait for it"
-        assert told in caplog.messages
+        message = "the record of node health cannot be read yet: evacuations wait for it"
+        assert message in caplog.messages
         assert world.hold("high", GPU) is HoldReason.BREAKER
         assert world.hold("low", None) is None
 
@@ -132,7 +132,7 @@ async def test_metrics_of_nodes() -> None:
 
 
 async def test_the_slack_queue_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.fakes.running_fleet.NOTHING_TOLD", Silent())
+    monkeypatch.setattr("tests.support.fakes.running_fleet.NO_RECORDER", Silent())
     async with running({"slackQueue": {"name": SLACK, "dryRun": True}}) as (world, clock):
         shown = {"flavor": "default-flavor", "resource": GPU}
         await clock.advance(2)
@@ -171,5 +171,5 @@ async def test_a_slack_queue_without_a_view_of_the_nodes_is_warned_of(
     async with running(settings) as (world, _):
         assert world.fleet.slack is None
         assert world.client.called("get_path") == []
-    told = "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
-    assert told in caplog.messages
+    message = "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
+    assert message in caplog.messages

@@ -20,18 +20,18 @@ class Warnings:
     """A recorder of Warning events on Nodes."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str]] = []
+        self.emitted: list[tuple[str, str, str]] = []
 
     def warning(self, about: Any, reason: str, message: str) -> None:
         assert (about.api_version, about.kind, about.namespace) == ("v1", "Node", "")
         assert about.uid == f"uid-{about.name}"
-        self.told.append((about.name, reason, message))
+        self.emitted.append((about.name, reason, message))
 
 
 @pytest.fixture
 def warnings(monkeypatch: pytest.MonkeyPatch) -> Warnings:
     made = Warnings()
-    monkeypatch.setattr("tests.support.fakes.running_fleet.NOTHING_TOLD", made)
+    monkeypatch.setattr("tests.support.fakes.running_fleet.NO_RECORDER", made)
     return made
 
 
@@ -55,7 +55,7 @@ async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
         assert await world.change(raw_node("n1", "EVICT"), 8) == ["high", "low"]
         assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n1", "n3")})
         await world.change(raw_node("n1", "PASS"), 9)
-        assert warnings.told == [LATCHED]
+        assert warnings.emitted == [LATCHED]
         assert f"node n1: {LATCHED[2]}" in caplog.messages
         assert world.fleet.nodes.tags["n1"][GPU].gone == START
         for name in ("appwrapper_nodes_no_execute", "appwrapper_nodes_latched"):
@@ -70,7 +70,7 @@ async def test_a_latch_is_reported_expires_and_wakes_the_appwrappers_there(
         assert world.woken == ["high", "low"]
         assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n3",)})
         assert world.value("appwrapper_nodes_latched", resource=GPU) == 0.0
-        assert warnings.told == [LATCHED]
+        assert warnings.emitted == [LATCHED]
 
 
 async def test_an_admin_clears_a_latch_and_hears_of_a_word_that_does_not(
@@ -81,14 +81,14 @@ async def test_an_admin_clears_a_latch_and_hears_of_a_word_that_does_not(
         await world.change(raw_node("n1"), 9)
         assert await world.change(raw_node("n1", cleared="true"), 10) == []
         problem = '"true" is not a time such as 2026-01-01T12:00:00Z, so it clears no latch: '
-        told = f"annotation workload.codeflare.dev/latch-cleared: {problem}{CLEAR}"
-        assert warnings.told == [LATCHED, ("n1", "LatchNotCleared", told)]
+        message = f"annotation workload.codeflare.dev/latch-cleared: {problem}{CLEAR}"
+        assert warnings.emitted == [LATCHED, ("n1", "LatchNotCleared", message)]
         woken = await world.change(raw_node("n1", cleared="2026-01-01T12:00:00Z"), 11)
         assert woken == ["high", "low"]
         assert "n1" not in world.fleet.nodes.tags
         # On a node that is well it is nobody's business.
         await world.change(raw_node("n1", cleared="yes"), 12)
-        assert len(warnings.told) == 2
+        assert len(warnings.emitted) == 2
 
 
 async def test_a_host_that_is_called_otherwise_than_its_node_is_avoided(
@@ -108,35 +108,35 @@ async def test_without_injection_no_host_is_avoided(warnings: Warnings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "told"),
+    ("gone", "expected"),
     [
         (START - timedelta(seconds=1), []),  # the process before this one has told of it
         (None, [LATCHED]),  # the label went between the two
     ],
 )
 async def test_a_latch_that_was_written_down_wakes_who_runs_there(
-    warnings: Warnings, gone: datetime | None, told: list[Any]
+    warnings: Warnings, gone: datetime | None, expected: list[Any]
 ) -> None:
     tag = Tag("autopilot.ibm.com/gpuhealth=EVICT", START - timedelta(hours=1), gone)
     latches = encode_latches([(node("n1"), {GPU: tag})])
     async with running(LATCHING, listed(5, config_map(3, latches=latches))) as (world, _):
         assert world.woken == ["high", "low"]
-        assert warnings.told == told
+        assert warnings.emitted == expected
 
 
 async def test_a_node_test_that_does_not_end_is_reported(warnings: Warnings) -> None:
     async with running(LATCHING) as (world, clock):
         await world.change(raw_node("n1", "TESTING"), 8)
         await clock.advance(3600 - 1)
-        assert warnings.told == []
+        assert warnings.emitted == []
         assert world.value("appwrapper_nodes_test_overdue", resource=GPU) == 0.0
         await clock.advance(2 * CHECK_SECONDS)
-        told = (
+        message = (
             "label autopilot.ibm.com/gpuhealth=TESTING for longer than 1h "
             "(nodeHealth.testingTimeout): its nvidia.com/gpu counts as unschedulable. See why the "
             "test does not end; to give the node back: kubectl label node n1 "
             "autopilot.ibm.com/gpuhealth-"
         )
-        assert warnings.told == [("n1", "TestOverdue", told)]
+        assert warnings.emitted == [("n1", "TestOverdue", message)]
         assert world.value("appwrapper_nodes_test_overdue", resource=GPU) == 1.0
         assert world.woken == []

@@ -87,7 +87,7 @@ async def test_a_term_that_begins_long_after_the_start_reads_the_file_at_once(fi
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "problem"),
     [
         ("appwrapper: {pauseResets: maybe}", "must be a valid boolean"),
         ("appwrapper: {pauseReset: true}", "pauseResets"),
@@ -95,16 +95,16 @@ async def test_a_term_that_begins_long_after_the_start_reads_the_file_at_once(fi
     ],
 )
 async def test_a_broken_file_changes_nothing_and_is_reported_once(
-    file: Path, caplog: pytest.LogCaptureFixture, broken: str, said: str
+    file: Path, caplog: pytest.LogCaptureFixture, broken: str, problem: str
 ) -> None:
     write(file, PAUSE)
     async with running(file) as it:
         write(file, broken)
         await it.look(3)
         assert it.turns == []
-        (told,) = caplog.messages
-        assert told.startswith(f"pauseResets stays true: {file}")
-        assert said in told
+        (logged,) = caplog.messages
+        assert logged.startswith(f"pauseResets stays true: {file}")
+        assert problem in logged
         write(file, GO_ON)
         await it.look()
     assert it.turns == [False]
@@ -117,8 +117,8 @@ async def test_bytes_that_are_no_text_change_nothing(
         file.write_bytes(b"\xff")
         await it.look(2)
     assert it.turns == []
-    (told,) = caplog.messages
-    assert told.startswith(f"pauseResets stays false: {file}: not UTF-8 text: ")
+    (logged,) = caplog.messages
+    assert logged.startswith(f"pauseResets stays false: {file}: not UTF-8 text: ")
 
 
 async def test_a_file_that_is_gone_for_a_moment_changes_nothing(

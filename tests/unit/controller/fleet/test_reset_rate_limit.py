@@ -44,9 +44,9 @@ def test_a_process_that_begins_does_not_begin_with_a_burst() -> None:
 
 def test_each_waiting_reset_gets_its_own_time() -> None:
     limit = drained()
-    told = [limit.ask(f"w{place}", START) for place in range(4)]
-    assert told == [SECOND * 0.5, SECOND * 1.0, SECOND * 1.5, SECOND * 2.0]
-    for place, wait in enumerate(told):
+    holds = [limit.ask(f"w{place}", START) for place in range(4)]
+    assert holds == [SECOND * 0.5, SECOND * 1.0, SECOND * 1.5, SECOND * 2.0]
+    for place, wait in enumerate(holds):
         assert wait is not None
         assert limit.ask(f"w{place}", START + wait) is None
     assert limit.waiting == 0

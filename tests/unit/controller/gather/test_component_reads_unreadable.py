@@ -29,7 +29,7 @@ from tests.support.fakes.fake_kube import listed
 
 NO = Forbidden(403, "Forbidden", "jobs is forbidden")
 BROKEN = ApiError(500, "InternalError", "conversion webhook failed")
-SAID = "403 Forbidden: jobs is forbidden"
+FORBIDDEN = "403 Forbidden: jobs is forbidden"
 DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
 HELD = ("QuotaReserved", "ResourcesDeployed")
 
@@ -48,13 +48,16 @@ async def move_of(bench: Gathering) -> Phase | None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [(NO, SAID), (BROKEN, "500 InternalError: conversion webhook failed")]
+    ("error", "message"),
+    [(NO, FORBIDDEN), (BROKEN, "500 InternalError: conversion webhook failed")],
 )
-async def test_an_unreadable_component_does_not_stop_the_observation(error: Any, said: str) -> None:
+async def test_an_unreadable_component_does_not_stop_the_observation(
+    error: Any, message: str
+) -> None:
     bench = unwatched(appwrapper("Running", *HELD), get=[error])
     observation = await bench.observe()
     (component,) = observation.snapshot.components
-    assert (component.presence, component.unreadable) == (Presence.UNKNOWN, said)
+    assert (component.presence, component.unreadable) == (Presence.UNKNOWN, message)
     assert observation.snapshot.pods.running == 2
     assert observation.look_again == LOOK_AT_UNWATCHED
     assert bench.unserved.asked == []
@@ -128,7 +131,7 @@ async def test_objects_of_a_refused_watch_are_read_live() -> None:
     bench.watches.refused = True
     observation = await bench.observe()
     (component,) = observation.snapshot.components
-    assert (component.presence, component.unreadable) == (Presence.PRESENT, SAID)
+    assert (component.presence, component.unreadable) == (Presence.PRESENT, FORBIDDEN)
     assert observation.look_again == LOOK_AT_UNWATCHED
     # Enough to ask for its deletion.
     assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
@@ -149,7 +152,10 @@ def deleting(began: timedelta = timedelta(), phase: str = "Suspending") -> dict[
 async def test_it_blocks_its_own_proof_and_is_named_at_once() -> None:
     bench = unwatched(deleting(), pods=(), get=[NO])
     snapshot = (await bench.observe()).snapshot
-    assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))
+    assert (snapshot.gone, snapshot.blockers) == (
+        False,
+        (f"Job train cannot be read: {FORBIDDEN}",),
+    )
 
 
 async def test_its_pods_are_left_to_it_until_it_can_be_deleted() -> None:
@@ -162,7 +168,10 @@ async def test_a_deletion_that_takes_long_names_it_still(known: Any) -> None:
     bench = Gathering(deleting(EXPLAIN_AFTER), known=known, get=[NO, NO], lists=[[listed(9)]])
     bench.watches.watched = known is not None
     snapshot = (await bench.observe()).snapshot
-    assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))
+    assert (snapshot.gone, snapshot.blockers) == (
+        False,
+        (f"Job train cannot be read: {FORBIDDEN}",),
+    )
 
 
 async def test_once_it_can_be_read_all_goes_on() -> None:
@@ -185,4 +194,4 @@ async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> Non
     bench.served.more = (RAY_CLUSTERS,)
     snapshot = (await bench.observe()).snapshot
     assert not snapshot.gone
-    assert snapshot.blockers == (f"rayclusters cannot be listed: {SAID}",)
+    assert snapshot.blockers == (f"rayclusters cannot be listed: {FORBIDDEN}",)

@@ -73,8 +73,8 @@ async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: b
 
 async def test_a_pod_that_is_killed_at_the_end_of_the_usual_grace_period_is_not_reported() -> None:
     """`sh` as a container's first process ignores SIGTERM; nothing holds such a deletion up."""
-    killed_and_told_of = timedelta(seconds=30 + 10)
-    bench = Gathering(deleting(killed_and_told_of), known=facts(), pods=RUNNING_PODS)
+    killed_and_reported = timedelta(seconds=30 + 10)
+    bench = Gathering(deleting(killed_and_reported), known=facts(), pods=RUNNING_PODS)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers, bench.methods()) == (False, (), [])
 
@@ -104,11 +104,11 @@ async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged
 ):
     held = going(finalizers=["foregroundDeletion", "example.com/hold"])
     bench = Gathering(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
-    told = ("Job train has the finalizer example.com/hold",)
+    blockers = ("Job train has the finalizer example.com/hold",)
     for elapsed, reads in ((0 * SECOND, 4), (EXPLAIN_AGAIN - SECOND, 4), (EXPLAIN_AGAIN, 8)):
         observation = await bench.gather(KEY, NOW + elapsed)
         assert observation is not None
-        assert observation.snapshot.blockers == told
+        assert observation.snapshot.blockers == blockers
         assert bench.deletions.stuck() == {("other", "Job"): 1}
         assert len(bench.methods()) == reads
 
@@ -148,9 +148,9 @@ async def test_forced_pods_are_reported_while_one_exists() -> None:
     lists = [[listed(9, gone_pod("a", nodeName="n7"))]]
     item = deleting(PATIENCE, grace="30s")
     bench = Gathering(item, known=facts(), pods=RUNNING_PODS, get=answers, lists=lists)
-    said = ("Pod a on node n7, which no longer exists",)
+    blockers = ("Pod a on node n7, which no longer exists",)
     for _ in range(2):
-        assert (await bench.observe()).snapshot.forced_off == said
+        assert (await bench.observe()).snapshot.forced_off == blockers
     bench.cached_pods.value = ()
     assert (await bench.observe()).snapshot.forced_off == ()
 

@@ -286,9 +286,9 @@ async def test_one_store_that_hangs_holds_up_no_loop_and_ends_with_its_appwrappe
 
 def test_drivers_that_are_not_installed_are_named() -> None:
     stores = {"a": "s3://b/c", "b": "file:///x", "c": "gs://b"}
-    said = "is not installed here: docs/admins/error-stores.md shows how to add it"
+    problem = "is not installed here: docs/admins/error-stores.md shows how to add it"
     path = "appwrapper.faultTolerance.errorAggregation.stores"
     assert missing_drivers(ErrorAggregation(stores=stores)) == [
-        f"{path}[a]: s3:// needs the Python package s3fs, which {said}",
-        f"{path}[c]: gs:// needs the Python package gcsfs, which {said}",
+        f"{path}[a]: s3:// needs the Python package s3fs, which {problem}",
+        f"{path}[c]: gs:// needs the Python package gcsfs, which {problem}",
     ]

@@ -77,7 +77,7 @@ async def test_everything_from_caches() -> None:
         phase=Phase.RUNNING,
         finalizer=True,
         conditions=frozenset({"QuotaReserved"}),
-        told={"QuotaReserved": ConditionText("")},
+        condition_texts={"QuotaReserved": ConditionText("")},
         components=(
             Component(
                 name="train",

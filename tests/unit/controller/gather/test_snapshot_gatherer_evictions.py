@@ -41,7 +41,7 @@ async def test_the_eviction_is_not_read_without_a_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (Forbidden(403, "Forbidden", "no list"), "403 Forbidden: no list"),
         (Unreachable("no route"), "no route"),
@@ -49,12 +49,12 @@ async def test_the_eviction_is_not_read_without_a_queue() -> None:
     ],
 )
 async def test_the_quota_is_released_though_the_workload_is_unreadable(
-    error: Exception, said: str, caplog: pytest.LogCaptureFixture
+    error: Exception, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     bench = suspending([[listed(9)], error])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
     assert caplog.messages == [
-        f"no reason for the suspension can be given: its Workload cannot be read: {said}"
+        f"no reason for the suspension can be given: its Workload cannot be read: {message}"
     ]

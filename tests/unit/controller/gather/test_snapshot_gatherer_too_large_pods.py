@@ -31,18 +31,18 @@ async def seen(phase: str, *pods: Pod) -> PodCounts:
     return (await bench.observe()).snapshot.pods
 
 
-async def said(*pods: Pod) -> str:
+async def too_large(*pods: Pod) -> str:
     return (await seen("Running", *pods)).too_large
 
 
 async def test_the_request_of_an_own_pod_is_named() -> None:
     text = f"b requests 16 {GPUS}, and no node of the cluster has more than 8"
-    assert await said(rejected("a", 8), rejected("b", 16)) == text
-    assert await said(rejected("a", 8), rejected("b", 8)) == ""
+    assert await too_large(rejected("a", 8), rejected("b", 16)) == text
+    assert await too_large(rejected("a", 8), rejected("b", 8)) == ""
 
 
 async def test_a_pod_of_an_earlier_appwrapper_of_this_name_is_not_named() -> None:
-    assert await said(rejected("a", 8), rejected("b", 16, uid="u0")) == ""
+    assert await too_large(rejected("a", 8), rejected("b", 16, uid="u0")) == ""
 
 
 async def test_a_deletion_searches_for_no_request_that_is_too_large() -> None:

@@ -6,7 +6,7 @@ from controller.memory.deletions import Deletion, Explanation, Forced
 from controller.memory.memory import Memory
 from tests.support.moments import NOW
 
-TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
+EXPLANATION = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
 
 
 def test_nothing_is_known_of_what_was_never_asked_for() -> None:
@@ -42,7 +42,7 @@ def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     memory = Memory()
     deletions = memory.deletions
     deletions.of("u1").complete = 3
-    deletions.of("u1").explanation = TOLD
+    deletions.of("u1").explanation = EXPLANATION
     deletions.of("u1").makers = True
     deletions.accept("u1", "a")
     deletions.force("u1", "a", 7.0)

@@ -38,8 +38,8 @@ def fill(memory: Memory, uid: str) -> None:
     memory.creations.record_success(uid, 1, 0, "j1")
     memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
     memory.deletions.accept(uid, "j1")
-    told = Explanation(NOW, forcing=False, blockers=(), forced_off=())
-    memory.deletions.of(uid).explanation = told
+    explanation = Explanation(NOW, forcing=False, blockers=(), forced_off=())
+    memory.deletions.of(uid).explanation = explanation
     memory.creations.is_replaced(uid, 1, 1, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
@@ -107,13 +107,13 @@ def test_nothing_of_it_is_left_and_another_stays() -> None:
     memory = Memory()
     fill(memory, "u1")
     fill(memory, "u2")
-    told: list[Any] = []
-    memory.on_forget(lambda uid, key: told.append((uid, key)))
+    forgotten: list[Any] = []
+    memory.on_forget(lambda uid, key: forgotten.append((uid, key)))
     memory.forget("u1", KEY)
     assert memory.known("u1") == Remembered()
     assert memory.known("u2") != Remembered()
-    assert told == [("u1", KEY)]
-    told.clear()
+    assert forgotten == [("u1", KEY)]
+    forgotten.clear()
     assert list(places(memory, "u1", "memory", {})) == []
     assert list(places(memory, "u2", "memory", {})) != []
 

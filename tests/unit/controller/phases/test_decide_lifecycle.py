@@ -62,17 +62,17 @@ def test_retry_pause_is_counted_from_the_end_of_deletion() -> None:
 def test_during_a_reset_the_conditions_show_why_and_when_the_next_attempt_begins() -> None:
     life = VirtualLife()
     life.fail_and_reset()
-    _, reason, why = life.said("Unhealthy")
+    _, reason, why = life.reported("Unhealthy")
     begins = format_time(life.now + CONFIG.retry_pause)
     life.look(gone=True, components=())
     progress = f"1 of 3 retries spent; the next attempt begins at {begins}"
-    assert life.said("PodsReady")[2] == progress
-    assert life.said("Unhealthy") == (True, reason, f"{why}; {progress}")
+    assert life.reported("PodsReady")[2] == progress
+    assert life.reported("Unhealthy") == (True, reason, f"{why}; {progress}")
     again = replace(life.snapshot, timers=Timers())  # another operator was here
     texts = [each.message for each in decide(again, life.now, CONFIG) if is_unhealthy(each)]
     assert texts == [f"{why}; {progress}"], "it is said once"
     foreign = {"Unhealthy": ConditionText("SomethingElse", "x")}
-    actions = decide(replace(again, told=foreign), life.now, CONFIG)
+    actions = decide(replace(again, condition_texts=foreign), life.now, CONFIG)
     assert not any(is_unhealthy(each) for each in actions)
 
 
@@ -273,7 +273,7 @@ def test_a_mass_reset_is_throttled_and_every_appwrapper_is_reset() -> None:
     held = [life.warnings for life in lives if life.warnings]
     assert held == [[Warn(Reason.RESET_THROTTLED, "1 failed pod; one a second")]] * 7
     assert all(
-        life.said("Unhealthy") == (True, Reason.FAILED_PODS, "1 failed pod") for life in lives
+        life.reported("Unhealthy") == (True, Reason.FAILED_PODS, "1 failed pod") for life in lives
     )
 
 
@@ -291,7 +291,7 @@ def test_paused_resets_begin_when_the_pause_is_lifted() -> None:
     life.look(pods=ONE_FAILED)
     life.wait(86400)
     assert life.is_in(Phase.RUNNING)
-    assert life.said("Unhealthy")[1] == Reason.RESETS_PAUSED
+    assert life.reported("Unhealthy")[1] == Reason.RESETS_PAUSED
     assert (life.writes, len(life.warnings)) == (2, 1)
     life.permit = lambda _move: None
     life.look()
@@ -309,7 +309,7 @@ def test_a_blocked_deletion_keeps_the_quota_until_it_ends() -> None:
     life.wait(3600)
     assert life.deletes[1:] == [DeleteComponents(DeletionMode.FORCE_PODS, keep=True)] * 121
     assert life.warnings == [Warn(Reason.DELETION_BLOCKED, held)]
-    assert life.said("DeletingResources") == (True, Reason.DELETION_BLOCKED, held)
+    assert life.reported("DeletingResources") == (True, Reason.DELETION_BLOCKED, held)
     assert life.conditions >= HOLDING
     assert life.writes == 2
     life.look(blockers=(), labelled_pods=0, gone=True, components=())
@@ -323,7 +323,7 @@ def test_a_create_that_fails_is_tried_until_the_admission_period_ends_and_then_r
         phase=Phase.RESUMING, components=PLANNED, pods=NO_PODS, create_problem=problem
     )
     life.look()
-    assert life.said("ResourcesDeployed") == (True, Reason.CREATE_FAILED, "503")
+    assert life.reported("ResourcesDeployed") == (True, Reason.CREATE_FAILED, "503")
     life.wait(59.999)
     assert life.is_in(Phase.RESUMING)
     assert life.writes == 1
@@ -339,7 +339,7 @@ def test_the_end_of_the_namespace_is_reported_once(phase: Phase) -> None:
     for _ in range(3):
         life.look()
     why = "its namespace is being deleted, and everything in it"
-    assert life.said("ResourcesDeployed") == (True, Reason.NAMESPACE_ENDING, why)
+    assert life.reported("ResourcesDeployed") == (True, Reason.NAMESPACE_ENDING, why)
     assert (life.phase, life.writes, life.deletes) == (phase, 1, [])
 
 

@@ -57,7 +57,7 @@ def test_it_is_not_forced_either(mode: DeletionMode, pods: int) -> None:
     assert DeleteComponents(mode, keep=True) in life.deletes
     assert all(delete.keep for delete in life.deletes)
     left = "not deleted after the grace period: Job train" + (", 1 pod" if pods else "")
-    assert life.said("DeletingResources") == (True, Reason.DELETION_BLOCKED, left)
+    assert life.reported("DeletingResources") == (True, Reason.DELETION_BLOCKED, left)
 
 
 def test_it_goes_when_the_appwrapper_fails() -> None:

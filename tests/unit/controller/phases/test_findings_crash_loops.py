@@ -67,7 +67,7 @@ def test_a_loop_that_goes_on_is_reset_after_warmup_and_failure_grace(
     life.look(pods=crashing(2))
     life.wait(300)
     why = "2 of 4 pods run or succeeded; 2 pods crash again and again"
-    assert life.said("Unhealthy") == (True, Reason.INSUFFICIENT_PODS_READY, why)
+    assert life.reported("Unhealthy") == (True, Reason.INSUFFICIENT_PODS_READY, why)
     life.wait(seconds - 300)
     assert life.phase is phase
 

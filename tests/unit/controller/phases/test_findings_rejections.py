@@ -41,8 +41,8 @@ def running(*components: Component, after: float = 5, **changes: Any) -> Snapsho
         pods=PodCounts(expected=2),
         timers=Timers(admission=began, warmup=began),
     )
-    told = {"PodsReady": ConditionText(Reason.RESUMING, pods_missing(snapshot).text())}
-    return replace(snapshot, told=told, **changes)
+    texts = {"PodsReady": ConditionText(Reason.RESUMING, pods_missing(snapshot).text())}
+    return replace(snapshot, condition_texts=texts, **changes)
 
 
 @pytest.mark.parametrize("others", [(), (OTHER,)])

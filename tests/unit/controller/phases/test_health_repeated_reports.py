@@ -20,7 +20,7 @@ LAST = Problem(reason=Reason.FAILED_PODS, problem="1 failed pod", cause=("train-
 REPORTED = Snapshot(
     phase=Phase.RUNNING,
     conditions=frozenset({"Unhealthy"}),
-    told={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
+    condition_texts={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
     timers=Timers(failure=NOW - timedelta(seconds=10)),
 )
 
@@ -40,5 +40,5 @@ def test_the_last_report_decides(last: Problem, repeats: bool) -> None:
 
 @pytest.mark.parametrize(("text", "repeats"), [("2 failed pods", True), ("1 failed pod", False)])
 def test_after_a_restart_the_text_decides(text: str, repeats: bool) -> None:
-    told = {"Unhealthy": ConditionText(Reason.FAILED_PODS, text)}
-    assert would_repeat_report(replace(REPORTED, told=told), FINDING) is repeats
+    texts = {"Unhealthy": ConditionText(Reason.FAILED_PODS, text)}
+    assert would_repeat_report(replace(REPORTED, condition_texts=texts), FINDING) is repeats

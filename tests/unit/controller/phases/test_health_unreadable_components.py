@@ -32,7 +32,7 @@ DEPLOYED = "ResourcesDeployed"
 HIDDEN = Component(
     name="train", kind="Job", presence=Presence.UNKNOWN, expected_pods=2, unreadable="403 no"
 )
-SAID = "cannot be read: Job train: 403 no"
+UNREADABLE_TEXT = "cannot be read: Job train: 403 no"
 UNREADABLE = Reason.COMPONENT_UNREADABLE
 
 
@@ -49,7 +49,7 @@ def running(*components: Component, **fields: Any) -> Snapshot:
 
 def test_a_running_appwrapper_keeps_running_and_reports_the_unreadable_component() -> None:
     actions = decide(running(HIDDEN), NOW, CONFIG)
-    assert actions == (SetCondition(DEPLOYED, True, UNREADABLE, SAID),)
+    assert actions == (SetCondition(DEPLOYED, True, UNREADABLE, UNREADABLE_TEXT),)
 
 
 def test_during_the_end_of_its_namespace_only_that_is_reported() -> None:
@@ -57,36 +57,36 @@ def test_during_the_end_of_its_namespace_only_that_is_reported() -> None:
 
 
 def test_it_is_reported_once_for_any_message_of_the_server() -> None:
-    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
+    texts = {DEPLOYED: ConditionText(UNREADABLE, UNREADABLE_TEXT)}
     written = {DEPLOYED: ComponentsUnreadable(components=("Job train",), why="403 no")}
     other = replace(HIDDEN, unreadable="500 boom")
-    assert decide(running(other, told=told, reported=written), NOW, CONFIG) == ()
+    assert decide(running(other, condition_texts=texts, reported=written), NOW, CONFIG) == ()
     both = (HIDDEN, replace(HIDDEN, name="eval"))
-    assert decide(running(*both, told=told, reported=written), NOW, CONFIG) == (
+    assert decide(running(*both, condition_texts=texts, reported=written), NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, UNREADABLE, "cannot be read: Job train, Job eval: 403 no"),
     )
 
 
 def test_after_a_restart_another_message_of_the_server_is_written_once() -> None:
-    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
-    assert decide(running(HIDDEN, told=told), NOW, CONFIG) == ()
+    texts = {DEPLOYED: ConditionText(UNREADABLE, UNREADABLE_TEXT)}
+    assert decide(running(HIDDEN, condition_texts=texts), NOW, CONFIG) == ()
     other = replace(HIDDEN, unreadable="500 boom")
-    assert decide(running(other, told=told), NOW, CONFIG) == (
+    assert decide(running(other, condition_texts=texts), NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, UNREADABLE, "cannot be read: Job train: 500 boom"),
     )
 
 
 def test_many_are_not_all_named_and_no_answer_is_too_long() -> None:
     many = [replace(HIDDEN, name=str(number), unreadable="x" * 9000) for number in range(5)]
-    (said,) = decide(running(*many), NOW, CONFIG)
-    assert isinstance(said, SetCondition)
-    assert said.message == f"cannot be read: Job 0, Job 1, Job 2 and 2 more: {'x' * 400}"
+    (report,) = decide(running(*many), NOW, CONFIG)
+    assert isinstance(report, SetCondition)
+    assert report.message == f"cannot be read: Job 0, Job 1, Job 2 and 2 more: {'x' * 400}"
 
 
 def test_it_is_over_when_it_can_be_read() -> None:
-    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
+    texts = {DEPLOYED: ConditionText(UNREADABLE, UNREADABLE_TEXT)}
     seen = replace(HIDDEN, presence=Presence.PRESENT, unreadable="")
-    assert decide(running(seen, told=told), NOW, CONFIG) == (
+    assert decide(running(seen, condition_texts=texts), NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, Reason.DEPLOYED),
     )
 
@@ -103,7 +103,7 @@ def test_failed_pods_of_an_unreadable_component_are_reset() -> None:
 def test_an_unreadable_component_of_another_operator_is_not_created_again() -> None:
     begun = running(HIDDEN, phase=Phase.RESUMING, planned=False, pod_set_infos="absent")
     assert decide(begun, NOW, CONFIG) == (
-        SetCondition(DEPLOYED, True, UNREADABLE, SAID),
+        SetCondition(DEPLOYED, True, UNREADABLE, UNREADABLE_TEXT),
         WakeAfter(LOOK_AGAIN),
     )
 

@@ -197,10 +197,10 @@ def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
 
 def test_every_warning_but_that_of_stragglers_is_in_a_condition(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
-        said = {a.message for a in actions if isinstance(a, SetCondition)}
+        messages = {a.message for a in actions if isinstance(a, SetCondition)}
         for action in without_sweep(actions):
             if isinstance(action, Warn) and action.reason is not Reason.STRAGGLERS:
-                assert any(action.message in each for each in said), (snapshot, actions)
+                assert any(action.message in each for each in messages), (snapshot, actions)
 
 
 def test_unexpected_objects_are_deleted_in_every_phase(decisions: Decisions) -> None:

@@ -91,12 +91,12 @@ def test_a_missing_pod_is_reported_at_the_end_of_the_limit(seconds: float, ready
 
 
 @pytest.mark.parametrize(("seconds", "phase"), [(59.9, Phase.RUNNING), (60, Phase.RESETTING)])
-@pytest.mark.parametrize("told", [{}, {"Unhealthy": ConditionText(Reason.RESUMING)}])
+@pytest.mark.parametrize("texts", [{}, {"Unhealthy": ConditionText(Reason.RESUMING)}])
 def test_the_first_failure_of_an_attempt_waits_for_nothing(
-    told: dict[str, ConditionText], seconds: float, phase: Phase
+    texts: dict[str, ConditionText], seconds: float, phase: Phase
 ) -> None:
     """Though PodsReady was told just now, and may not turn again."""
-    life = VirtualLife(told=told)
+    life = VirtualLife(condition_texts=texts)
     life.look(pods=PENDING)
     life.look(pods=ALL_RUN)
     life.look(pods=FAILED)
@@ -119,7 +119,7 @@ def test_a_second_failure_is_answered_late_by_no_more_than_the_limit(
     life.look(pods=FAILED)
     life.wait(5)
     life.look(pods=ALL_RUN)
-    assert life.said("Unhealthy") == (False, Reason.NO_FAILED_PODS, "")
+    assert life.reported("Unhealthy") == (False, Reason.NO_FAILED_PODS, "")
     life.wait(5)
     life.look(pods=FAILED)
     life.wait(seconds - 10)

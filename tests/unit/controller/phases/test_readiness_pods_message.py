@@ -36,7 +36,7 @@ NEWS = Reason.INSUFFICIENT_PODS_READY
 def test_it_counts_and_quotes(pods: PodCounts, message: str) -> None:
     life = VirtualLife()
     life.look(pods=pods)
-    assert life.said("PodsReady") == (False, NEWS, message)
+    assert life.reported("PodsReady") == (False, NEWS, message)
 
 
 def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
@@ -44,31 +44,31 @@ def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
     resuming = {"PodsReady": ConditionText(Reason.RESUMING)}
     life = VirtualLife(
         conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
-        told=resuming,
+        condition_texts=resuming,
         timers=Timers(admission=START, warmup=START),
     )
     life.look(pods=starting)
     life.wait(29)
-    assert life.said("PodsReady")[2] == ""
+    assert life.reported("PodsReady")[2] == ""
     life.wait(1)
     message = "0 of 2 pods run; a: scheduling gate g"
-    assert life.said("PodsReady") == (False, Reason.RESUMING, message)
+    assert life.reported("PodsReady") == (False, Reason.RESUMING, message)
     life.look(pods=replace(starting, running=1, pending=1, ignored_by_scheduler=""))
     life.wait(119)
-    assert life.said("PodsReady")[2] == message
+    assert life.reported("PodsReady")[2] == message
     life.wait(1)
-    assert life.said("PodsReady")[2] == "1 of 2 pods run"
+    assert life.reported("PodsReady")[2] == "1 of 2 pods run"
 
 
 def test_a_request_that_no_node_can_hold_is_reported_at_once() -> None:
     life = VirtualLife(
         conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
-        told={"PodsReady": ConditionText(Reason.RESUMING)},
+        condition_texts={"PodsReady": ConditionText(Reason.RESUMING)},
         timers=Timers(admission=START, warmup=START),
     )
     life.look(pods=replace(HELD_UP, too_large="a requests 16 nvidia.com/gpu"))
     message = f"3 of 4 pods run; a requests 16 nvidia.com/gpu; train-0: {GPUS}"
-    assert life.said("PodsReady") == (False, Reason.RESUMING, message)
+    assert life.reported("PodsReady") == (False, Reason.RESUMING, message)
 
 
 def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two_minutes() -> None:
@@ -77,15 +77,15 @@ def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two
     other = replace(HELD_UP, rejected="train-0: 8 node(s) had untolerated taint")
     life.wait(9)
     life.look(pods=other)
-    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; train-0: {GPUS}")
+    assert life.reported("PodsReady") == (False, NEWS, f"3 of 4 pods run; train-0: {GPUS}")
     life.wait(1)
-    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
+    assert life.reported("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
     fewer = replace(other, running=2, pending=2)
     life.look(pods=fewer)
     life.wait(119)
-    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
+    assert life.reported("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.rejected}")
     life.wait(1)
-    assert life.said("PodsReady") == (False, NEWS, f"2 of 4 pods run; {other.rejected}")
+    assert life.reported("PodsReady") == (False, NEWS, f"2 of 4 pods run; {other.rejected}")
 
 
 def test_a_thousand_pods_that_start_are_no_write_each() -> None:
@@ -104,4 +104,4 @@ def test_once_all_run_nothing_is_quoted() -> None:
     life = VirtualLife()
     life.look(pods=HELD_UP)
     life.look(pods=ALL_RUN)
-    assert life.said("PodsReady") == (True, Reason.SUFFICIENT_PODS_READY, "")
+    assert life.reported("PodsReady") == (True, Reason.SUFFICIENT_PODS_READY, "")

@@ -37,7 +37,7 @@ ASKED = (
 )
 SAYS = SetCondition("Unhealthy", True, Reason.REASSIGNMENT, ASKED)
 EVICTS = EvictWorkload(BAD)
-TOLD = {"Unhealthy": ConditionText(Reason.REASSIGNMENT, ASKED)}
+ASKED_TEXTS = {"Unhealthy": ConditionText(Reason.REASSIGNMENT, ASKED)}
 
 
 def resetting(began: datetime = OVER, **changes: Any) -> Snapshot:
@@ -66,7 +66,7 @@ def test_the_condition_is_written_before_the_eviction() -> None:
 
 
 def test_the_condition_is_written_once_and_the_eviction_repeated_until_kueue_begins() -> None:
-    snapshot = resetting(misplacement=BAD, told=TOLD)
+    snapshot = resetting(misplacement=BAD, condition_texts=ASKED_TEXTS)
     assert decided(snapshot) == (EVICTS, WakeAfter(timedelta(seconds=1)))
     heard = replace(snapshot, misplacement=replace(BAD, evicted=True))
     assert decided(heard) == (WakeAfter(timedelta(seconds=5)),)
@@ -81,24 +81,24 @@ def test_an_eviction_by_kueue_is_awaited_for_a_limited_time() -> None:
 
 
 def test_kueues_answer_is_that_it_suspends() -> None:
-    move, *_ = decided(resetting(misplacement=BAD, suspend=True, told=TOLD))
+    move, *_ = decided(resetting(misplacement=BAD, suspend=True, condition_texts=ASKED_TEXTS))
     assert move == MoveTo(Phase.SUSPENDING, Reason.SUSPENDING)
 
 
 @pytest.mark.parametrize(
-    ("began", "told", "looks"),
+    ("began", "texts", "looks"),
     [
         (OVER, {}, True),
         (OVER + timedelta(seconds=1), {}, False),  # the pause is not over
-        (OVER - PATIENCE + timedelta(seconds=1), TOLD, True),
-        (OVER - PATIENCE, TOLD, False),
+        (OVER - PATIENCE + timedelta(seconds=1), ASKED_TEXTS, True),
+        (OVER - PATIENCE, ASKED_TEXTS, False),
         (OVER - timedelta(days=1), {}, True),  # nobody was there to ask
     ],
 )
 def test_the_assigned_nodes_are_read_when_the_next_attempt_is_due(
-    began: datetime, told: dict[str, ConditionText], looks: bool
+    began: datetime, texts: dict[str, ConditionText], looks: bool
 ) -> None:
-    assert is_looked_at(resetting(began, told=told)) is looks
+    assert is_looked_at(resetting(began, condition_texts=texts)) is looks
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_the_assigned_nodes_are_read_in_no_other_situation(changes: dict[str, An
 
 
 def test_without_an_answer_the_next_attempt_begins_with_a_warning() -> None:
-    warning, *rest = decided(resetting(OVER - PATIENCE, told=TOLD))
+    warning, *rest = decided(resetting(OVER - PATIENCE, condition_texts=ASKED_TEXTS))
     words = (
         "Kueue did not evict Workload appwrapper-train in time: the next attempt begins on the "
         "same nodes. Check that Kueue runs and that the controller may patch workloads/status"
@@ -127,22 +127,26 @@ def test_without_an_answer_the_next_attempt_begins_with_a_warning() -> None:
 
 
 def test_a_node_that_is_well_again_in_time_is_no_trouble() -> None:
-    first, *rest = decided(resetting(OVER - PATIENCE + timedelta(seconds=1), told=TOLD))
+    first, *rest = decided(
+        resetting(OVER - PATIENCE + timedelta(seconds=1), condition_texts=ASKED_TEXTS)
+    )
     assert first == MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER)
     assert not any(isinstance(each, Warn) for each in rest)
 
 
 def test_while_it_waits_again_quota_reserved_shows_why() -> None:
-    gone = Snapshot(phase=Phase.SUSPENDING, suspend=True, finalizer=True, gone=True, told=TOLD)
-    said = SetCondition(
+    gone = Snapshot(
+        phase=Phase.SUSPENDING, suspend=True, finalizer=True, gone=True, condition_texts=ASKED_TEXTS
+    )
+    report = SetCondition(
         "QuotaReserved",
         False,
         Reason.REASSIGNMENT,
         "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its place "
         "in the queue; another workload can get the quota first",
     )
-    assert said in decided(gone)
-    preempted = replace(gone, told={})
+    assert report in decided(gone)
+    preempted = replace(gone, condition_texts={})
     assert SetCondition("QuotaReserved", False, Reason.SUSPENDED) in decided(preempted)
     late = replace(gone, pods_ready_eviction=PodsReadyEviction("appwrapper-train", 1))
     (found,) = (

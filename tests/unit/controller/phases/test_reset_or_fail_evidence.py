@@ -146,14 +146,16 @@ def test_meanwhile_pods_are_reported_as_ever() -> None:
     actions = decide(failing, NOW, CONFIG)
     assert move_in(actions) is None
     still = replace(failing, components=(replace(JOB, terminal=None),))
-    said = [each for each in actions if isinstance(each, SetCondition)]
-    assert said == [each for each in decide(still, NOW, CONFIG) if isinstance(each, SetCondition)]
-    assert said
+    reports = [each for each in actions if isinstance(each, SetCondition)]
+    assert reports == [
+        each for each in decide(still, NOW, CONFIG) if isinstance(each, SetCondition)
+    ]
+    assert reports
 
 
 def test_unhealthy_does_not_end_meanwhile() -> None:
-    told = replace(SETTLES, conditions=SETTLES.conditions | {"Unhealthy"})
-    actions = decide(told, NOW, CONFIG)
+    reported = replace(SETTLES, conditions=SETTLES.conditions | {"Unhealthy"})
+    actions = decide(reported, NOW, CONFIG)
     assert not any(isinstance(each, SetCondition) for each in actions)
 
 
@@ -181,8 +183,8 @@ def test_no_reset_is_asked_for_before(waiting: Snapshot) -> None:
     held = replace(waiting, reset_hold=ResetHold(HoldReason.PAUSED, "resets are paused"))
     assert decide(held, NOW, CONFIG) == decide(waiting, NOW, CONFIG)
     over = began(held, records=timedelta(hours=1), store=timedelta(hours=1))
-    told = [each.reason for each in decide(over, NOW, CONFIG) if isinstance(each, SetCondition)]
-    assert told == [Reason.RESETS_PAUSED]
+    reasons = [each.reason for each in decide(over, NOW, CONFIG) if isinstance(each, SetCondition)]
+    assert reasons == [Reason.RESETS_PAUSED]
 
 
 def waits_for(reason: Reason, timer: Timer, left: timedelta) -> HeldAnswer:

@@ -112,8 +112,8 @@ NODES = nodes_unchanged("w")
     ],
 )
 def test_quota_reserved_in_a_retry(situation: Situation, written: list[str]) -> None:
-    said = [each for each in situation.actions if isinstance(each, SetCondition)]
-    assert [each.message for each in said if each.type == "QuotaReserved"] == written
+    reports = [each for each in situation.actions if isinstance(each, SetCondition)]
+    assert [each.message for each in reports if each.type == "QuotaReserved"] == written
 
 
 MISSING = replace(JOB, name="eval", presence=Presence.PLANNED)
@@ -135,7 +135,7 @@ DEPLOYED_AFTER_A_PAUSE = f"""
     {PERIODS_BEGIN}
     ResourcesDeployed=True (ComponentsCreated)
     PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
-    start pods_told
+    start pods_reported
     wake after 0s
 """
 CREATES = "create\nwake after 0s"
@@ -156,7 +156,7 @@ REPORTS_THE_REFUSAL = f"ResourcesDeployed=True (CreateFailed): {FORBIDDEN}"
             f"""
             {IS_DEPLOYED}
             PodsReady=False (Resuming): 0 of 4 pods run; 0 exist
-            start pods_told
+            start pods_reported
             wake after 0s
             """,
         ),

@@ -53,7 +53,7 @@ FAILED = Snapshot(
     phase=Phase.RUNNING,
     finalizer=True,
     conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "Unhealthy"}),
-    told={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
+    condition_texts={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
     components=(JOB,),
     pods=PodCounts(expected=4, failed=4, failed_named="train-0, train-1, train-2 and 1 more"),
     timers=Timers(admission=LONG_AGO, warmup=LONG_AGO, failure=LONG_AGO),
@@ -191,9 +191,9 @@ def test_crash_loops_name_the_root_cause() -> None:
 
 def test_a_held_reset_reports_the_root_cause_and_logs_none_of_it() -> None:
     held = replace(FAILED, reset_hold=ResetHold(HoldReason.PAUSED, "paused"))
-    told = f"{FIRST}: ValueError: SECRET; {PODS}; paused"
+    message = f"{FIRST}: ValueError: SECRET; {PODS}; paused"
     actions = decide(held, NOW, CONFIG)
-    assert Warn(Reason.RESETS_PAUSED, told, f"{FIRST}; {PODS}; paused") in actions
+    assert Warn(Reason.RESETS_PAUSED, message, f"{FIRST}; {PODS}; paused") in actions
     assert not any(isinstance(each, RecordRootCause) for each in actions)
 
 
@@ -232,17 +232,17 @@ def test_the_consequence_is_recorded(
 EARLY = NOW - timedelta(seconds=10)
 
 
-def graced(told: str, cause: RootCause | None, reason: Reason = Reason.FAILED_PODS) -> Actions:
+def graced(reported: str, cause: RootCause | None, reason: Reason = Reason.FAILED_PODS) -> Actions:
     timers = replace(FAILED.timers, failure=EARLY)
-    said = {"Unhealthy": ConditionText(reason, told)}
-    snapshot = replace(FAILED, timers=timers, told=said, root_cause=cause)
+    texts = {"Unhealthy": ConditionText(reason, reported)}
+    snapshot = replace(FAILED, timers=timers, condition_texts=texts, root_cause=cause)
     actions = decide(snapshot, NOW, CONFIG)
     assert not any(isinstance(each, StartTimer) for each in actions), "no deadline moves"
     return tuple(each for each in actions if isinstance(each, SetCondition))
 
 
 @pytest.mark.parametrize(
-    ("told", "cause", "news"),
+    ("reported", "cause", "news"),
     [
         pytest.param("1 failed pod: train-0", CAUSE, True, id="an earlier one is known by now"),
         pytest.param(f"{FIRST}: ValueError: SECRET; {PODS}", CAUSE, False, id="the same text"),
@@ -260,9 +260,9 @@ def graced(told: str, cause: RootCause | None, reason: Reason = Reason.FAILED_PO
     ],
 )
 def test_unhealthy_names_an_earlier_failure_without_moving_a_deadline(
-    told: str, cause: RootCause | None, news: bool
+    reported: str, cause: RootCause | None, news: bool
 ) -> None:
-    found = graced(told, cause)
+    found = graced(reported, cause)
     message = f"{FIRST}: ValueError: SECRET; {PODS}"
     expected = SetCondition("Unhealthy", True, Reason.FAILED_PODS, message, f"{FIRST}; {PODS}")
     assert found == ((expected,) if news else ())

@@ -53,7 +53,7 @@ WAITS = Snapshot(
     suspend=True,
     queued=True,
     waits_since=NOW - MOMENT,
-    told={QUOTA: ConditionText(Reason.SUSPENDED)},
+    condition_texts={QUOTA: ConditionText(Reason.SUSPENDED)},
 )
 
 
@@ -61,9 +61,9 @@ def says(reason: Reason, message: str = "") -> SetCondition:
     return SetCondition(QUOTA, False, reason, message)
 
 
-def told(reason: str, message: str, queueing: Queueing | None, **changes: Any) -> Snapshot:
+def with_text(reason: str, message: str, queueing: Queueing | None, **changes: Any) -> Snapshot:
     return replace(
-        WAITS, queueing=queueing, told={QUOTA: ConditionText(reason, message)}, **changes
+        WAITS, queueing=queueing, condition_texts={QUOTA: ConditionText(reason, message)}, **changes
     )
 
 
@@ -85,7 +85,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             says(Reason.QUEUE_UNUSABLE, "LocalQueue q does not exist"),
             SAYS,
         ),
-        case("it is said already", told(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, NO_QUEUE)),
+        case("it is said already", with_text(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, NO_QUEUE)),
         case(
             "inactive may be over in a moment",
             replace(WAITS, queueing=INACTIVE, waits_since=NOW - SECOND),
@@ -99,7 +99,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "the queue is there again, Kueue may admit it now",
-            told(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, SHORT),
+            with_text(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, SHORT),
             says(Reason.SUSPENDED),
             SAYS,
             WakeAfter(REASON_INTERVAL),
@@ -121,11 +121,11 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "the same as before",
-            told(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu", SHORT),
+            with_text(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu", SHORT),
         ),
         case(
             "another reason too soon",
-            told(
+            with_text(
                 Reason.SUSPENDED,
                 "Kueue reports: old",
                 SHORT,
@@ -135,7 +135,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "another reason in time",
-            told(Reason.SUSPENDED, "Kueue reports: old", SHORT, timers=WRITTEN),
+            with_text(Reason.SUSPENDED, "Kueue reports: old", SHORT, timers=WRITTEN),
             says(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu"),
             SAYS,
         ),
@@ -159,7 +159,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "Kueue says nothing more",
-            told(Reason.SUSPENDED, "Kueue reports: old", Queueing(workload=True)),
+            with_text(Reason.SUSPENDED, "Kueue reports: old", Queueing(workload=True)),
         ),
         case(
             "preempted",
@@ -244,7 +244,9 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "it is said already, also by a controller that went",
-            absent(SECOND, PROVED, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}),
+            absent(
+                SECOND, PROVED, condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}
+            ),
             WakeAfter(UNMANAGED_INTERVAL),
         ),
         case(
@@ -252,7 +254,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             absent(
                 WORKLOAD_PATIENCE,
                 replace(NOTHING, unmanaged=""),
-                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
+                condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
             ),
             says(Reason.NO_WORKLOAD, GUESS),
             SAYS,
@@ -263,7 +265,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             absent(
                 SECOND,
                 replace(NOTHING, unmanaged=""),
-                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
+                condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
             ),
             says(Reason.SUSPENDED),
             SAYS,
@@ -272,7 +274,8 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         case(
             "what was proved cannot be read now",
             absent(
-                WORKLOAD_PATIENCE, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, "proved before")}
+                WORKLOAD_PATIENCE,
+                condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, "proved before")},
             ),
             WakeAfter(UNMANAGED_INTERVAL),
         ),
@@ -281,7 +284,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             absent(
                 WORKLOAD_PATIENCE,
                 Queueing(workload=True),
-                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, "nothing")},
+                condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, "nothing")},
             ),
             ClearTimer(Timer.NO_WORKLOAD),
             says(Reason.SUSPENDED),
@@ -307,7 +310,7 @@ NO_INFOS = (
         case("nothing is known", UNSUSPENDED, says(Reason.SUSPENDED, NO_INFOS)),
         case(
             "nothing is known since a restart",
-            replace(UNSUSPENDED, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}),
+            replace(UNSUSPENDED, condition_texts={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}),
         ),
         case(
             "Kueue has a Workload of it, and suspends it soon",
@@ -350,6 +353,8 @@ def test_a_message_is_bounded_in_bytes() -> None:
     assert len(condition.message.encode()) <= LONGEST_MESSAGE
     assert condition.message.endswith("üü…")
     written = replace(
-        WAITS, queueing=long, told={QUOTA: ConditionText(condition.reason, condition.message)}
+        WAITS,
+        queueing=long,
+        condition_texts={QUOTA: ConditionText(condition.reason, condition.message)},
     )
     assert decide(written, NOW, CONFIG) == ()

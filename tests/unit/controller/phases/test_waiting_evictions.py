@@ -31,7 +31,7 @@ def after(report: ConditionReport) -> Snapshot:
         suspend=True,
         queued=True,
         waits_since=NOW - MOMENT,
-        told={QUOTA: ConditionText(report.reason, report.text())},
+        condition_texts={QUOTA: ConditionText(report.reason, report.text())},
         timers=WRITTEN,
     )
 
@@ -47,9 +47,9 @@ def test_an_eviction_precedes_kueues_reason(
     report: ConditionReport, queueing: Queueing, restarted: bool
 ) -> None:
     waits = replace(after(report), queueing=queueing)
-    said = f"{EVICTION} Kueue reports: {queueing.pending}"
+    message = f"{EVICTION} Kueue reports: {queueing.pending}"
     assert decide(waits if restarted else in_process(waits, report), NOW, CONFIG) == (
-        SetCondition(QUOTA, False, Reason.PODS_READY_TIMEOUT, said),
+        SetCondition(QUOTA, False, Reason.PODS_READY_TIMEOUT, message),
         StartTimer(Timer.QUEUE_REASON),
     )
 
@@ -67,7 +67,7 @@ def test_only_the_eviction_is_reported_while_it_runs_again(restarted: bool) -> N
 
 def test_another_reason_does_not_stay_while_it_runs() -> None:
     waits = replace(after(TIMED_OUT), suspend=False, queued=False)
-    preempted = replace(waits, told={QUOTA: ConditionText(Reason.SUSPENDED, "no quota")})
+    preempted = replace(waits, condition_texts={QUOTA: ConditionText(Reason.SUSPENDED, "no quota")})
     assert reserved(decide(preempted, NOW, CONFIG)) == [""]
 
 

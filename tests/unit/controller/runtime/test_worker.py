@@ -233,8 +233,8 @@ class TestResync:
         while len(bench.passes.results) <= len(outcomes):
             await bench.clock.advance(60)
         assert bench.passes.repairs == repairs
-        told = [each for each in caplog.records if "the resync found" in each.message]
-        assert [each.__dict__["object_name"] for each in told] == ["a"] * repairs
+        logged = [each for each in caplog.records if "the resync found" in each.message]
+        assert [each.__dict__["object_name"] for each in logged] == ["a"] * repairs
         bench.queue.shut_down()
         await running
 

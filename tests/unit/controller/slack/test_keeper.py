@@ -46,7 +46,7 @@ async def test_a_limit_falls_with_the_nodes_and_is_unset_when_they_are_back() ->
         assert await world.seconds(29) == ["5"]
         assert await world.seconds(3) == ["5", None]
         assert await world.seconds(600) == ["5", None]
-    assert world.events.told == [
+    assert world.events.emitted == [
         (
             "Normal",
             "SlackQuotaChanged",
@@ -66,7 +66,7 @@ async def test_if_quotas_exceed_the_schedulable_resources_the_excess_is_reported
     async with running(SlackWorld()) as world:
         world.have(8, 5, 0)
         assert await world.seconds(2) == ["0"]
-        assert ("Warning", "QuotaExceedsCapacity", TOO_MUCH) in world.events.told
+        assert ("Warning", "QuotaExceedsCapacity", TOO_MUCH) in world.events.emitted
         assert world.value("appwrapper_quota_excess") == 3
         assert world.value("appwrapper_schedulable_capacity") == 13
         assert world.value("appwrapper_slack_lendable") == 0
@@ -85,7 +85,7 @@ async def test_a_quota_beyond_all_bounds_is_reported_like_any_other() -> None:
     group["flavors"][0]["resources"][0]["nominalQuota"] = "1e5000"
     async with running(SlackWorld(queues=queues)) as world:
         assert await world.seconds(2) == ["0"]
-    assert world.events.told[0] == (
+    assert world.events.emitted[0] == (
         "Warning",
         "QuotaExceedsCapacity",
         "the nominal quotas of the other ClusterQueues exceed the schedulable capacity of"
@@ -155,8 +155,8 @@ async def test_a_queue_that_does_not_exist_is_picked_up_when_it_does(
         slack["metadata"]["resourceVersion"] = "9"
         world.kueue.feeds["clusterqueues"].send("ADDED", slack)
         assert await world.seconds(1) == ["5"]
-    said = [each for each in caplog.messages if "there is no" in each]
-    assert said == [
+    logged = [each for each in caplog.messages if "there is no" in each]
+    assert logged == [
         f"slack queue: there is no ClusterQueue {SLACK}, so no lending limit is adjusted. Create it"
         " (deploy/team/slack), or remove appwrapper.slackQueue.name"
     ]
@@ -168,7 +168,7 @@ async def test_without_a_cohort_nothing_is_written_and_one_message_reports_it() 
         assert await world.seconds(300) == []
         world.have(8, 8, 4)
         assert await world.seconds(300) == []
-    assert world.events.told == [
+    assert world.events.emitted == [
         (
             "Warning",
             "SlackQueueWithoutCohort",
@@ -189,7 +189,7 @@ async def test_a_dry_run_logs_its_writes_and_writes_nothing() -> None:
         assert world.kueue.calls == []
     would = "slackQueue.dryRun: would set lendingLimit of nvidia.com/gpu in default-flavor to 0"
     rest = "13 schedulable, 16 promised by other ClusterQueues, nominalQuota 8)"
-    assert world.events.told == [
+    assert world.events.emitted == [
         ("Warning", "QuotaExceedsCapacity", TOO_MUCH),
         ("Normal", "SlackQuotaDryRun", f"{would} (was unset; {rest}"),
         ("Normal", "SlackQuotaDryRun", f"{would} (was 3; {rest}"),
@@ -229,7 +229,7 @@ async def test_an_admins_edit_is_reported_and_corrected() -> None:
         "another client changed a lendingLimit. The controller writes this field: to lend less,"
         " lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun",
     )
-    assert [each for each in world.events.told if each[1] == "SlackQuotaEdited"] == [edited] * 2
+    assert [each for each in world.events.emitted if each[1] == "SlackQuotaEdited"] == [edited] * 2
 
 
 async def test_an_admins_other_edits_are_no_edits_of_the_limit() -> None:

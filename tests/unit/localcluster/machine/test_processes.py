@@ -180,15 +180,15 @@ asyncio.run(main())
     ],
 )
 async def test_children_die_with_a_killed_parent(script: str, group: str, tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    with said.open("wb") as output:
+    printed = tmp_path / "printed"
+    with printed.open("wb") as output:
         parent = Child(
             (sys.executable, "-c", PARENT, script, group),
             output=output,
             environment=dict(os.environ) | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        await until(lambda: said.read_text().endswith("\n"))
-    pids = [int(pid) for pid in said.read_text().split()]
+        await until(lambda: printed.read_text().endswith("\n"))
+    pids = [int(pid) for pid in printed.read_text().split()]
     assert [is_alive(pid) for pid in pids] == [True] * len(pids)
     parent.signal(signal.SIGKILL)
     await parent.wait()
@@ -225,7 +225,7 @@ async def test_captured_that_is_cancelled_leaves_no_process(tmp_path: Path) -> N
 
 
 async def test_a_group_that_cannot_be_started_leaves_no_process(tmp_path: Path) -> None:
-    with (tmp_path / "said").open("wb") as output, pytest.raises(FileNotFoundError):
+    with (tmp_path / "printed").open("wb") as output, pytest.raises(FileNotFoundError):
         Child((str(tmp_path / "missing"),), output=output, own_group=True)
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert [pid for pid in children if b"read -r group" in cmdline(pid)] == []

@@ -102,6 +102,25 @@ async def test_modules_of_the_next_component_are_fetched_during_a_build(bench: B
     assert sorted(bench.calls) == ["build", "build", "list"]
 
 
+@pytest.mark.parametrize(
+    ("users", "expected"),
+    [
+        pytest.param({}, "400 1GiB", id="not configured"),
+        pytest.param({"GOGC": "50"}, "50 1GiB", id="the user's value takes precedence"),
+    ],
+)
+async def test_the_compiler_collects_garbage_less_often_up_to_a_limit(
+    bench: BuildBench, monkeypatch: pytest.MonkeyPatch, users: dict[str, str], expected: str
+) -> None:
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in users.items():
+        monkeypatch.setenv(name, value)
+    bench.set_script(f'echo "$GOGC $GOMEMLIMIT" > {bench.folder}/memory')
+    await bench.cache.ensure([bench.component])
+    assert (bench.folder / "memory").read_text() == f"{expected}\n"
+
+
 async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: BuildBench) -> None:
     bench.set_script('i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo "line $i"; done; exit 2')
     with pytest.raises(BuildFailed) as caught:

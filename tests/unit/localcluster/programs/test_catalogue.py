@@ -136,6 +136,13 @@ def test_prometheus_is_built_without_the_clouds_that_it_can_look_for_targets_in(
     assert CATALOGUE["etcd"].list_flags == ("-mod=readonly",)
 
 
+def test_operators_that_the_benchmark_does_not_run_are_built_without_inlining() -> None:
+    measured = {"etcd", "kubernetes", "kubectl", "node", "pause", "kwok", "kueue", "appwrapper"}
+    assert {name for name, each in CATALOGUE.items() if each.inlining} == measured | {"jobset"}
+    assert "-gcflags=all=-dwarf=false -c=1" in CATALOGUE["etcd"].build_flags
+    assert "-gcflags=all=-dwarf=false -c=1 -l" in CATALOGUE["kuberay"].build_flags
+
+
 def test_a_cluster_has_the_kueue_that_was_asked_for() -> None:
     assert [*KUEUE_VERSIONS] == ["0.19.2", "0.16.1"]
     assert component("kueue") is component("kueue", "0.19.2") is CATALOGUE["kueue"]

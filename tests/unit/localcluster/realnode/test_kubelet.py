@@ -36,7 +36,7 @@ def test_no_pod_is_evicted_and_no_image_thrown_away_because_the_disk_is_full() -
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (
             NotFound(404, "NotFound", 'nodes "real-node" not found'),
@@ -49,11 +49,11 @@ def test_no_pod_is_evicted_and_no_image_thrown_away_because_the_disk_is_full() -
         ([READY], None),
     ],
 )
-async def test_missing_parts_of_a_node_are_reported(answer: Any, said: str | None) -> None:
+async def test_missing_parts_of_a_node_are_reported(answer: Any, message: str | None) -> None:
     async def get(*_: object) -> Any:
         if isinstance(answer, Exception):
             raise answer
         return {"spec": {}, "status": {"conditions": answer}}
 
     client: Any = SimpleNamespace(get=get)
-    assert await node_ready(client)() == said
+    assert await node_ready(client)() == message

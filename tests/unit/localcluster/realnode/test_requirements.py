@@ -72,7 +72,7 @@ def test_a_refusal_of_the_kernel_is_reported_only_if_nothing_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "lines"),
     [
         (None, []),
         (
@@ -87,7 +87,7 @@ def test_a_refusal_of_the_kernel_is_reported_only_if_nothing_is_missing(
     ],
 )
 def test_cgroups_are_tried_and_leave_nothing(
-    monkeypatch: pytest.MonkeyPatch, failure: OSError | None, told: list[str]
+    monkeypatch: pytest.MonkeyPatch, failure: OSError | None, lines: list[str]
 ) -> None:
     """A container's own cgroup namespace can be written, and hands nothing on."""
     made: list[str] = []
@@ -102,7 +102,7 @@ def test_cgroups_are_tried_and_leave_nothing(
     monkeypatch.setattr(cgroups, "remove", lambda name: made.remove(name))
     monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
     monkeypatch.setattr(requirements, "_tried", list)
-    assert (requirements._refused(), made) == (told, [])
+    assert (requirements._refused(), made) == (lines, [])
 
 
 def test_missing_cgroups_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,9 +56,11 @@ def test_kueue_waits_longer_than_all_attempts_together() -> None:
     """With the defaults: 4 attempts of 7m15s, 4 removals of 11 m, 3 pauses of up to 99 s."""
     sum_of_defaults = 4 * timedelta(minutes=7, seconds=15) + 4 * 11 * MINUTE
     sum_of_defaults += 3 * timedelta(seconds=99)
-    told = wait_for_pods_ready(AppWrapperConfig())
-    assert told == {"timeout": "1h20m", "recoveryTimeout": "1h20m"}
-    assert sum_of_defaults == timedelta(minutes=77, seconds=57) < parse_duration(told["timeout"])
+    configured = wait_for_pods_ready(AppWrapperConfig())
+    assert configured == {"timeout": "1h20m", "recoveryTimeout": "1h20m"}
+    assert (
+        sum_of_defaults == timedelta(minutes=77, seconds=57) < parse_duration(configured["timeout"])
+    )
 
 
 def test_a_sum_is_formatted_in_whole_seconds() -> None:
@@ -69,5 +71,5 @@ def test_a_sum_is_formatted_in_whole_seconds() -> None:
 def test_the_timeout_is_the_next_ten_minutes_that_leave_two(failed_for: str, timeout: str) -> None:
     """77m57s, this much more, and 2 minutes."""
     patience = FaultToleranceConfig(deletion_on_failure_grace_period=parse_duration(failed_for))
-    told = wait_for_pods_ready(AppWrapperConfig(fault_tolerance=patience))
-    assert told == {"timeout": timeout, "recoveryTimeout": timeout}
+    configured = wait_for_pods_ready(AppWrapperConfig(fault_tolerance=patience))
+    assert configured == {"timeout": timeout, "recoveryTimeout": timeout}

@@ -324,7 +324,7 @@ def test_a_template_nested_too_deep_to_be_sent_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "stored"),
+    ("spec", "stored"),
     [
         pytest.param({}, "Failed", id="unset"),
         pytest.param({"podReplacementPolicy": None}, "Failed", id="null"),
@@ -333,10 +333,10 @@ def test_a_template_nested_too_deep_to_be_sent_is_a_conflict() -> None:
         ),
     ],
 )
-def test_jobs_replace_only_what_has_ended(said: dict[str, Any], stored: str) -> None:
+def test_jobs_replace_only_what_has_ended(spec: dict[str, Any], stored: str) -> None:
     """By a deleted pod that goes on, and its replacement, more than is reserved would run."""
     component = job()
-    component["template"]["spec"] |= said
+    component["template"]["spec"] |= spec
     untouched = copy.deepcopy(component)
     assert created(component)["spec"]["podReplacementPolicy"] == stored
     assert component == untouched

@@ -111,9 +111,11 @@ class TestRenewal:
         pair.put(pair.certificate, SECOND[0])
         assert await tls.after_rejection(first) is first
         # Only of this module: a task that an earlier test left behind may log its end here.
-        [told] = [each.getMessage() for each in caplog.records if each.name == credentials.__name__]
-        assert told.startswith("the certificates of a test cannot be used: ")
-        assert told.endswith("; the last ones stay in use")
+        [logged] = [
+            each.getMessage() for each in caplog.records if each.name == credentials.__name__
+        ]
+        assert logged.startswith("the certificates of a test cannot be used: ")
+        assert logged.endswith("; the last ones stay in use")
         pair.put(pair.key, SECOND[1])
         assert await tls.after_rejection(first) is not first
 

@@ -70,9 +70,9 @@ async def test_a_watch_answered_with_410_is_gone() -> None:
 
 
 async def test_a_watch_that_receives_410_is_expired() -> None:
-    told = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
+    status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
     async with opened() as session:
-        session.server.then(stream_answer(event_line("ERROR", told)))
+        session.server.then(stream_answer(event_line("ERROR", status)))
         with pytest.raises(Gone):
             await session.watched()
 

@@ -225,13 +225,13 @@ async def test_progress_makes_the_next_delay_short_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{}, {"metadata": "x"}, {"metadata": {}}, {"metadata": {"resourceVersion": "new"}}]
+    "bookmark", [{}, {"metadata": "x"}, {"metadata": {}}, {"metadata": {"resourceVersion": "new"}}]
 )
-async def test_an_event_about_nothing_ends_the_watch_and_not_the_informer(told: Any) -> None:
+async def test_an_event_about_nothing_ends_the_watch_and_not_the_informer(bookmark: Any) -> None:
     first, second = WatchFeed(), WatchFeed()
     watching = Watching([[listed(7, pod("a", 3))], [listed(7)]], [first, second])
     async with watching.running():
-        first.send("MODIFIED", told)
+        first.send("MODIFIED", bookmark)
         await watching.clock.advance(0.1)
         assert watching.watched_from == ["7", "7"]
         second.send("ADDED", pod("b", 8))

@@ -162,7 +162,7 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "file is empty"),
         ("a: [", "while parsing"),
@@ -170,13 +170,13 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
         ("[1]", ""),
     ],
 )
-def test_an_unusable_kubeconfig_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_an_unusable_kubeconfig_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(CannotConnect) as raised:
         loaded(path)
     assert str(raised.value).startswith(f"the kubeconfig {path} cannot be used: ")
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_the_error_of_a_user_does_not_contain_the_token(tmp_path: Path) -> None:

@@ -143,24 +143,24 @@ def test_watch_events(kind: str) -> None:
 
 
 def test_an_error_event_with_410_is_gone() -> None:
-    told = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    error = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
     with pytest.raises(Gone) as raised:
-        responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))
+        responses.watch_event(orjson.dumps({"type": "ERROR", "object": error}))
     assert raised.value == Gone(410, "Expired", "too old")
 
 
 def test_another_error_event_raises_its_status() -> None:
-    told = {"kind": "Status", "code": 504, "reason": "Timeout", "message": "m"}
+    error = {"kind": "Status", "code": 504, "reason": "Timeout", "message": "m"}
     with pytest.raises(ApiError) as raised:
-        responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))
+        responses.watch_event(orjson.dumps({"type": "ERROR", "object": error}))
     assert raised.value == ApiError(504, "Timeout", "m")
 
 
 @pytest.mark.parametrize("code", ["x", None, 0])
 def test_an_error_event_without_a_code_is_an_error_all_the_same(code: object) -> None:
-    told = {"kind": "Status", "code": code, "message": "m", "details": ["odd"]}
+    error = {"kind": "Status", "code": code, "message": "m", "details": ["odd"]}
     with pytest.raises(ApiError) as raised:
-        responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))
+        responses.watch_event(orjson.dumps({"type": "ERROR", "object": error}))
     assert raised.value == ApiError(500, "Unknown", "m")
 
 

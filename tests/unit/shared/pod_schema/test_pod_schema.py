@@ -52,12 +52,12 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
-def told(template: Any) -> list[str]:
+def mistakes_of(template: Any) -> list[str]:
     return [str(mistake.error("T")) for mistake in POD_SCHEMA.template_mistakes(template)]
 
 
 def in_container(**fields: Any) -> list[str]:
-    errors = told({"spec": {"containers": [{"name": "c"}, fields]}})
+    errors = mistakes_of({"spec": {"containers": [{"name": "c"}, fields]}})
     assert all(error.startswith("T.spec.containers[1].") for error in errors)
     return [error.removeprefix("T.spec.containers[1].") for error in errors]
 
@@ -73,7 +73,7 @@ def in_container(**fields: Any) -> list[str]:
     ],
 )
 def test_a_template_that_the_api_server_decodes_has_no_mistakes(template: Any) -> None:
-    assert told(template) == []
+    assert mistakes_of(template) == []
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_a_mistake_is_named_with_its_place(fields: dict[str, Any], error: str) -
     ],
 )
 def test_metadata_and_the_template_itself_are_decoded_too(template: Any, error: str) -> None:
-    assert told(template) == [error]
+    assert mistakes_of(template) == [error]
 
 
 def test_all_mistakes_come_outermost_first() -> None:
     wrong = {"spec": {"containers": [{"a1": 1, "ports": [{"b2": 1}]}], "c3": 1}, "d4": 1}
-    assert [error.partition(":")[0] for error in told(wrong)] == [
+    assert [error.partition(":")[0] for error in mistakes_of(wrong)] == [
         "T.d4",
         "T.spec.c3",
         "T.spec.containers[0].a1",
@@ -209,7 +209,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_comes_each_mistake_has_a_place_below_the_template(template: Any) -> None:
-    assert all(error.startswith("T.") for error in told(template))
+    assert all(error.startswith("T.") for error in mistakes_of(template))
 
 
 def test_definitions_that_refer_to_nothing_are_refused() -> None:

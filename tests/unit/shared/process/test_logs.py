@@ -132,9 +132,9 @@ def test_a_bug_is_located_without_what_its_errors_quote(stream: io.StringIO) -> 
         parse("password")
     logger.error("failed", extra={"exception": without_contents(caught.value)})
     (line,) = lines(stream)
-    told = line["exception"]
-    assert "password" not in told.replace('parse("password")', "")
-    places = [row for row in told.splitlines() if not row.startswith("    ")]
+    traceback = line["exception"]
+    assert "password" not in traceback.replace('parse("password")', "")
+    places = [row for row in traceback.splitlines() if not row.startswith("    ")]
     assert places[0] == "ValueError"
     assert places[1].endswith("in parse")
     assert places[2] == "KeyError"

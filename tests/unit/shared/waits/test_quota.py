@@ -103,25 +103,25 @@ def test_a_resource_that_the_queue_lacks_has_no_flavor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "expected"),
     [
         (ask(8), ""),
         (ask(9), f"one of its pods asks for 9 {GPU}, and the largest node has 8"),
         (ask(9, pods=0), ""),
     ],
 )
-def test_requests_that_no_node_can_hold(asked: PodSetAsk, said: str) -> None:
-    assert largest_by_node([offered(node("a", 4)), offered(node("b", 8))], [asked]) == said
+def test_requests_that_no_node_can_hold(asked: PodSetAsk, expected: str) -> None:
+    assert largest_by_node([offered(node("a", 4)), offered(node("b", 8))], [asked]) == expected
 
 
 def test_a_cluster_may_have_no_node_with_gpus_yet() -> None:
-    said = f"one of its pods asks for 1 {GPU}, and no node has any"
+    expected = f"one of its pods asks for 1 {GPU}, and no node has any"
     plain = {"metadata": {"name": "plain"}, "status": {"allocatable": {"cpu": "8"}}}
-    assert largest_by_node([offered(plain)], [ask(1)]) == said
+    assert largest_by_node([offered(plain)], [ask(1)]) == expected
 
 
 def test_each_resource_may_be_there_and_not_together() -> None:
     wide = {"metadata": {"name": "wide"}, "status": {"allocatable": {"cpu": "200"}}}
     asked = PodSetAsk("main", 1, {GPU: Decimal(8), "cpu": Decimal(200)})
-    said = "no node has all that one of its pods asks for"
-    assert largest_by_node([offered(node("a", 8)), offered(wide)], [asked]) == said
+    expected = "no node has all that one of its pods asks for"
+    assert largest_by_node([offered(node("a", 8)), offered(wide)], [asked]) == expected

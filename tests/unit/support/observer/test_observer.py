@@ -20,7 +20,7 @@ OUR_PACKAGES = frozenset(
 HELD = ("QuotaReserved", "ResourcesDeployed")
 
 
-def said(
+def seen(
     revision: int,
     phase: str,
     *true: str,
@@ -88,7 +88,7 @@ def judged(*changes: Change) -> list[tuple[int, str]]:
     return [(each.revision, each.broken) for change in changes for each in judge.see(change)]
 
 
-RUNNING = (said(1, ""), said(2, "Suspended"), said(3, "Resuming", *HELD), said(4, "Running", *HELD))
+RUNNING = (seen(1, ""), seen(2, "Suspended"), seen(3, "Resuming", *HELD), seen(4, "Running", *HELD))
 
 
 def test_a_whole_life_breaks_nothing() -> None:
@@ -96,58 +96,58 @@ def test_a_whole_life_breaks_nothing() -> None:
         *RUNNING,
         pod(5, "Pending"),
         pod(6, "Running"),
-        said(7, "Running", *HELD, "PodsReady"),
+        seen(7, "Running", *HELD, "PodsReady"),
         pod(8, "Succeeded"),
-        said(9, "Succeeded", "ResourcesDeployed", "PodsReady"),
+        seen(9, "Succeeded", "ResourcesDeployed", "PodsReady"),
         gone(pod(0, "Succeeded"), 10),
-        said(11, "Succeeded"),
-        gone(said(0, "Succeeded"), 12),
+        seen(11, "Succeeded"),
+        gone(seen(0, "Succeeded"), 12),
     ) == []  # fmt: skip
 
 
 BROKEN = [
     pytest.param(
-        [said(6, "Running", "QuotaReserved")],
+        [seen(6, "Running", "QuotaReserved")],
         [(6, "ResourcesDeployed is not True in Running, while pods exist: p1 Running")],
         id="resources said to be gone while a pod runs",
     ),
     pytest.param(
-        [pod(6, "Succeeded"), said(7, "Succeeded")],
+        [pod(6, "Succeeded"), seen(7, "Succeeded")],
         [(7, "ResourcesDeployed is not True in Succeeded, while pods exist: p1 Succeeded")],
         id="resources said to be gone while an ended pod is there",
     ),
     pytest.param(
-        [pod(6, "Succeeded"), said(7, "Succeeded", HELD[1]), said(8, "Terminating")],
+        [pod(6, "Succeeded"), seen(7, "Succeeded", HELD[1]), seen(8, "Terminating")],
         [(8, "ResourcesDeployed is not True in Terminating, while pods exist: p1 Succeeded")],
         id="deleted after its success, and said to be empty before its pods are gone",
     ),
     pytest.param(
-        [said(6, "Succeeded", "ResourcesDeployed")],
+        [seen(6, "Succeeded", "ResourcesDeployed")],
         [(6, "QuotaReserved is not True in Succeeded, while pods run: p1 Running")],
         id="quota given back while a pod runs",
     ),
     pytest.param(
-        [said(6, "Failed", *HELD), pod(7, "Failed"), said(8, "Failed", "ResourcesDeployed")],
+        [seen(6, "Failed", *HELD), pod(7, "Failed"), seen(8, "Failed", "ResourcesDeployed")],
         [(8, "QuotaReserved is not True in Failed, while pods exist: p1 Failed")],
         id="quota of a failed one given back before its pods are gone",
     ),
     pytest.param(
-        [said(6, "Suspending", *HELD), pod(7, "Failed"), said(8, "Suspending", HELD[1])],
+        [seen(6, "Suspending", *HELD), pod(7, "Failed"), seen(8, "Suspending", HELD[1])],
         [(8, "QuotaReserved is not True in Suspending, while pods exist: p1 Failed")],
         id="quota of a suspending one",
     ),
     pytest.param(
-        [said(6, "Terminating", *HELD), pod(7, "Succeeded"), said(8, "Terminating", HELD[1])],
+        [seen(6, "Terminating", *HELD), pod(7, "Succeeded"), seen(8, "Terminating", HELD[1])],
         [(8, "QuotaReserved is not True in Terminating, while pods exist: p1 Succeeded")],
         id="quota of one that is being deleted",
     ),
     pytest.param(
-        [said(6, "Terminating", *HELD), gone(said(0, "Terminating", *HELD), 7)],
+        [seen(6, "Terminating", *HELD), gone(seen(0, "Terminating", *HELD), 7)],
         [(7, "gone, while pods exist: p1 Running")],
         id="gone before its pods",
     ),
     pytest.param(
-        [said(6, "Suspending", *HELD), said(7, "Suspended")],
+        [seen(6, "Suspending", *HELD), seen(7, "Suspended")],
         [
             (7, "ResourcesDeployed is not True in Suspended, while pods exist: p1 Running"),
             (7, "QuotaReserved is not True in Suspended, while pods run: p1 Running"),
@@ -156,9 +156,9 @@ BROKEN = [
     ),
     pytest.param(
         [
-            said(6, "Suspending", *HELD),
+            seen(6, "Suspending", *HELD),
             gone(pod(0, "Running"), 7),
-            said(8, "Suspended"),
+            seen(8, "Suspended"),
             pod(9, "Pending"),
             pod(10, "Running"),
         ],
@@ -169,7 +169,7 @@ BROKEN = [
         id="a pod that is made after the quota was given back, told once",
     ),
     pytest.param(
-        [said(6, "Suspended")],
+        [seen(6, "Suspended")],
         [
             (6, "went from Running to Suspended: no such edge"),
             (6, "ResourcesDeployed is not True in Suspended, while pods exist: p1 Running"),
@@ -189,33 +189,33 @@ def test_a_broken_promise_is_found(
 
 KEPT = [
     pytest.param(
-        [said(6, "Suspending", *HELD), gone(pod(0, "Running"), 7), said(8, "Suspended")],
+        [seen(6, "Suspending", *HELD), gone(pod(0, "Running"), 7), seen(8, "Suspended")],
         id="the pod goes just before the word",
     ),
     pytest.param(
-        [pod(6, "Failed"), said(7, "Succeeded", "ResourcesDeployed")],
+        [pod(6, "Failed"), seen(7, "Succeeded", "ResourcesDeployed")],
         id="a pod failed, and its Job succeeded all the same",
     ),
     pytest.param(
         [
-            said(6, "Resetting", *HELD),
+            seen(6, "Resetting", *HELD),
             pod(7, "Failed"),
             gone(pod(0, "Failed"), 8),
-            said(9, "Resetting", "QuotaReserved"),
-            said(10, "Resuming", *HELD),
+            seen(9, "Resetting", "QuotaReserved"),
+            seen(10, "Resuming", *HELD),
         ],
         id="a reset keeps the quota",
     ),
     pytest.param(
-        [said(6, "Suspended", uid="u2"), said(7, "Resuming", *HELD, uid="u2")],
+        [seen(6, "Suspended", uid="u2"), seen(7, "Resuming", *HELD, uid="u2")],
         id="another AppWrapper of the name",
     ),
     pytest.param(
         [
-            said(6, "Terminating", *HELD),
+            seen(6, "Terminating", *HELD),
             gone(pod(0, "Running"), 7),
-            said(8, "Terminating"),
-            gone(said(0, "Terminating"), 9),
+            seen(8, "Terminating"),
+            gone(seen(0, "Terminating"), 9),
         ],
         id="gone after its pods",
     ),
@@ -228,12 +228,12 @@ def test_an_allowed_change_is_no_violation(happened: list[Change]) -> None:
 
 
 def test_pods_of_an_appwrapper_that_was_never_seen_prove_nothing() -> None:
-    assert judged(*RUNNING, pod(5, "Running", owner="copied"), said(6, "Failed")) == []
+    assert judged(*RUNNING, pod(5, "Running", owner="copied"), seen(6, "Failed")) == []
 
 
 def test_two_violations_are_reported_twice() -> None:
-    early = [said(6, "Running", "QuotaReserved"), said(7, "Running", *HELD)]
-    again = [said(8, "Running", "QuotaReserved"), said(9, "Running", "QuotaReserved", "PodsReady")]
+    early = [seen(6, "Running", "QuotaReserved"), seen(7, "Running", *HELD)]
+    again = [seen(8, "Running", "QuotaReserved"), seen(9, "Running", "QuotaReserved", "PodsReady")]
     found = judged(*RUNNING, pod(5, "Running"), *early, *again)
     assert [revision for revision, _ in found] == [6, 8]
 
@@ -281,31 +281,31 @@ def test_pods_of_two_attempts_break_a_promise_only_if_both_are_alive(
 
 RETRIES = [
     pytest.param(
-        [said(5, "Resetting", *HELD, retries=(1, 1)), said(6, "Resuming", *HELD, retries=(1, 2))],
+        [seen(5, "Resetting", *HELD, retries=(1, 1)), seen(6, "Resuming", *HELD, retries=(1, 2))],
         [],
         id="one retry, counted at the reset",
     ),
     pytest.param(
-        [said(5, "Resetting", *HELD, retries=(2, 1))],
+        [seen(5, "Resetting", *HELD, retries=(2, 1))],
         ["counts 2 retries after 0"],
         id="two at once",
     ),
     pytest.param(
-        [said(5, "Running", *HELD, retries=(1, 1))],
+        [seen(5, "Running", *HELD, retries=(1, 1))],
         ["counts 1 retries after 0 in Running, without a reset"],
         id="without a reset",
     ),
     pytest.param(
         [
-            said(5, "Resetting", *HELD, retries=(1, 1)),
-            said(6, "Resuming", *HELD, retries=(1, 1)),
-            said(7, "Resetting", *HELD, retries=(2, 1)),
+            seen(5, "Resetting", *HELD, retries=(1, 1)),
+            seen(6, "Resuming", *HELD, retries=(1, 1)),
+            seen(7, "Resetting", *HELD, retries=(2, 1)),
         ],
         ["counts a second retry after attempt 1"],
         id="twice for one attempt",
     ),
     pytest.param(
-        [said(5, "Running", *HELD, retries=(1, 1), managed_by="example.com/other")],
+        [seen(5, "Running", *HELD, retries=(1, 1), managed_by="example.com/other")],
         [],
         id="another controller manages the AppWrapper",
     ),
@@ -322,11 +322,11 @@ def test_each_retry_is_counted_once_and_at_its_reset(
 def test_events_of_a_component_may_be_late_and_of_an_appwrapper_may_not() -> None:
     assert judged(*RUNNING, component(2, "j1")) == []
     with pytest.raises(ValueError, match="revision 2 after 4"):
-        judged(*RUNNING, said(2, "Suspended"))
+        judged(*RUNNING, seen(2, "Suspended"))
 
 
 def test_another_appwrapper_that_came_and_went_may_be_late() -> None:
-    brief = said(2, "", uid="u2")
+    brief = seen(2, "", uid="u2")
     assert judged(*RUNNING, brief, gone(brief, 3)) == []
     judge = Judge()
     for change in (*RUNNING, brief):
@@ -339,7 +339,7 @@ def test_a_report_contains_the_whole_history() -> None:
     changes = [*RUNNING, component(4, "j1"), pod(5, "Pending"), pod(6, "Running")]
     found = [each for change in changes for each in judge.see(change)]
     assert found == []
-    [violation] = judge.see(said(7, "Running", "QuotaReserved"))
+    [violation] = judge.see(seen(7, "Running", "QuotaReserved"))
     assert str(violation).splitlines() == [
         "AppWrapper team1/train (u1), revision 7:",
         "  ResourcesDeployed is not True in Running, while pods exist: p1 Running",

@@ -70,8 +70,8 @@ def test_an_update_may_change_what_was_stored_larger_but_not_enlarge_it_much() -
 
 def test_without_components_the_whole_object_is_named() -> None:
     made = {**appwrapper(), "spec": {"components": "x" * 5000}}
-    [told] = refusal(made, max_object_size=5000)
-    assert told.startswith("spec: Too long: the AppWrapper has 5")
+    [message] = refusal(made, max_object_size=5000)
+    assert message.startswith("spec: Too long: the AppWrapper has 5")
 
 
 def test_above_256_kib_there_is_a_warning() -> None:

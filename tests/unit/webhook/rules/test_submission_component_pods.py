@@ -1,7 +1,7 @@
 from typing import Any
 
 from tests.support.builders.admission import POD, SERVICE, component
-from webhook.rules.submission import SubmittedComponent, components_of, has_pods, pod_templates
+from webhook.rules.submission import SubmittedComponent, components_of, has_pods
 
 SPARK: dict[str, Any] = {
     "apiVersion": "sparkoperator.k8s.io/v1beta2",
@@ -22,18 +22,16 @@ def of_roles(*indices: str) -> SubmittedComponent:
 
 def test_each_template_comes_once_with_its_path_in_the_component() -> None:
     first, second = SPARK["spec"]["roles"]
-    assert list(pod_templates(of_roles("0", "00", "1", "0"))) == [
+    assert of_roles("0", "00", "1", "0").pod_templates == (
         ("template.spec.roles[0]", first),
         ("template.spec.roles[1]", second),
-    ]
-    assert list(pod_templates(parsed(component(POD)))) == [("template", POD)]
+    )
+    assert parsed(component(POD)).pod_templates == (("template", POD),)
 
 
 def test_components_whose_pods_cannot_be_determined_are_omitted() -> None:
-    assert [path for path, _ in pod_templates(of_roles("7", "x", "1"))] == [
-        "template.spec.roles[1]"
-    ]
-    assert list(pod_templates(parsed(component(POD, podSets="x")))) == []
+    assert [path for path, _ in of_roles("7", "x", "1").pod_templates] == ["template.spec.roles[1]"]
+    assert parsed(component(POD, podSets="x")).pod_templates == ()
 
 
 def test_who_has_pods() -> None:
