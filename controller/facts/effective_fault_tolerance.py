@@ -3,7 +3,6 @@
 The webhook warns of bad values or rejects them. The controller limits the remaining ones here.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Any, Final
@@ -38,8 +37,12 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
     table = table_for(appwrapper.labels, is_being_deleted=appwrapper.deletion_requested)
     values: dict[str, Any] = {each.sets: each.read(annotations, defaults) for each in table}
-    effective = FaultTolerance(
+    asked = values.pop("retry_pause")
+    return FaultTolerance(
         **values,
+        retry_pause=spread_out(asked, appwrapper.uid, appwrapper.attempt),
+        asked_retry_pause=asked,
+        longest_pod_grace=LONGEST_POD_GRACE.read(annotations, defaults),
         stability_period=config.stability_period,
         settle_period=config.settle_period,
         flap_period=config.flap_period,
@@ -47,7 +50,3 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
         record_settle=defaults.error_aggregation.settle_period,
         store_timeout=defaults.error_aggregation.read_timeout,
     )
-    asked = effective.retry_pause
-    pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)
-    longest = LONGEST_POD_GRACE.read(annotations, defaults)
-    return replace(effective, retry_pause=pause, asked_retry_pause=asked, longest_pod_grace=longest)

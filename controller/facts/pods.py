@@ -298,9 +298,14 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
     if old is None or new is None or old == new or (new.unscheduled and not new.node):
         return False
     placed = replace(
-        old, node=new.node, bound=new.bound, ignored_by_scheduler=new.ignored_by_scheduler
+        old,
+        node=new.node,
+        bound=new.bound,
+        ignored_by_scheduler=new.ignored_by_scheduler,
+        unscheduled=new.unscheduled,
+        requests=new.requests,
     )
-    return replace(placed, unscheduled=new.unscheduled, requests=new.requests) == new
+    return placed == new
 
 
 def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:

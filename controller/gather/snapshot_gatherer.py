@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 _WORKLOAD_SECONDS: Final = 5.0  # the quota is held so long at most, only for a message
 
+_EVERYTHING: Final = frozenset(Need)
+
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
 
@@ -125,7 +127,7 @@ class SnapshotGatherer:
         if is_lost(appwrapper) and not _is_waiting(snapshot):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
             snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
-        snapshot = replace(snapshot, unread=frozenset(Need))
+        snapshot = replace(snapshot, unread=_EVERYTHING)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         return Reads(
             Observation(appwrapper, snapshot, config),

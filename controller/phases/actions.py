@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
@@ -33,7 +34,7 @@ class Timer(StrEnum):
     QUEUE_REASON = "queueReason"
     PODS_REPORTED = "podsTold"
 
-    @property
+    @cached_property
     def field(self) -> str:
         """The name of the field of `Timers`."""
         return self.name.lower()

@@ -35,8 +35,9 @@ def decode_timers(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
 
     Unreadable timers, and timers that lie ahead of `now`, are missing.
     """
-    read = {each.field: _read(stored.get(each), stamp) for each in Timer}
-    return Timers(**{field: unless_ahead(began, now) for field, began in read.items()})
+    return Timers(
+        **{each.field: unless_ahead(_read(stored.get(each), stamp), now) for each in Timer}
+    )
 
 
 def unless_ahead(began: datetime | None, now: datetime) -> datetime | None:

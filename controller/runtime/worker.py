@@ -75,9 +75,7 @@ class PassLimit:
         async with self._turnstile:
             while not self._has_room():
                 self._changed.clear()
-                with suppress(TimeoutError):
-                    async with self._clock.timeout(self._until_slow()):
-                        await self._changed.wait()
+                await self._change()
             self._free -= 1
 
     def give_back(self) -> None:
@@ -89,6 +87,8 @@ class PassLimit:
     def work(self) -> Iterator[None]:
         """Run one pass in the slot that `room` took; free the slot at the end or when slow."""
         turn = next(self._turns)
+        if not self._counted:
+            self._changed.set()  # `_change` waits without a limit
         self._counted[turn] = self._clock.monotonic() + self._slow
         try:
             yield
@@ -103,14 +103,18 @@ class PassLimit:
             self._free += 1
         return self._free > 0
 
-    def _until_slow(self) -> float:
-        """Return the seconds until the oldest pass no longer counts.
+    async def _change(self) -> None:
+        """Wait until a slot is free, or the oldest pass no longer counts.
 
-        If no pass counts, a worker without work holds each slot and calls `give_back`.
+        If no pass counts, workers without work hold all slots: wait until a pass begins.
         """
         if not self._counted:
-            return self._slow
-        return next(iter(self._counted.values())) - self._clock.monotonic()
+            await self._changed.wait()
+            return
+        until = next(iter(self._counted.values()))
+        with suppress(TimeoutError):
+            async with self._clock.timeout(until - self._clock.monotonic()):
+                await self._changed.wait()
 
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,10 @@ from shared.api.times import format_time, time_or_none
 
 def condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
     """Return the condition of that type; None if absent."""
-    return next((each for each in conditions if each.get("type") == kind), None)
+    for each in conditions:
+        if each.get("type") == kind:
+            return each
+    return None
 
 
 def is_true(conditions: Iterable[JsonObject], kind: str) -> bool:

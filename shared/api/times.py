@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 # Times as the API server writes and reads them (RFC 3339, UTC).
@@ -67,6 +68,7 @@ class DurationError(ValueError):
     """A text that is no duration. The message shows valid ones."""
 
 
+@lru_cache(maxsize=1024)
 def parse_duration(text: str) -> timedelta:
     """Return `1h30m`, `-1.5h`, `7d`, `0` as a timedelta, cut to microseconds.
 

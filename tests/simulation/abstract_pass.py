@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -86,8 +86,7 @@ class PodState(StrEnum):
     FAILED = "Failed"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Made:
+class Made(NamedTuple):
     """The object of the component `index` in an attempt. A Secret is always active."""
 
     attempt: int
@@ -96,8 +95,7 @@ class Made:
     deleting: bool = False
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Pod:
+class Pod(NamedTuple):
     """A pod of the Job of that attempt. Pods of one Job are alike."""
 
     attempt: int
@@ -105,8 +103,7 @@ class Pod:
     deleting: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """Everything that a pass reads, and what the process remembers."""
 
     status: bytes

@@ -160,6 +160,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> NumberedTask:
         self._tasks_made += 1
         task = NumberedTask(work, number=self._tasks_made, loop=loop, context=context)
+        # Else `asyncio.all_tasks` compares it with tasks of ended loops, which have the same hash.
+        asyncio._unregister_task(task)
         process = PROCESS.get() if context is None else context.get(PROCESS)
         if process is not None:
             tasks = self.tasks_of.setdefault(process, {})

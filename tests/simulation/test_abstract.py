@@ -1,7 +1,5 @@
 """The pure machine carries out real decisions, and notices a broken promise."""
 
-from dataclasses import replace
-
 from tests.simulation.abstract import START, State, is_goal, steps_from
 from tests.simulation.graph import Step
 
@@ -61,6 +59,6 @@ def test_a_pod_of_another_attempt_is_noticed_when_a_component_is_created() -> No
         *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming"),
     )
-    stray = replace(RUNNING.pods[0], attempt=0)
-    step = step_of(replace(resuming, pods=(stray,)), "the Secret of attempt 1 is created")
+    stray = RUNNING.pods[0]._replace(attempt=0)
+    step = step_of(resuming._replace(pods=(stray,)), "the Secret of attempt 1 is created")
     assert step.wrong == "two attempts exist at once"

@@ -1,6 +1,5 @@
 """The pods and statuses that the Job controller writes. Pure."""
 
-import copy
 from collections.abc import Callable, Sequence
 
 from shared.api.conditions import condition, conditions_of
@@ -16,6 +15,7 @@ from tests.simulation.actors.job_counts import (
     uid_of,
 )
 from tests.simulation.actors.objects import set_condition
+from tests.simulation.api.rules import copied
 from tests.simulation.loop import stamp
 
 Change = Callable[[JsonObject], None]
@@ -41,7 +41,7 @@ def pod_of(job: JsonObject, index: int | None) -> JsonObject:
             "finalizers": [*(given.get("finalizers") or ()), TRACKING],
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         },
-        "spec": copy.deepcopy(template["spec"]),
+        "spec": copied(template["spec"]),
     }
 
 
@@ -101,7 +101,7 @@ def counted(counts: JobCounts, figures: Figures, now: float) -> Change:
 
 def is_due(job: JsonObject, counts: JobCounts, verdict: Verdict | None, now: float) -> bool:
     """True if a sync would change the Job's status or a pod's finalizer."""
-    new, figures = copy.deepcopy(job), counts.figures()
+    new, figures = copied(job), counts.figures()
     tracked(counts, figures, verdict, now)(new)
     counted(counts, figures, now)(new)
     over = counts.deleting or counts.known_verdict() is not None

@@ -84,6 +84,21 @@ async def test_a_released_slot_is_used_by_the_next_pass() -> None:
     await passes.end()
 
 
+async def test_a_pass_that_begins_late_counts_for_a_second_from_its_beginning() -> None:
+    clock = FakeClock()
+    pace = PassLimit(clock, at_once=1, slow=1.0)
+    await pace.room()
+    passes = Passes(pace, 1)
+    await clock.advance(5.0)
+    assert clock.sleeping == []  # nothing is under way, so no timer wakes the process
+    with pace.work():
+        await clock.advance(0.999)
+        assert passes.begun == []
+        await clock.advance(0.001)
+        assert passes.begun == [0]
+    await passes.end()
+
+
 async def test_a_pass_that_raises_makes_room() -> None:
     pace = PassLimit(FakeClock(), at_once=1)
     await pace.room()
