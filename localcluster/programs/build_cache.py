@@ -27,7 +27,7 @@ from localcluster.programs.toolchain import Go
 
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
-# By default the compiler spends a seventh of its time on garbage collection.
+# By default the compiler spends a tenth of its time on garbage collection.
 _MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 _SOURCES = (".mod", ".sum", ".go")
 # Go itself does not try again. The pauses, in seconds, before each further try of a download.
@@ -144,7 +144,7 @@ class BuildCache:
         names = ", ".join(component.name for component in missing)
         self._reporter(
             f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
-            " first time, and Go's caches grow to about 18 GB once every component was built."
+            " first time, and Go's caches grow to about 16 GB once every component was built."
             " Later starts reuse all of it.",
         )
         programs = sum(component.megabytes for component in missing)

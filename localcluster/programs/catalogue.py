@@ -18,7 +18,8 @@ class GoComponent:
 
     `module` is the module whose folder holds the component's manifests; empty if it has none. A
     program whose package is `folder` itself is part of this repository. `minutes` is the time of a
-    first build on two cores, `megabytes` the programs' disk space: measured once, for planning.
+    first build on two cores after the components before it, `megabytes` the programs' disk space:
+    measured once, for planning.
     `variables` sets variables of the programs (package.name → value): paths that no option changes.
     `tags` are Go's build tags, which exclude parts of a program. `inlining` of functions costs a
     quarter of the compiler's time: not for programs whose speed the benchmark does not measure and
@@ -113,39 +114,39 @@ _CONTROL_PLANE = {
 CATALOGUE = {
     component.name: component
     for component in (
-        _component("etcd", "go.etcd.io/etcd/server/v3", {"etcd": ""}, 1, 30),
-        _component("kubernetes", _KUBERNETES, _CONTROL_PLANE, 5.5, 280, stamp_version=True),
+        _component("etcd", "go.etcd.io/etcd/server/v3", {"etcd": ""}, 0.6, 30),
+        _component("kubernetes", _KUBERNETES, _CONTROL_PLANE, 4.5, 280, stamp_version=True),
         _component(
-            "kubectl", _KUBERNETES, {"kubectl": "/cmd/kubectl"}, 0.5, 60,
+            "kubectl", _KUBERNETES, {"kubectl": "/cmd/kubectl"}, 0.3, 60,
             folder="kubernetes", stamp_version=True,
         ),
         _component(
             "node", _KUBERNETES, _NODE, 0.7, 160, folder="kubernetes", stamp_version=True
         ),
         _component("pause", "", {"pause": f"{OWN_PACKAGES}pause"}, 0.1, 2),
-        _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
+        _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 0.8, 65),
         _component(
-            "kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 3.2, 95,
+            "kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 1.7, 95,
             # The folder of its visibility server's certificate: below its working folder, not below
             # /.
             variables=((f"{_KUEUE}/pkg/visibility.certDir", "visibility"),),
         ),
         _component(
-            "kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90, inlining=False
+            "kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 1.8, 90, inlining=False
         ),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",
-            {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 2.7, 120,
+            {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 1.6, 120,
             inlining=False,
         ),
         _component(
             "training-operator", "github.com/kubeflow/training-operator",
-            {"training-operator": "/cmd/training-operator.v1"}, 1.3, 60, inlining=False,
+            {"training-operator": "/cmd/training-operator.v1"}, 0.8, 60, inlining=False,
         ),
         # With inlining: then its packages are already compiled for Kueue.
-        _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 1.3, 60),
+        _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 0.1, 60),
         _component(
-            "kuberay", "github.com/ray-project/kuberay/ray-operator", {"kuberay": ""}, 1.2, 60,
+            "kuberay", "github.com/ray-project/kuberay/ray-operator", {"kuberay": ""}, 0.8, 60,
             inlining=False,
         ),
         _component(
@@ -153,21 +154,21 @@ CATALOGUE = {
             {"appwrapper": "/cmd"}, 1.3, 70,
         ),
         _component(
-            "leaderworkerset", "sigs.k8s.io/lws", {"leaderworkerset": "/cmd"}, 1, 60,
+            "leaderworkerset", "sigs.k8s.io/lws", {"leaderworkerset": "/cmd"}, 0.1, 60,
             inlining=False,
         ),
         _component(
             "mpi-operator", "github.com/kubeflow/mpi-operator",
-            {"mpi-operator": f"{OWN_PACKAGES}mpi-operator"}, 0.7, 50, inlining=False,
+            {"mpi-operator": f"{OWN_PACKAGES}mpi-operator"}, 0.1, 50, inlining=False,
         ),
         _component(
             "cert-manager", "github.com/cert-manager/cert-manager",
-            {"cert-manager": f"{OWN_PACKAGES}cert-manager"}, 1.5, 70, inlining=False,
+            {"cert-manager": f"{OWN_PACKAGES}cert-manager"}, 0.2, 70, inlining=False,
         ),
         # For one test of `make test-long`, without service discovery in clouds.
         _component(
             "prometheus", "github.com/prometheus/prometheus",
-            {"prometheus": "/cmd/prometheus"}, 2.5, 100, tags=("remove_all_sd",),
+            {"prometheus": "/cmd/prometheus"}, 0.9, 100, tags=("remove_all_sd",),
             inlining=False,
         ),
     )
