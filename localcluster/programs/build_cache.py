@@ -3,7 +3,7 @@
 CACHE/bin/COMPONENT-HASH/PROGRAM     complete, or absent: renamed when it is built
 CACHE/bin/.building-COMPONENT-HASH/  a build in progress; the next build removes a killed one
 CACHE/modules/HASH.json              the folder of the component's Go module on this machine
-CACHE/logs/COMPONENT.log             the compiler's last output
+CACHE/logs/COMPONENT.log             what a failed build printed
 """
 
 import asyncio
@@ -161,15 +161,14 @@ class BuildCache:
         draft = home.with_name(f".building-{home.name}")
         try:
             output = draft / "programs"
-            for folder in (output, draft / "tmp", self._folder / "logs"):
+            for folder in (output, draft / "tmp"):
                 folder.mkdir(parents=True, exist_ok=True)
-            log = self._folder / "logs" / f"{component.name}.log"
             for pause in (*_PAUSES, None):
-                code = await self._compile(component, output, draft / "tmp", log)
+                code, printed = await self._compile(component, output, draft / "tmp")
                 if code == 0:
                     break
-                if pause is None or not _DOWNLOAD.search(log.read_text(errors="replace")):
-                    raise _failure(component, log, code)
+                if pause is None or not _DOWNLOAD.search(printed):
+                    raise _failure(component, printed, self._folder / "logs", code)
                 self._reporter(f"{component.name}: a download failed; it is tried again.")
                 await asyncio.sleep(pause)
             for program, package in component.programs.items():
@@ -179,24 +178,29 @@ class BuildCache:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    async def _compile(self, component: GoComponent, output: Path, scratch: Path, log: Path) -> int:
+    async def _compile(
+        self, component: GoComponent, output: Path, scratch: Path
+    ) -> tuple[int, str]:
+        """Return the exit code of `go build` and what it printed, also on a full disk."""
         command = [str(self._go.path), "build", *component.build_flags, "-o", f"{output}/"]
         command += component.programs.values()
         # Go's own scratch folder is inside this one: a killed build leaves nothing elsewhere.
         environment = self._environment() | {"GOTMPDIR": str(scratch)}
-        with log.open("wb") as stream:
+        with os.fdopen(os.memfd_create("go build"), "w+b") as printed:
             build = Child(
                 command,
-                output=stream,
+                output=printed,
                 environment=environment,
                 folder=component.folder,
                 own_group=True,
             )
             try:
-                return await build.wait()
+                code = await build.wait()
             finally:
                 if build.exit_code is None:
                     build.kill_now()
+            printed.seek(0)
+            return code, printed.read().decode(errors="replace")
 
     async def _find_module(self, component: GoComponent) -> Path:
         for command in (
@@ -243,14 +247,15 @@ def _remembered(memory: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _failure(component: GoComponent, log: Path, code: int) -> BuildFailed | DiskFull:
-    output = log.read_text(errors="replace")
+def _failure(component: GoComponent, output: str, logs: Path, code: int) -> BuildFailed | DiskFull:
     if says_full(output):
-        log.unlink()
         return DiskFull(
             f"The disk became full while {component.name} was being built. {_FREE_SPACE}"
             " The compiler's files are in GOCACHE, GOMODCACHE and the folder for temporary files."
         )
+    logs.mkdir(exist_ok=True)
+    log = logs / f"{component.name}.log"
+    log.write_text(output)
     last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
     return BuildFailed(
         f"Building {component.name} failed (go build, exit code {code}). Its last output:\n\n"

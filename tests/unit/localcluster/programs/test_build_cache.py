@@ -164,7 +164,7 @@ async def test_full_disk_during_a_build_leaves_nothing(bench: BuildBench) -> Non
         await bench.cache.ensure([bench.component])
     assert str(caught.value).startswith("The disk became full while tool was being built.")
     assert list((bench.folder / "cache" / "bin").iterdir()) == []
-    assert list((bench.folder / "cache" / "logs").iterdir()) == []
+    assert not (bench.folder / "cache" / "logs").exists()
 
 
 async def test_component_larger_than_the_disk_is_refused_before_building(bench: BuildBench) -> None:
