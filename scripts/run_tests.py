@@ -27,7 +27,7 @@ INSTALLING = (f"{E2E}/test_install_page.py",)
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 # The components for tests that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
-QUICK, LONG = ("-m", "not long"), ("-m", "long")
+QUICK, LONG, KUEUE = ("-m", "not long"), ("-m", "long"), ("-m", "kueue")
 ON_A_NODE = ("test", "test-long", "e2e")
 WITH_TORCH = ("test-long", "e2e")
 
@@ -79,8 +79,9 @@ def parts(target: str, workers: int, *, node: bool, torch: bool) -> tuple[list[P
                 else ()
             ),
             # The tests of Kueue on its oldest version: all others run on the newest alone.
-            pytest_run(f"kueue {OLDEST_KUEUE}", "tests/integration", "-m", "kueue", *oldest),
+            pytest_run("oldest Kueue", EXCLUSIVE, NODES, *KUEUE, *oldest),
             pytest_run("nodes", NODES, *LONG),
+            pytest_run("oldest Kueue, shared", SHARED, *KUEUE, *oldest),
             pytest_run("shared", "-n", str(workers), SHARED, *LONG),
         ]
     # They only compute, and the others mostly wait. In one process each: a worker would collect

@@ -16,6 +16,7 @@ Ran = dict[str, list[tuple[str, ...]]]
 QUICK = ("--with", "coscheduler,jobset,training-operator")
 PYTEST = (sys.executable, "-m", "pytest", "-v")
 WORKERS = ("-n", "7")
+NODES = "tests/integration/nodes"
 INSTALLING = "tests/e2e/test_install_page.py"
 MEASURED = (
     "this machine needs 1.50 times the reference's time: test runs at once 2 (long ones 3),"
@@ -94,8 +95,9 @@ def test_make_test_long_runs_the_rest(
         (*PYTEST, *longest, "-m", "long"),
         (*PYTEST, "tests/e2e", f"--ignore={INSTALLING}", "-m", "long"),
         (*PYTEST, INSTALLING, "-m", "long"),
-        (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
-        (*PYTEST, "tests/integration/nodes", "-m", "long"),
+        (*PYTEST, "tests/integration/exclusive", NODES, "-m", "kueue", *oldest),
+        (*PYTEST, NODES, "-m", "long"),
+        (*PYTEST, "tests/integration/shared", "-m", "kueue", *oldest),
         (*PYTEST, *WORKERS, "tests/integration/shared", "-m", "long"),
     ]
     assert ran["background"] == []
