@@ -18,10 +18,14 @@ from scripts.parts import Part, build, pytest_run, run_all
 
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 NODES = "tests/integration/nodes"
-# Half the time of their folders' long tests: a run of their own, beside the rest.
+# Half the time of their folders' long tests: a run of their own, beside the rest. Whatever starts
+# the Go operator is in the same run: it always listens on port 9443.
 LONGEST_EXCLUSIVE = tuple(
     f"{EXCLUSIVE}/test_{name}.py"
-    for name in ("bench", "fleet", "two_controllers", "controller_memory")
+    for name in (
+        *("bench", "back_to_the_go_operator", "replacing_the_go_operator"),
+        *("fleet", "two_controllers", "controller_memory"),
+    )
 )
 INSTALLING = (f"{E2E}/test_install_page.py",)
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]

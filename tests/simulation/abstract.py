@@ -196,7 +196,7 @@ def _written(state: State, effect: WriteStatus | KeepUntilGone | LetGo) -> State
 
 def _with_created(state: State, attempt: int, index: int) -> State:
     state = state._replace(created=state.created | {index})
-    if any((each.attempt, each.index) == (attempt, index) for each in state.made):
+    if any((each.attempt, each.component) == (attempt, index) for each in state.made):
         return state  # adopted
     return state._replace(made=tuple(sorted((*state.made, Made(attempt, index)))), due=True)
 
@@ -218,7 +218,7 @@ def _broken(state: State, effect: Effect) -> str:
 def _broken_by_status(state: State, old: JsonObject, new: JsonObject) -> str:
     was, phase = Phase(old.get("phase") or ""), Phase(new.get("phase") or "")
     spent = (new.get("resettingCount") or 0) - (old.get("resettingCount") or 0)
-    may_make = any(each.index == JOB and each.state is JobState.ACTIVE for each in state.made)
+    may_make = any(each.component == JOB and each.state is JobState.ACTIVE for each in state.made)
     broken = {
         "an edge that is not in the table": phase is not was and phase not in EDGES[was],
         "the quota is released over live pods": holds_quota(old)
@@ -244,7 +244,7 @@ def _two_attempts(state: State, attempt: int) -> str:
 def _components(state: State) -> Steps:
     for each in state.made:
         own = _pods_of(state, each)
-        name = f"the {KINDS[each.index]} of attempt {each.attempt}"
+        name = f"the {KINDS[each.component]} of attempt {each.attempt}"
         if each.deleting:
             if not own:
                 rest = tuple(other for other in state.made if other != each)
@@ -252,18 +252,18 @@ def _components(state: State) -> Steps:
             if any(not pod.deleting for pod in own):
                 after = _with_pods_deleted(state, each.attempt)
                 yield Step(f"the garbage collector deletes the pods of {name}", after)
-        elif each.index == JOB and each.state is JobState.ACTIVE:
+        elif each.component == JOB and each.state is JobState.ACTIVE:
             yield from _report(state, each, own, name)
 
 
 def _pods_of(state: State, made: Made) -> list[Pod]:
-    own = made.index == JOB
+    own = made.component == JOB
     return [pod for pod in state.pods if own and pod.attempt == made.attempt]
 
 
 def _created_pods(state: State) -> Steps:
     for job in state.made:
-        active = job.index == JOB and job.state is JobState.ACTIVE and not job.deleting
+        active = job.component == JOB and job.state is JobState.ACTIVE and not job.deleting
         own = _pods_of(state, job)
         failed = any(pod.state is PodState.FAILED for pod in own)
         if active and not failed and len(own) < PODS:
@@ -292,7 +292,7 @@ def _with_made(state: State, old: Made, new: Made) -> State:
 
 def _with_deleted(state: State, attempt: int, index: int) -> State:
     for each in state.made:
-        if (each.attempt, each.index) == (attempt, index) and not each.deleting:
+        if (each.attempt, each.component) == (attempt, index) and not each.deleting:
             return _with_made(state, each, each._replace(deleting=True))
     return state
 
@@ -306,7 +306,7 @@ _NEXT: Final = {PodState.PENDING: PodState.RUNNING, PodState.RUNNING: PodState.S
 def _pods(state: State) -> Steps:
     for pod in dict.fromkeys(state.pods):  # equal pods take equal steps
         name = f"a pod of attempt {pod.attempt}"
-        owned = any((each.attempt, each.index) == (pod.attempt, JOB) for each in state.made)
+        owned = any((each.attempt, each.component) == (pod.attempt, JOB) for each in state.made)
         if pod.deleting:
             yield Step(f"{name} is gone", _with_pod(state, pod, None))
             continue
@@ -368,8 +368,8 @@ def _users(state: State) -> Steps:
         yield Step("a user deletes the AppWrapper", _changed(after), fair=False)
     for each in state.made:
         if state.deletions and not each.deleting:
-            after = _with_deleted(state, each.attempt, each.index)
-            name = f"another client deletes the {KINDS[each.index]} of attempt {each.attempt}"
+            after = _with_deleted(state, each.attempt, each.component)
+            name = f"another client deletes the {KINDS[each.component]} of attempt {each.attempt}"
             yield Step(name, after._replace(deletions=state.deletions - 1), fair=False)
 
 

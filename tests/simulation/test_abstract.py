@@ -42,7 +42,7 @@ def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
         *("the controller crashes", PASS),
     )
     made = following(half, "the Job of attempt 1 is created")
-    assert [(each.index, each.attempt) for each in made.made] == [(0, 1), (1, 1)]
+    assert [(each.component, each.attempt) for each in made.made] == [(0, 1), (1, 1)]
 
 
 def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> None:
