@@ -83,15 +83,18 @@ def test_parts_wait_for_their_turn_in_their_order(
 
 
 def test_a_part_in_the_background_needs_no_turn_and_has_the_lowest_priority(
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    prints = python("import os; print(os.sched_getscheduler(0) == os.SCHED_IDLE)")
-    first = Part("a", python("import time; time.sleep(1); print('ends')"))
-    behind = [Part(name, prints, background=True) for name in "bc"]
+    waits = f"import pathlib, time\nwhile len([*pathlib.Path({str(tmp_path)!r}).iterdir()]) < 2:"
+    first = Part("a", python(f"{waits} time.sleep(0.01)\nprint('ends')"))
+    shows = "import os, pathlib; print(os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True)"
+    behind = [
+        Part(name, python(f"{shows}; pathlib.Path({str(tmp_path / name)!r}).touch()"), True)
+        for name in "bc"
+    ]
     assert run_all((), (first, *behind), 1) == 0
     lines = [line for line in capfd.readouterr().out.splitlines() if line[1:4] == " | "]
-    assert sorted(lines[:2]) == ["b | True", "c | True"]
-    assert lines[2:] == ["a | ends"]
+    assert sorted(lines) == ["a | ends", "b | True", "c | True"]
 
 
 def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
