@@ -13,8 +13,9 @@ of deletion, the cause of each retry, rejected creates, evacuations, kept compon
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -49,7 +50,8 @@ from tests.simulation.abstract_pass import (
 from tests.simulation.graph import Step
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
     """Everything that decides what may happen next.
 
     `created`: the process's memory of its creates. `done`: the Job of this attempt completed.
@@ -96,15 +98,15 @@ def is_goal(state: State) -> bool:
 def steps_from(state: State) -> Steps:
     """Yield each step that can come next."""
     for step in _all_steps(state):
-        yield step._replace(to=_same(step.to))
+        yield replace(step, to=_same(step.to))
 
 
 def _same(state: State) -> State:
     """Return the state without what no longer matters: equal states are explored once."""
     recorded = read(state.status).get("componentStatus") or []
     if state.created and all(deployed_status(each) == "True" for each in recorded):
-        state = state._replace(created=frozenset())  # the status records these components
-    return state._replace(wakes=False) if state.wakes and state.due else state
+        state = replace(state, created=frozenset())  # the status records these components
+    return replace(state, wakes=False) if state.wakes and state.due else state
 
 
 def _all_steps(state: State) -> Steps:
@@ -139,7 +141,7 @@ def holds_quota(status: JsonObject) -> bool:
 def _controller(state: State) -> Steps:
     if state.plan:
         effect, rest = state.plan[0], state.plan[1:]
-        after = _carried_out(state._replace(plan=rest), effect)
+        after = _carried_out(replace(state, plan=rest), effect)
         yield Step(str(effect), after, wrong=_broken(state, effect))
     elif state.due:
         seen = Seen(
@@ -152,12 +154,12 @@ def _controller(state: State) -> Steps:
             state.pods,
             state.created,
         )
-        after = state._replace(plan=plan_of(seen), changed=False, due=False, wakes=False)
+        after = replace(state, plan=plan_of(seen), changed=False, due=False, wakes=False)
         yield Step("a pass reads and decides", after)
     elif state.wakes:
-        yield Step("the wait is over", state._replace(due=True, wakes=False))
+        yield Step("the wait is over", replace(state, due=True, wakes=False))
     if state.plan or state.created or not state.due:
-        crashed = state._replace(plan=(), created=frozenset(), changed=False, due=True, wakes=False)
+        crashed = replace(state, plan=(), created=frozenset(), changed=False, due=True, wakes=False)
         yield Step("the controller crashes and starts again", crashed, fair=False)
 
 
@@ -166,18 +168,18 @@ def _carried_out(state: State, effect: Effect) -> State:
     match effect:
         case WriteStatus() | KeepUntilGone() | LetGo():
             # 409 after a change: the next pass reads again.
-            return state._replace(plan=(), due=True) if state.changed else _written(state, effect)
+            return replace(state, plan=(), due=True) if state.changed else _written(state, effect)
         case Create(attempt, index):
             return _with_created(state, attempt, index)
         case Delete(attempt, index):
             return _with_deleted(state, attempt, index)
         case RemovePods(attempt, True):
             others = tuple(each for each in state.pods if each.attempt != attempt)
-            return state._replace(pods=others, due=state.due or others != state.pods)
+            return replace(state, pods=others, due=state.due or others != state.pods)
         case RemovePods(attempt):
             return _with_pods_deleted(state, attempt)
         case Wait(seconds):
-            return state._replace(due=state.due or seconds == 0, wakes=seconds != 0)
+            return replace(state, due=state.due or seconds == 0, wakes=seconds != 0)
         case Finish():
             return state
 
@@ -186,19 +188,19 @@ def _written(state: State, effect: WriteStatus | KeepUntilGone | LetGo) -> State
     match effect:
         case WriteStatus(status):
             if read(status).get("attempt") == read(state.status).get("attempt"):
-                return state._replace(status=status)
-            return state._replace(status=status, created=frozenset(), done=False)
+                return replace(state, status=status)
+            return replace(state, status=status, created=frozenset(), done=False)
         case KeepUntilGone():
-            return state._replace(finalizer=True)
+            return replace(state, finalizer=True)
         case LetGo():
-            return state._replace(finalizer=False, gone=state.deleting)
+            return replace(state, finalizer=False, gone=state.deleting)
 
 
 def _with_created(state: State, attempt: int, index: int) -> State:
-    state = state._replace(created=state.created | {index})
-    if any((each.attempt, each.component) == (attempt, index) for each in state.made):
+    state = replace(state, created=state.created | {index})
+    if any((each.attempt, each.index) == (attempt, index) for each in state.made):
         return state  # adopted
-    return state._replace(made=tuple(sorted((*state.made, Made(attempt, index)))), due=True)
+    return replace(state, made=tuple(sorted((*state.made, Made(attempt, index)))), due=True)
 
 
 def _broken(state: State, effect: Effect) -> str:
@@ -218,7 +220,7 @@ def _broken(state: State, effect: Effect) -> str:
 def _broken_by_status(state: State, old: JsonObject, new: JsonObject) -> str:
     was, phase = Phase(old.get("phase") or ""), Phase(new.get("phase") or "")
     spent = (new.get("resettingCount") or 0) - (old.get("resettingCount") or 0)
-    may_make = any(each.component == JOB and each.state is JobState.ACTIVE for each in state.made)
+    may_make = any(each.index == JOB and each.state is JobState.ACTIVE for each in state.made)
     broken = {
         "an edge that is not in the table": phase is not was and phase not in EDGES[was],
         "the quota is released over live pods": holds_quota(old)
@@ -244,56 +246,56 @@ def _two_attempts(state: State, attempt: int) -> str:
 def _components(state: State) -> Steps:
     for each in state.made:
         own = _pods_of(state, each)
-        name = f"the {KINDS[each.component]} of attempt {each.attempt}"
+        name = f"the {KINDS[each.index]} of attempt {each.attempt}"
         if each.deleting:
             if not own:
                 rest = tuple(other for other in state.made if other != each)
-                yield Step(f"{name} is gone", state._replace(made=rest, due=True))
+                yield Step(f"{name} is gone", replace(state, made=rest, due=True))
             if any(not pod.deleting for pod in own):
                 after = _with_pods_deleted(state, each.attempt)
                 yield Step(f"the garbage collector deletes the pods of {name}", after)
-        elif each.component == JOB and each.state is JobState.ACTIVE:
+        elif each.index == JOB and each.state is JobState.ACTIVE:
             yield from _report(state, each, own, name)
 
 
 def _pods_of(state: State, made: Made) -> list[Pod]:
-    own = made.component == JOB
+    own = made.index == JOB
     return [pod for pod in state.pods if own and pod.attempt == made.attempt]
 
 
 def _created_pods(state: State) -> Steps:
     for job in state.made:
-        active = job.component == JOB and job.state is JobState.ACTIVE and not job.deleting
+        active = job.index == JOB and job.state is JobState.ACTIVE and not job.deleting
         own = _pods_of(state, job)
         failed = any(pod.state is PodState.FAILED for pod in own)
         if active and not failed and len(own) < PODS:
             pods = tuple(sorted((*state.pods, Pod(job.attempt, PodState.PENDING))))
             name, wrong = f"a pod of attempt {job.attempt}", _two_attempts(state, job.attempt)
-            yield Step(f"{name} is created", state._replace(pods=pods, due=True), wrong=wrong)
+            yield Step(f"{name} is created", replace(state, pods=pods, due=True), wrong=wrong)
 
 
 def _report(state: State, job: Made, own: list[Pod], name: str) -> Steps:
     states = {pod.state for pod in own}
     if PodState.FAILED in states:
-        failed = _with_made(state, job, job._replace(state=JobState.FAILED))
+        failed = _with_made(state, job, replace(job, state=JobState.FAILED))
         yield Step(
             f"{name} reports its failure", _with_pods_deleted(failed, job.attempt, alive=True)
         )
     elif states == {PodState.SUCCEEDED} and len(own) == PODS:
-        complete = _with_made(state, job, job._replace(state=JobState.COMPLETE))
+        complete = _with_made(state, job, replace(job, state=JobState.COMPLETE))
         current = job.attempt == read(state.status).get("attempt")
-        yield Step(f"{name} reports its end", complete._replace(done=state.done or current))
+        yield Step(f"{name} reports its end", replace(complete, done=state.done or current))
 
 
 def _with_made(state: State, old: Made, new: Made) -> State:
     made = tuple(sorted(new if each == old else each for each in state.made))
-    return state._replace(made=made, due=True)
+    return replace(state, made=made, due=True)
 
 
 def _with_deleted(state: State, attempt: int, index: int) -> State:
     for each in state.made:
-        if (each.attempt, each.component) == (attempt, index) and not each.deleting:
-            return _with_made(state, each, each._replace(deleting=True))
+        if (each.attempt, each.index) == (attempt, index) and not each.deleting:
+            return _with_made(state, each, replace(each, deleting=True))
     return state
 
 
@@ -306,7 +308,7 @@ _NEXT: Final = {PodState.PENDING: PodState.RUNNING, PodState.RUNNING: PodState.S
 def _pods(state: State) -> Steps:
     for pod in dict.fromkeys(state.pods):  # equal pods take equal steps
         name = f"a pod of attempt {pod.attempt}"
-        owned = any((each.attempt, each.component) == (pod.attempt, JOB) for each in state.made)
+        owned = any((each.attempt, each.index) == (pod.attempt, JOB) for each in state.made)
         if pod.deleting:
             yield Step(f"{name} is gone", _with_pod(state, pod, None))
             continue
@@ -314,28 +316,28 @@ def _pods(state: State) -> Steps:
             after = _with_pods_deleted(state, pod.attempt)
             yield Step("the garbage collector deletes orphaned pods", after)
         if (later := _NEXT.get(pod.state)) is not None:
-            after = _with_pod(state, pod, pod._replace(state=later))
+            after = _with_pod(state, pod, replace(pod, state=later))
             yield Step(f"{name} is {later.value} now", after)
         if pod.state is PodState.RUNNING and state.failures:
-            failed = _with_pod(state, pod, pod._replace(state=PodState.FAILED))
-            yield Step(f"{name} fails", failed._replace(failures=state.failures - 1), fair=False)
+            failed = _with_pod(state, pod, replace(pod, state=PodState.FAILED))
+            yield Step(f"{name} fails", replace(failed, failures=state.failures - 1), fair=False)
 
 
 def _with_pod(state: State, old: Pod, new: Pod | None) -> State:
     pods = list(state.pods)
     pods.remove(old)
     pods += [] if new is None else [new]
-    return state._replace(pods=tuple(sorted(pods)), due=True)
+    return replace(state, pods=tuple(sorted(pods)), due=True)
 
 
 def _with_pods_deleted(state: State, attempt: int, *, alive: bool = False) -> State:
     """Delete the pods of an attempt, or only those `alive`. Ended ones are gone at once."""
     pods = [
-        each._replace(deleting=True) if each.attempt == attempt and each.state in _ALIVE else each
+        replace(each, deleting=True) if each.attempt == attempt and each.state in _ALIVE else each
         for each in state.pods
         if alive or each.attempt != attempt or each.state in _ALIVE
     ]
-    return state._replace(pods=tuple(sorted(pods)), due=True)
+    return replace(state, pods=tuple(sorted(pods)), due=True)
 
 
 # Kueue, the users, and the time.
@@ -345,10 +347,10 @@ def _kueue(state: State) -> Steps:
     status = read(state.status)
     phase = status.get("phase")
     if state.suspend and not state.deleting and phase == Phase.SUSPENDED:
-        after = state._replace(suspend=False, admitted=True)
+        after = replace(state, suspend=False, admitted=True)
         yield Step("Kueue admits it", _changed(after))
     if not state.suspend and state.evictions and holds_quota(status):
-        after = state._replace(suspend=True, admitted=False, evictions=state.evictions - 1)
+        after = replace(state, suspend=True, admitted=False, evictions=state.evictions - 1)
         yield Step("Kueue evicts it", _changed(after), fair=False)
 
 
@@ -359,19 +361,19 @@ def _periods(state: State) -> Steps:
     if not state.due and any(each["began"] == FRESH for each in timers.values()):
         over = {name: {**each, "began": OVER} for name, each in timers.items()}
         text = orjson.dumps({**status, "timers": over}, option=orjson.OPT_SORT_KEYS)
-        yield Step("the periods that have begun end", state._replace(status=text))
+        yield Step("the periods that have begun end", replace(state, status=text))
 
 
 def _users(state: State) -> Steps:
     if not state.deleting:
-        after = state._replace(deleting=True, gone=not state.finalizer)
+        after = replace(state, deleting=True, gone=not state.finalizer)
         yield Step("a user deletes the AppWrapper", _changed(after), fair=False)
     for each in state.made:
         if state.deletions and not each.deleting:
-            after = _with_deleted(state, each.attempt, each.component)
-            name = f"another client deletes the {KINDS[each.component]} of attempt {each.attempt}"
-            yield Step(name, after._replace(deletions=state.deletions - 1), fair=False)
+            after = _with_deleted(state, each.attempt, each.index)
+            name = f"another client deletes the {KINDS[each.index]} of attempt {each.attempt}"
+            yield Step(name, replace(after, deletions=state.deletions - 1), fair=False)
 
 
 def _changed(state: State) -> State:
-    return state._replace(changed=bool(state.plan), due=True)
+    return replace(state, changed=bool(state.plan), due=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -86,16 +86,18 @@ class PodState(StrEnum):
     FAILED = "Failed"
 
 
-class Made(NamedTuple):
-    """The object of a component, by its index, in an attempt. A Secret is always active."""
+@dataclass(frozen=True, slots=True, order=True)
+class Made:
+    """The object of the component `index` in an attempt. A Secret is always active."""
 
     attempt: int
-    component: int
+    index: int
     state: JobState = JobState.ACTIVE
     deleting: bool = False
 
 
-class Pod(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Pod:
     """A pod of the Job of that attempt. Pods of one Job are alike."""
 
     attempt: int
@@ -103,7 +105,8 @@ class Pod(NamedTuple):
     deleting: bool = False
 
 
-class Seen(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Seen:
     """Everything that a pass reads, and what the process remembers."""
 
     status: bytes
@@ -241,7 +244,7 @@ def _deletes(mode: DeletionMode, observation: Observation, seen: Seen) -> Iterat
         case DeletionMode.GRACEFUL:
             for each in seen.made:
                 if each.attempt == current and not each.deleting:
-                    yield Delete(each.attempt, each.component)
+                    yield Delete(each.attempt, each.index)
             if observation.snapshot.stray_pods:
                 yield RemovePods(current, force=False)
         case DeletionMode.FORCE_PODS:
@@ -309,7 +312,7 @@ def _answered(found: Observation, need: Need, seen: Seen) -> Observation:
 def _component(appwrapper: AppWrapper, index: int, recorded: JsonObject, seen: Seen) -> Component:
     resource, name = _RESOURCES[index], str(recorded.get("name") or "")
     for each in seen.made:
-        if (each.attempt, each.component) == (appwrapper.attempt, index):
+        if (each.attempt, each.index) == (appwrapper.attempt, index):
             facts = project_component(resource.gvk.group_kind, _object(each, name))
             assert facts is not None
             return locate_from(appwrapper, index, presence_of(facts), resource, facts)
@@ -326,11 +329,11 @@ _CONDITIONS: Final[dict[JobState, list[JsonObject]]] = {
 
 
 def _object(each: Made, name: str) -> JsonObject:
-    uid, kind = f"{each.component}-{each.attempt}", KINDS[each.component]
+    uid, kind = f"{each.index}-{each.attempt}", KINDS[each.index]
     owner = {"apiVersion": _STORED["apiVersion"], "kind": _STORED["kind"], "name": _NAME}
     return {
         "kind": kind,
-        "metadata": _metadata(name, uid, each.attempt, each.component, owner | {"uid": _UID})
+        "metadata": _metadata(name, uid, each.attempt, each.index, owner | {"uid": _UID})
         | ({"deletionTimestamp": FRESH} if each.deleting else {}),
         "spec": {"parallelism": PODS, "completions": PODS},
         "status": {"conditions": _CONDITIONS[each.state]},

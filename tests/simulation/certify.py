@@ -23,7 +23,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -93,9 +93,9 @@ MEDDLED: Final = (
 )
 # Bounds of the pure machine: each is one search.
 BOUNDS: Final[Mapping[str, State]] = {
-    "two failures": START._replace(evictions=0, deletions=0),
-    "an eviction": START._replace(failures=0, deletions=0),
-    "a deletion": START._replace(failures=0, evictions=0),
+    "two failures": replace(START, evictions=0, deletions=0),
+    "an eviction": replace(START, failures=0, deletions=0),
+    "a deletion": replace(START, failures=0, evictions=0),
 }
 
 
@@ -144,7 +144,7 @@ def run_batch(search: str, trials: Sequence[Trial]) -> tuple[list[Report], float
     """Run some trials in a worker process. Return their reports and the CPU seconds."""
     began = time.process_time()
     reports = [run(each, _known[search]) for each in trials]
-    # Once per batch: the search of the pure machine left this process a large heap to look through.
+    # Not after each run: the pure machine's search left this process a large heap to look through.
     gc.collect()
     return reports, time.process_time() - began
 

@@ -7,14 +7,15 @@ step leaves and that has no goal: a run that ends there waits forever.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 S = TypeVar("S", bound=Hashable)
 
 NO_STATE: Final = -1
 
 
-class Step(NamedTuple, Generic[S]):
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
     """A step to the state `to`. `wrong`: the promise that it breaks; empty if it breaks none."""
 
     name: str

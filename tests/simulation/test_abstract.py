@@ -1,5 +1,7 @@
 """The pure machine carries out real decisions, and notices a broken promise."""
 
+from dataclasses import replace
+
 from tests.simulation.abstract import START, State, is_goal, steps_from
 from tests.simulation.graph import Step
 
@@ -42,7 +44,7 @@ def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
         *("the controller crashes", PASS),
     )
     made = following(half, "the Job of attempt 1 is created")
-    assert [(each.component, each.attempt) for each in made.made] == [(0, 1), (1, 1)]
+    assert [(each.index, each.attempt) for each in made.made] == [(0, 1), (1, 1)]
 
 
 def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> None:
@@ -59,6 +61,6 @@ def test_a_pod_of_another_attempt_is_noticed_when_a_component_is_created() -> No
         *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming"),
     )
-    stray = RUNNING.pods[0]._replace(attempt=0)
-    step = step_of(resuming._replace(pods=(stray,)), "the Secret of attempt 1 is created")
+    stray = replace(RUNNING.pods[0], attempt=0)
+    step = step_of(replace(resuming, pods=(stray,)), "the Secret of attempt 1 is created")
     assert step.wrong == "two attempts exist at once"
