@@ -181,9 +181,6 @@ BY_NOTATION: Final = {
 
 # Types with parts: objects with known fields, and lists and maps of one type.
 
-# Levels of content that `is_flawless` follows by recursion; a Pod has 12.
-_DEEPEST: Final = 50
-
 
 @dataclass(slots=True, eq=False)
 class Fields:
@@ -196,21 +193,6 @@ class Fields:
     container: type = dict
     # As in `Elements`, so that the traversal treats both alike.
     every: None = None
-
-    def is_flawless(self, content: JsonValue, levels: int = _DEEPEST) -> bool:
-        """True if no field has a mistake; False also for content of more levels."""
-        for key, value in content.items():
-            expected = self.by_name.get(key)
-            if expected is None:
-                return False
-            if type(value) is expected.plain or value is None:
-                continue
-            if type(value) is expected.container:
-                if value and not (levels and expected.is_flawless(value, levels - 1)):
-                    return False
-            elif expected.fault(value) is not None:
-                return False
-        return True
 
     def fault(self, value: JsonValue) -> Fault:
         """Describe a value that is no object."""
@@ -225,21 +207,6 @@ class Elements:
     container: type
     plain: None = None
     by_name: dict[str, "Type"] = field(default_factory=dict, init=False)
-
-    def is_flawless(self, content: JsonValue, levels: int) -> bool:
-        """True if no element has a mistake; False also for content of more levels."""
-        every = self.every
-        if every.plain is not None and _all_plain(every.plain, content):
-            return True
-        for value in content if type(content) is list else content.values():
-            if type(value) is every.plain or value is None:
-                continue
-            if type(value) is every.container:
-                if value and not (levels and every.is_flawless(value, levels - 1)):
-                    return False
-            elif every.fault(value) is not None:
-                return False
-        return True
 
     def fault(self, value: JsonValue) -> Fault:
         """Describe a value that is no list, or no object."""
@@ -259,7 +226,7 @@ _PLAIN_KEY: Final = re.compile(r"[-_./A-Za-z0-9]{1,317}")
 _LONGEST_LIKE_A_FIELD: Final = 100
 
 # The place of a value: (the place of its container, that container, its key); () is the outermost.
-# A plain tuple, because one is made for each object and list of a template with a mistake.
+# A plain tuple, because one is made for each object and list of a template without mistakes.
 Place = tuple[()] | tuple[Any, Container, str | int]
 
 
@@ -347,8 +314,6 @@ def _defined(name: str, fields: dict[str, Fields]) -> Fields:
 
 def _mistakes(root: Fields, decoded: JsonObject) -> Iterator[Mistake]:
     """Walk level by level, without recursion: no depth of nesting overflows the stack."""
-    if root.is_flawless(decoded):
-        return  # the usual case, in two thirds of the time
     waiting: list[tuple[Container, JsonValue, Place]] = [(root, decoded, ())]
     for container, content, place in waiting:
         every = container.every
