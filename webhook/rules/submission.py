@@ -170,11 +170,11 @@ def _component(
     if error := problem_of(path, element):
         return None, error
     template: JsonObject = element["template"]
-    group, kind = template["apiVersion"].rpartition("/")[0], template["kind"]
-    error = unreadable(template, Counter.WRAPPED)
-    record = None if error else BY_GROUP_KIND.get(f"{group}/{kind}" if group else kind)
-    component = SubmittedComponent(path, element, template, group, kind, record)
-    return component, replace(error, path=f"{path}.{error.path}") if error else None
+    group = template["apiVersion"].rpartition("/")[0]
+    component = SubmittedComponent(path, element, template, group, template["kind"], None)
+    if error := unreadable(template, Counter.WRAPPED):
+        return component, replace(error, path=f"{path}.{error.path}")
+    return replace(component, record=BY_GROUP_KIND.get(component.group_kind)), None
 
 
 # The input of rules: the request, its components, and the facts around it.
