@@ -22,6 +22,7 @@ DESCRIPTION: Final = (
 # Name -> summary, in the order of a workload's life, users' commands first.
 COMMANDS: Final = {
     "explain": "show why an AppWrapper is not running, and what is next",
+    "logs": "show the logs of an AppWrapper's pods, by rank",
     "pack": "wrap manifests into one AppWrapper",
     "generate": "write an AppWrapper around a PyTorchJob, from a values file",
     "validate": "report what the webhook would refuse or warn about",

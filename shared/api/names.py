@@ -49,6 +49,10 @@ ANNOTATION_KEEP: Final = ANNOTATION_PREFIX + "keep"
 # requests a new one. The webhook removes the annotation afterwards.
 ANNOTATION_ROTATE: Final = "workload.codeflare.dev/rotate"
 
+# Added by this project, on a namespace: a URL of the cluster's log store with placeholders, which
+# `appwrapper logs` prints for deleted pods. An admin writes it.
+ANNOTATION_LOG_URL: Final = "workload.codeflare.dev/log-url"
+
 # Kueue's labels.
 LABEL_QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 # After this many seconds Kueue deactivates the Workload and stops counting its pods.

@@ -121,6 +121,16 @@ class KubeClient(ABC):
         """
         ...
 
+    def chunks(
+        self, request: Request, *, seconds: float | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a log as they arrive, until the server ends the stream.
+
+        `seconds`: how long the server may take to begin its answer. A log that is followed begins
+        with its next line, however late that is. Leave the stream early with `aclosing`.
+        """
+        raise NotImplementedError  # no program reads logs, only the command does
+
     @abstractmethod
     def server_ahead(self) -> timedelta | None:
         """Return how far the API server's clock was ahead of this machine's, to whole seconds.

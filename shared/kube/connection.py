@@ -133,12 +133,17 @@ class ApiConnection:
                 return ApiAnswer(response.status, response.headers, body)
 
     @asynccontextmanager
-    async def stream(self, request: Request, identity: Identity) -> AsyncIterator[Stream]:
-        """Open an answer that the caller reads in chunks. Raise Unreachable."""
+    async def stream(
+        self, request: Request, identity: Identity, seconds: float | None
+    ) -> AsyncIterator[Stream]:
+        """Open an answer that begins within `seconds` and that the caller reads in chunks.
+
+        Raise Unreachable.
+        """
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         name = _name(request)
         with _as_unreachable(name):
-            async with asyncio.timeout(self._timeouts.request):
+            async with asyncio.timeout(seconds):
                 response = await self._streams.request(
                     **self._arguments(request, identity), timeout=limit
                 )

@@ -128,12 +128,20 @@ class HttpKubeClient(KubeClient):
         )
         ends_at = self._clock.monotonic() + asked + self._timeouts.overtime
         async with (
-            self._opened(request) as stream,
+            self._opened(request, self._timeouts.request) as stream,
             aclosing(self._events(stream, ends_at)) as events,
         ):
             async for event in events:
                 yield event
                 del event  # the next event may take long
+
+    async def chunks(
+        self, request: Request, *, seconds: float | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        async with self._opened(request, seconds) as stream:
+            await _raise_for(stream)
+            while chunk := await stream.chunk():
+                yield chunk
 
     def server_ahead(self) -> timedelta | None:
         server = responses.date_of(self._dated_at[0])
@@ -173,15 +181,15 @@ class HttpKubeClient(KubeClient):
         return answer
 
     @asynccontextmanager
-    async def _opened(self, request: Request) -> AsyncIterator[Stream]:
+    async def _opened(self, request: Request, seconds: float | None) -> AsyncIterator[Stream]:
         identity = await self._identity.current()
-        async with self._connection.stream(request, identity) as stream:
+        async with self._connection.stream(request, identity, seconds) as stream:
             if stream.status != 401:
                 yield stream
                 return
             rejection = await stream.whole()
         renewed = await self._renewed_or_raise(identity, rejection)
-        async with self._connection.stream(request, renewed) as stream:
+        async with self._connection.stream(request, renewed, seconds) as stream:
             yield stream
 
     async def _renewed_or_raise(self, rejected: Identity, answer: ApiAnswer) -> Identity:
@@ -192,9 +200,7 @@ class HttpKubeClient(KubeClient):
         return renewed
 
     async def _events(self, stream: Stream, ends_at: float) -> AsyncGenerator[WatchEvent, None]:
-        if stream.status >= 300:
-            answer = await stream.whole()
-            raise responses.error_of(answer.status, answer.headers, answer.body)
+        await _raise_for(stream)
         lines = LineSplitter()
         while chunk := await self._chunk_before(ends_at, stream):
             for line in lines.feed(chunk):
@@ -214,6 +220,13 @@ class HttpKubeClient(KubeClient):
                 return await stream.chunk()
         except TimeoutError as error:
             raise Unreachable("the watch did not end when it should have") from error
+
+
+async def _raise_for(stream: Stream) -> None:
+    """Raise the error that the stream has instead of its contents."""
+    if stream.status >= 300:
+        answer = await stream.whole()
+        raise responses.error_of(answer.status, answer.headers, answer.body)
 
 
 def _fitting(page: ListPage, size: int, page_size: int) -> int:

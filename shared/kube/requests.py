@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.api.objects import PODS, JsonObject, JsonValue, Resource
 from shared.kube.responses import ApiError, Invalid, KubeError, TooManyRequests, Unreachable
 
 
@@ -105,6 +105,33 @@ def watch(
     accept = _METADATA if metadata_only else _JSON
     path = _collection_path(resource, namespace)
     return Request("GET", _with_query(path, query), {"Accept": accept})
+
+
+def pod_log(
+    namespace: str,
+    pod: str,
+    container: str,
+    *,
+    follow: bool = False,
+    tail: int | None = None,
+    since: str = "",
+    since_seconds: int | None = None,
+) -> Request:
+    """GET a container's log, each line after its time.
+
+    `tail`: only so many last lines. `since`: only lines of this RFC 3339 time or later; the kubelet
+    reads whole seconds of it.
+    """
+    query = {
+        "container": container,
+        "timestamps": "true",
+        "follow": "true" if follow else "",
+        "tailLines": "" if tail is None else str(tail),
+        "sinceTime": since,
+        "sinceSeconds": "" if since_seconds is None else str(since_seconds),
+    }
+    path = _object_path(PODS, namespace, pod, "log")
+    return Request("GET", _with_query(path, query), {"Accept": f"{_JSON}, */*"})
 
 
 def create(

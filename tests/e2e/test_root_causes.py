@@ -17,6 +17,7 @@ from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam
 from tests.support.builders.appwrappers import phase
 from tests.support.cluster.explaining import explain
 from tests.support.cluster.life import Life
+from tests.support.command import Ended, appwrapper
 from tests.support.life_record import UNHEALTHY, condition
 from tests.support.patience import comes_to
 
@@ -83,6 +84,10 @@ async def test_the_first_of_four_pods_to_fail_is_named_with_its_log(
     assert CUDA in event
     explained = await explain(node_cluster, TEAM, "unrecorded")
     assert (explained.code, CUDA in explained.out) == (0, True)
+    kept = await logs(team, "unrecorded", "--attempt", "1")
+    assert (kept.code, kept.err) == (0, "")
+    assert kept.out.startswith("The pods of attempt 1 of unrecorded are deleted.\n")
+    assert f"  {CUDA}\n" in kept.out
 
 
 async def test_a_container_out_of_memory_wins_over_the_peer_that_lost_it(
@@ -186,7 +191,9 @@ async def test_a_segmentation_fault_of_a_rank_is_the_pods(lives: Lives) -> None:
     )
 
 
-async def test_a_healthy_job_stays_healthy_and_writes_nothing(lives: Lives) -> None:
+async def test_a_healthy_job_stays_healthy_and_writes_nothing(
+    lives: Lives, team: ResearchTeam
+) -> None:
     life = lives["healthy"]
     done = await life.until_phase("Succeeded")
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
@@ -194,6 +201,15 @@ async def test_a_healthy_job_stays_healthy_and_writes_nothing(lives: Lives) -> N
     await life.caught_up()
     ended = container_ends(life)["healthy-a"]
     assert (ended["exitCode"], ended.get("message")) == (0, None)
+    shown = await logs(team, "healthy", "--follow")
+    assert (shown.code, shown.err) == (0, "")
+    assert {"rank 0 of 2", "rank 1 of 2"} <= {*shown.out.splitlines()}
+
+
+async def logs(team: ResearchTeam, *words: str) -> Ended:
+    """`appwrapper logs` under the rights of a member of the team."""
+    where = ("--kubeconfig", str(team.researcher.kubeconfig), "-n", TEAM)
+    return await asyncio.to_thread(appwrapper, "logs", *words, *where)
 
 
 def root_cause(item: JsonObject) -> dict[str, Any]:

@@ -133,6 +133,15 @@ def test_users_may_read_the_ingresses_that_codeflare_sdk_asks_for() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("resource", "verb"),
+    [("pods/log", "get"), ("namespaces", "get"), ("pods", "list"), ("pods", "watch")],
+)
+def test_users_may_read_what_appwrapper_logs_needs(resource: str, verb: str) -> None:
+    rules = [each for each in role("mlbatch-edit") if resource in each["resources"]]
+    assert any(verb in each["verbs"] for each in rules)
+
+
 def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_else_of_it() -> None:
     read = ["get", "list", "watch"]
     assert role("appwrapper-queue-viewer") == [

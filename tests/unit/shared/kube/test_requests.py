@@ -71,6 +71,18 @@ def test_a_watch_from_nowhere_is_a_bug(version: str) -> None:
         requests.watch(PODS, None, resource_version=version, timeout_seconds=1)
 
 
+def test_a_log_has_the_time_of_each_line() -> None:
+    path = "/api/v1/namespaces/ns/pods/p/log?container=main&timestamps=true"
+    accept = {"Accept": "application/json, */*"}
+    assert requests.pod_log("ns", "p", "main") == Request("GET", path, accept)
+    followed = requests.pod_log(
+        "ns", "p", "main", follow=True, tail=0, since="2026-03-02T14:00:00.5Z", since_seconds=60
+    )
+    assert followed.target == (
+        f"{path}&follow=true&tailLines=0&sinceTime=2026-03-02T14%3A00%3A00.5Z&sinceSeconds=60"
+    )
+
+
 def test_create() -> None:
     assert requests.create(PODS, "team1", {"a": 1}) == Request(
         "POST", "/api/v1/namespaces/team1/pods", JSON_BOTH, b'{"a":1}'

@@ -1,0 +1,1 @@
+"""Choose, read, merge and print the logs of an AppWrapper's pods: `appwrapper logs`."""
