@@ -21,6 +21,7 @@ DESCRIPTION: Final = (
 )
 # Name -> summary, in the order of a workload's life, users' commands first.
 COMMANDS: Final = {
+    "submit": "create AppWrappers from manifests, and follow them",
     "explain": "show why an AppWrapper is not running, and what is next",
     "logs": "show the logs of an AppWrapper's pods, by rank",
     "pack": "wrap manifests into one AppWrapper",

@@ -11,6 +11,7 @@ from cli.terminal import CommandTerminal
 
 if TYPE_CHECKING:
     from cli.packing.assembling import Packed
+    from cli.packing.wrapping import Wrapping
 
 DESCRIPTION = """\
 Wraps manifests into one AppWrapper, so that Kueue queues them as one and the controller retries
@@ -59,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file, a folder (all *.yaml, *.yml and *.json in it and below, by name), or - for"
         " standard input (the default); YAML or JSON, with many objects and Lists",
     )
-    parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
     parser.add_argument(
         "-n",
         "--namespace",
@@ -67,6 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="default: what the objects name; -n of MLBatch's awpack.py is --name here",
     )
+    add_wrapping(parser)
+    parser.add_argument(
+        "-O",
+        "--out",
+        metavar="FILE",
+        help="the file to write, atomically; default: -, standard output",
+    )
+    add_manifest_output(parser)
+
+
+def add_wrapping(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the AppWrapper, which `wrapping_of` reads."""
+    parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
     parser.add_argument(
         "--queue",
         metavar="NAME",
@@ -85,13 +98,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " KIND/NAME:none if it makes no pods",
     )
     add_webhook_configuration(parser)
-    parser.add_argument(
-        "-O",
-        "--out",
-        metavar="FILE",
-        help="the file to write, atomically; default: -, standard output",
-    )
-    add_manifest_output(parser)
     group = parser.add_argument_group(
         "fault tolerance", "The cluster's configuration sets the defaults and limits."
     )
@@ -100,10 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option, dest=name, metavar=metavar, help=about)
 
 
-def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
-    from cli.manifests.reading import read_all
+def wrapping_of(arguments: argparse.Namespace) -> "Wrapping":
+    """Return the options for the AppWrapper. Raises CommandError."""
     from cli.packing.wrapping import wrapping
-    from cli.packing.writing import refuse_inputs, write_whole
     from shared.api.names import ANNOTATION_PREFIX
 
     given = vars(arguments)
@@ -113,7 +118,15 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
         for name, option in fault_tolerance_options().items()
         if given[name] is not None
     }
-    asked = wrapping(**{each: given[each] for each in options}, fault_tolerance=fault_tolerance)
+    known = {each: given[each] or "" if each == "namespace" else given[each] for each in options}
+    return wrapping(**known, fault_tolerance=fault_tolerance)
+
+
+def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
+    from cli.manifests.reading import read_all
+    from cli.packing.writing import refuse_inputs, write_whole
+
+    asked = wrapping_of(arguments)
     found = read_all(arguments.files, terminal.stdin)
     out = Path(arguments.out) if arguments.out not in (None, "", "-") else None
     if out is not None:

@@ -17,7 +17,7 @@ NOT_CHECKED: Final = (
     "whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload waits",
 )
 # Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
-_REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
+REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
 # An object that runs may change between a read and its replacement.
 _TRIES: Final = 5
 # The API server's message about a field that its strict decoder rejects.
@@ -38,9 +38,9 @@ async def validated_by_server(
     except UnknownKind as error:
         errors = [str(error)]
     except ApiError as error:
-        if error.status not in _REFUSALS:
+        if error.status not in REFUSALS:
             raise
-        errors = list(_errors(error))
+        errors = list(messages_of(error))
     return validated_as(manifest, errors, list(dict.fromkeys(warnings)), note)
 
 
@@ -88,7 +88,7 @@ async def _replace(
             return
 
 
-def _errors(error: ApiError) -> Iterator[str]:
+def messages_of(error: ApiError) -> Iterator[str]:
     """Yield one error a field if the server names fields, else the whole message."""
     if error.causes:
         yield from map(str, error.causes)

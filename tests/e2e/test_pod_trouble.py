@@ -1,5 +1,6 @@
 """Pods that end as pods do on real nodes: removed, evicted, out of memory, without an image."""
 
+import asyncio
 import json
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.cluster.kubectl import Kubectl
+from tests.support.command import appwrapper as appwrapper_command
 from tests.support.life_record import READY, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
 
@@ -146,6 +148,25 @@ async def test_a_wrapped_pod_that_is_evicted_gets_another_attempt(
     assert processes_of(container) == []
     assert (resuming["status"]["attempt"], resuming["status"]["resettingCount"]) == (2, 1)
     await life.check_the_promise_to_kueue()
+
+
+async def test_a_submitted_job_is_followed_with_its_log_to_its_failure(
+    team: ResearchTeam,
+) -> None:
+    """`appwrapper submit --follow`, by a member of the team."""
+    body = job("submitted", "echo step 1; sleep 2; echo broken; sleep 1; exit 3")
+    words = ("submit", "-", "--follow", "--retry-limit", "0", "--failure-grace-period", "0s")
+    where = ("--kubeconfig", str(team.researcher.kubeconfig), "-n", TEAM)
+    try:
+        found = await asyncio.to_thread(appwrapper_command, *words, *where, stdin=json.dumps(body))
+    finally:
+        await team.delete("submitted")
+    assert (found.code, found.out) == (
+        1,
+        f"submitted is created in namespace {TEAM}\nstep 1\nbroken\n",
+    )
+    assert "  submitted failed (attempt 1): " in found.err
+    assert found.err.endswith("note: attempt 1 has ended: submitted is Failed\n")
 
 
 def names_the_image(item: JsonObject) -> bool:

@@ -47,9 +47,14 @@ def connected_to(client: LoggedPods) -> Callable[..., Any]:
 
 
 def run_command(
-    *words: str, window: bool = False, stdin: str = "", **environment: str
+    *words: str,
+    window: bool = False,
+    err_window: bool = False,
+    stdin: str = "",
+    **environment: str,
 ) -> tuple[int, str, str]:
     """Returns the exit code and both streams."""
-    out, err = Window() if window else io.StringIO(), io.StringIO()
+    out = Window() if window else io.StringIO()
+    err = Window() if err_window else io.StringIO()
     terminal = CommandTerminal(io.StringIO(stdin), out, err, environment)
     return program.main(words, terminal), out.getvalue(), err.getvalue()

@@ -1,0 +1,1 @@
+"""Create AppWrappers from manifests and follow them: `appwrapper submit`."""

@@ -1,0 +1,71 @@
+"""Create AppWrappers, all or none, under the user's own identity. I/O only."""
+
+from collections.abc import Sequence
+
+from cli.cluster.connection import Cluster
+from cli.command import CommandError, ExitCode
+from cli.submitting.submissions import Submission
+from cli.terminal import CommandTerminal
+from cli.validation.report import findings
+from cli.validation.server import REFUSALS, messages_of
+from shared.api.objects import APPWRAPPERS, JsonObject, metadata
+from shared.kube import requests
+from shared.kube.client import AlreadyExists, ApiError, NotFound, Unreachable
+
+
+async def create_all(
+    cluster: Cluster, asked: Sequence[Submission], warnings: list[str], terminal: CommandTerminal
+) -> list[JsonObject] | None:
+    """Return the created AppWrappers; None if the API server refuses one, which is reported.
+
+    `warnings`: the list to which `cluster` adds the server's warnings. A dry run of all is first,
+    so that nothing is created if one is refused. Raises CommandError, KubeError.
+    """
+    is_refused = False
+    for each in asked:
+        warnings.clear()
+        errors: list[str] = []
+        try:
+            await cluster.client.send(_request(cluster, each, dry_run=True))
+        except AlreadyExists as error:
+            raise CommandError(
+                f"{each.name} exists already in namespace {_namespace(cluster, each)}: delete it,"
+                " or choose another name with --name",
+                ExitCode.WANTING,
+            ) from error
+        except ApiError as error:
+            errors = _refusals(error)
+        for found in findings(errors, dict.fromkeys(warnings), each.body, each.locate):
+            terminal.stderr.write(f"{found}\n")
+        is_refused = is_refused or bool(errors)
+    return None if is_refused else [await _create(cluster, each) for each in asked]
+
+
+async def _create(cluster: Cluster, asked: Submission) -> JsonObject:
+    try:
+        return await cluster.client.send(_request(cluster, asked, dry_run=False))
+    except Unreachable as error:
+        raise CommandError(
+            f"{error}. {asked.name} may have been created: check it with kubectl get appwrappers"
+            f" -n {_namespace(cluster, asked)}"
+        ) from error
+
+
+def _request(cluster: Cluster, asked: Submission, *, dry_run: bool) -> requests.Request:
+    namespace = _namespace(cluster, asked)
+    return requests.create(APPWRAPPERS, namespace, asked.body, dry_run=dry_run, strict=True)
+
+
+def _namespace(cluster: Cluster, asked: Submission) -> str:
+    return str(metadata(asked.body).get("namespace") or cluster.namespace)
+
+
+def _refusals(error: ApiError) -> list[str]:
+    """Return the server's messages about the object. Raises other errors."""
+    if isinstance(error, NotFound) and error.of_resource:
+        raise CommandError(
+            "this cluster has no AppWrappers: their CustomResourceDefinition is not installed"
+        ) from error
+    if error.status not in REFUSALS:
+        raise error
+    return list(messages_of(error))
