@@ -80,7 +80,7 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         "--scale",
         action="store_true",
         help=f"the parts {', '.join(SCALE_PARTS)}: thousands of stored AppWrappers, hundreds of"
-        " failures, hostile clients, in about 35 minutes; other options change what they name",
+        " failures, hostile clients, in about 30 minutes; other options change what they name",
     )
     preset.add_argument(
         "--quick",

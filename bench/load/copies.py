@@ -4,6 +4,7 @@ Two lives by each operator are real: one AppWrapper runs, the other has succeede
 of their objects, byte for byte as the API server stored it, with names and UIDs of the same length.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from shared.process.clock import SystemClock
 
 BATCH = "copied"
 PODS = 10
-# The programs that would act on the copies, in the order in which they begin again.
+# The programs that would act on the copies.
 _OTHERS = ("kwok", "kueue", "kube-scheduler", "kube-controller-manager")
 _APPWRAPPERS = f"/registry/workload.codeflare.dev/appwrappers/{objects.NAMESPACE}/"
 _OTHER_OBJECTS = (
@@ -60,7 +61,14 @@ class Copies:
         self._etcd = etcd
         self._originals = originals
         self._nodes = nodes
+        self._next = len(originals)
         self._numbers: set[int] = set()
+
+    def unused(self, count: int, step: int = 1) -> range:
+        """Returns so many numbers, from an even one on, that no AppWrapper has ever had."""
+        first = self._next + self._next % 2
+        self._next = first + count * step
+        return range(first, self._next, step)
 
     async def store(self, numbers: Iterable[int], *, whole: bool = True) -> None:
         """Stores the AppWrappers of these numbers; without `whole`, they lack all their objects."""
@@ -83,7 +91,7 @@ class Copies:
         """Removes all copies and their originals."""
 
         async def remove(number: int) -> None:
-            for folder in (_APPWRAPPERS, *_OTHER_OBJECTS):
+            for folder in (*_OTHER_OBJECTS, _APPWRAPPERS):
                 await self._etcd.delete(folder + name_of(number))
 
         await for_each({0, 1, *self._numbers}, remove)
@@ -118,8 +126,7 @@ async def copies(arena: Arena, contender: Contender, nodes: int) -> AsyncIterato
     async with connected(arena.cluster) as etcd:
         made = Copies(etcd, await _originals(arena, etcd), nodes)
         spec = processes[CONTROLLERS[contender]].spec
-        for name in (spec.name, *reversed(_OTHERS)):
-            await processes.stop(name)
+        await asyncio.gather(*map(processes.stop, (spec.name, *_OTHERS)))
         try:
             await made.add_nodes(arena)
             yield made
@@ -127,9 +134,7 @@ async def copies(arena: Arena, contender: Contender, nodes: int) -> AsyncIterato
             await processes.stop(spec.name)
             await made.clear()
             await made.remove_nodes()
-            for name in _OTHERS:
-                await processes.restart(name)
-            await processes.start(spec)
+            await asyncio.gather(*map(processes.restart, _OTHERS), processes.start(spec))
 
 
 async def _originals(arena: Arena, etcd: Etcd) -> list[dict[str, bytes]]:

@@ -24,8 +24,7 @@ from bench.statistics import percentile
 from localcluster.machine.processes import ProcessSpec
 from localcluster.machine.progress import step
 
-# AppWrappers whose Job a client deleted while no controller ran. Their names come last.
-_LOST = range(99_900, 99_920, 2)
+_LOST = 10  # AppWrappers whose Job a client deleted while no controller ran
 _LABELLED = 1_000  # nodes
 _HARMLESS = "PASS"
 _RESYNC_SECONDS = 660  # this controller reads each AppWrapper again once in 9 to 11 minutes
@@ -90,10 +89,10 @@ async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
             copies(arena, contender, plan.nodes) as stored,
         ):
             spec = _alone(arena, contender)
-            begin = 2
+            begin = 2  # both originals count
             for size in sizes:
                 async with step(arena.cluster.reporter, f"store {size:,} AppWrappers"):
-                    await stored.store(range(begin, size))
+                    await stored.store(stored.unused(size - begin))
                 begin = size
                 await _start(arena, stored, spec, contender, rows, size)
                 if size == max(sizes):
@@ -113,12 +112,13 @@ async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
 async def _start(
     arena: Arena, stored: Copies, spec: ProcessSpec, contender: Contender, rows: _Rows, size: int
 ) -> None:
-    await stored.store(_LOST, whole=False)
+    lost = stored.unused(_LOST, step=2)
+    await stored.store(lost, whole=False)
     async with Batch(arena.client, BATCH) as progress:
         began = time.perf_counter()
         await arena.cluster.processes.start(spec)
         rows.ready[size].add(contender, time.perf_counter() - began)
-        noticed = await progress.reached([*map(name_of, _LOST)], FAILED)
+        noticed = await progress.reached([*map(name_of, lost)], FAILED)
         rows.noticed[size].add(contender, noticed - began)
         await progress.settle()
 
@@ -168,7 +168,7 @@ async def _slowed(
 
     Returns the number of requests for each AppWrapper that failed.
     """
-    numbers = range(2, 2 * size + 2, 2)
+    numbers = stored.unused(size, step=2)
     await stored.store(numbers, whole=False)
     async with (
         SlowNetwork(arena.cluster.access.server, delay) as network,
@@ -229,7 +229,7 @@ def _notes(
         " API server and the operator run; the bench's own requests do not count.",
         "Memory: of the controller's process, at the end (the Go operator's process contains its"
         " webhook). Lost components: the Jobs of"
-        f" {len(_LOST)} more AppWrappers, whose names come last; from the start of the process"
+        f" {_LOST} more AppWrappers, whose names come last; from the start of the process"
         " until a watch shows that the last of them failed.",
         f"Idle: for {plan.idle_seconds} s. This operator reads each AppWrapper again once in 9 to"
         " 11 minutes, the Go operator once a minute, so it is watched for at most"

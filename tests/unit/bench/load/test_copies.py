@@ -54,3 +54,9 @@ async def test_lost_ones_have_no_objects_and_all_can_be_removed() -> None:
     etcd.values |= RUNS | {"another": b""}
     await copies.clear()
     assert etcd.values == {"another": b""}
+
+
+def test_no_number_is_used_twice_and_every_second_one_runs() -> None:
+    copies = Copies(Stored(), [RUNS, ENDED], nodes=5)
+    assert list(copies.unused(3)) == [2, 3, 4]
+    assert list(copies.unused(2, step=2)) == [6, 8]
