@@ -56,6 +56,21 @@ QUICK: Final = BenchPlan(
 
 SCALE: Final = BenchPlan(parts=frozenset(SCALE_PARTS), sizes=(2_000, 5_000), detections=60)
 
+_COUNTS: Final = (
+    ("rounds", "rounds of each part, contenders taking turns"),
+    ("requests", "admission reviews per webhook, round and number of connections"),
+    ("reviews", "reviews of 0.9 MiB per webhook, round and path"),
+    ("creates", "AppWrappers created through the API server per round, 16 at once"),
+    ("detections", "faults of each kind per round; of the Go operator always 3"),
+    ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
+    ("workers", "workers of one AppWrapper that all fail and leave a record"),
+    ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
+    ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
+    ("failures", "AppWrappers that fail at once"),
+    ("hanging", "deletions that hang meanwhile"),
+    ("idle-seconds", "how long a controller idles beside stored AppWrappers"),
+)
+
 
 def parse(given: Sequence[str]) -> tuple[BenchPlan, str | None]:
     """Parses the command line; exits with 2 and a sentence for wrong usage.
@@ -104,21 +119,7 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         help=f"parts to run, of {', '.join(PARTS)} (all, save with --quick), and of"
         f" {', '.join(SCALE_PARTS)}",
     )
-    counts = (
-        ("rounds", "rounds of each part, contenders taking turns"),
-        ("requests", "admission reviews per webhook, round and number of connections"),
-        ("reviews", "reviews of 0.9 MiB per webhook, round and path"),
-        ("creates", "AppWrappers created through the API server per round, 16 at once"),
-        ("detections", "faults of each kind per round; of the Go operator always 3"),
-        ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
-        ("workers", "workers of one AppWrapper that all fail and leave a record"),
-        ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
-        ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
-        ("failures", "AppWrappers that fail at once"),
-        ("hanging", "deletions that hang meanwhile"),
-        ("idle-seconds", "how long a controller idles beside stored AppWrappers"),
-    )
-    for name, meaning in counts:
+    for name, meaning in _COUNTS:
         value = getattr(default, name.replace("-", "_"))
         parser.add_argument(
             f"--{name}", type=_positive, default=value, metavar="N", help=f"{meaning} ({value})"

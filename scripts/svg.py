@@ -5,7 +5,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 COLOURS: Final = ("#2563eb", "#9ca3af", "#d4a72c")
-"""Of this operator, of the Go operator, and of the platform."""
+"""This operator, the Go operator, the platform."""
 LINE: Final = 15
 """The height of a line of text."""
 

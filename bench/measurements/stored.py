@@ -78,7 +78,7 @@ class _Rows:
 
 
 async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
-    """Measures both operators, one after the other; ours is at work afterwards."""
+    """Measures both operators, one after the other; this operator is at work afterwards."""
     rows, sizes = _Rows(plan.sizes), sorted(plan.sizes)
     lost = max(2, sizes[0])
     labelled = min(_LABELLED, plan.nodes)
@@ -92,8 +92,8 @@ async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
             begin = 2  # both originals count
             for size in sizes:
                 async with step(arena.cluster.reporter, f"store {size:,} AppWrappers"):
-                    await stored.store(stored.unused(size - begin))
-                begin = size
+                    await stored.store(stored.unused(max(0, size - begin)))
+                begin = max(begin, size)
                 await _start(arena, stored, spec, contender, rows, size)
                 if size == max(sizes):
                     await _idle(arena, spec, contender, rows, plan.idle_seconds)
