@@ -51,8 +51,8 @@ class Lifecycle:
                 " deletion not included.",
                 "CPU of the operator: all its processes, from the first create to the last"
                 " Succeeded; CPU of the rest: API server, etcd, Kueue, schedulers, KWOK.",
-                "Resident memory: of all processes of the operator. The Go operator has one process;"
-                " it counts as its controller, too.",
+                "Resident memory: of all processes of the operator. The Go operator has one"
+                " process; it counts as its controller, too.",
             ],
         )
 
