@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
-from cli.submitting.submissions import Submission
+from cli.submitting.submissions import NewAppWrapper
 from cli.terminal import CommandTerminal
 from cli.validation.report import findings
 from cli.validation.server import REFUSALS, messages_of
@@ -14,7 +14,7 @@ from shared.kube.client import AlreadyExists, ApiError, NotFound, Unreachable
 
 
 async def create_all(
-    cluster: Cluster, asked: Sequence[Submission], warnings: list[str], terminal: CommandTerminal
+    cluster: Cluster, asked: Sequence[NewAppWrapper], warnings: list[str], terminal: CommandTerminal
 ) -> list[JsonObject] | None:
     """Return the created AppWrappers; None if the API server refuses one, which is reported.
 
@@ -41,7 +41,7 @@ async def create_all(
     return None if is_refused else [await _create(cluster, each) for each in asked]
 
 
-async def _create(cluster: Cluster, asked: Submission) -> JsonObject:
+async def _create(cluster: Cluster, asked: NewAppWrapper) -> JsonObject:
     try:
         return await cluster.client.send(_request(cluster, asked, dry_run=False))
     except Unreachable as error:
@@ -51,12 +51,12 @@ async def _create(cluster: Cluster, asked: Submission) -> JsonObject:
         ) from error
 
 
-def _request(cluster: Cluster, asked: Submission, *, dry_run: bool) -> requests.Request:
+def _request(cluster: Cluster, asked: NewAppWrapper, *, dry_run: bool) -> requests.Request:
     namespace = _namespace(cluster, asked)
     return requests.create(APPWRAPPERS, namespace, asked.body, dry_run=dry_run, strict=True)
 
 
-def _namespace(cluster: Cluster, asked: Submission) -> str:
+def _namespace(cluster: Cluster, asked: NewAppWrapper) -> str:
     return str(metadata(asked.body).get("namespace") or cluster.namespace)
 
 

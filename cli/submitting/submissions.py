@@ -16,7 +16,7 @@ _APPWRAPPER = APPWRAPPERS.gvk.group_kind
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class NewAppWrapper:
     """An AppWrapper to create. `locate`: finds the file and line, or the option, of a field."""
 
     body: JsonObject
@@ -31,7 +31,7 @@ class Submission:
 
 def submissions(
     manifests: Sequence[Manifest], wrapping: Wrapping, allowed: AllowedKinds
-) -> list[Submission]:
+) -> list[NewAppWrapper]:
     """Return the AppWrappers among the manifests, else one that wraps all of them.
 
     Raises CommandError for a mixture.
@@ -39,7 +39,7 @@ def submissions(
     ready = [each for each in manifests if each.group_kind == _APPWRAPPER]
     if not ready:
         packed = assemble(manifests, wrapping, allowed)
-        return [Submission(packed.as_json(), packed.locate)]
+        return [NewAppWrapper(packed.as_json(), packed.locate)]
     if others := [each for each in manifests if each.group_kind != _APPWRAPPER]:
         raise CommandError(
             f"{others[0].located()}: {others[0]} is beside an AppWrapper. Wrap it too, as one of"
@@ -52,7 +52,7 @@ def submissions(
     return [_with_options(each, wrapping) for each in ready]
 
 
-def _with_options(manifest: Manifest, wrapping: Wrapping) -> Submission:
+def _with_options(manifest: Manifest, wrapping: Wrapping) -> NewAppWrapper:
     """Return a user's AppWrapper; options take precedence over its metadata."""
     own = metadata(manifest.value)
     stated = own.get("namespace")
@@ -77,4 +77,4 @@ def _with_options(manifest: Manifest, wrapping: Wrapping) -> Submission:
             return wrapping.origins[path], None
         return manifest.source, manifest.place(way_in(manifest.value, path))
 
-    return Submission({**manifest.value, "metadata": changed}, locate)
+    return NewAppWrapper({**manifest.value, "metadata": changed}, locate)

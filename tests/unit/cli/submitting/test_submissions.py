@@ -5,7 +5,7 @@ import pytest
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest, manifests_of
 from cli.packing.wrapping import Wrapping, wrapping
-from cli.submitting.submissions import Submission, submissions
+from cli.submitting.submissions import NewAppWrapper, submissions
 from shared.config.configuration import AllowedKinds
 from tests.support.builders.packed import JOB
 
@@ -21,7 +21,7 @@ spec:
 NAMELESS = AW.replace("name: train", "generateName: train-")
 
 
-def made(*texts: str, **options: object) -> list[Submission]:
+def made(*texts: str, **options: object) -> list[NewAppWrapper]:
     asked: Wrapping = wrapping(**options)  # type: ignore[arg-type]
     return submissions(read(*texts), asked, AllowedKinds())
 
