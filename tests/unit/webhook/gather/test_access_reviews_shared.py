@@ -167,7 +167,7 @@ async def test_a_burst_sends_one_review() -> None:
     assert len(server.specs) == 1
 
 
-async def test_a_denial_that_others_wait_for_is_not_theirs() -> None:
+async def test_a_denial_decides_nothing_for_those_who_wait() -> None:
     """Each sends its own review, and all at once: a line of sixteen could exceed 4 seconds."""
     clock = FakeClock()
     server = AccessServer(after(clock, 1.0, NO), after(clock, 1.0, YES))
@@ -176,7 +176,7 @@ async def test_a_denial_that_others_wait_for_is_not_theirs() -> None:
 
 
 @pytest.mark.parametrize("answer", [BROKEN, status(allowed=False, evaluationError="e")])
-async def test_an_error_that_others_wait_for_is_not_theirs(answer: Answer | KubeError) -> None:
+async def test_an_error_decides_nothing_for_those_who_wait(answer: Answer | KubeError) -> None:
     clock = FakeClock()
     first, *rest = await burst(AccessServer(answer, YES), clock, 0.0)
     assert isinstance(first, CannotGather)
