@@ -1,9 +1,10 @@
 """AppWrappers that are admitted or deleted before the controller sees them for the first time."""
 
+from shared.api.names import LABEL_APPWRAPPER, LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from tests.simulation.lives.lived import NAME, Life, Once, live
 from tests.simulation.scenarios import Act
-from tests.simulation.workloads import NAMESPACE, job
+from tests.simulation.workloads import NAMESPACE, job, pod
 from tests.simulation.world import World
 from tests.support.builders.appwrappers import phase
 
@@ -35,6 +36,22 @@ def test_one_that_is_deleted_before_the_first_look_goes_although_it_has_our_fina
     assert life.phases() == [""]
     assert life.events[-1].type.value == "DELETED"
     assert writes(life) == ["PATCH appwrappers/a"]
+
+
+def test_one_with_pods_is_terminating_although_its_status_shows_no_deployment() -> None:
+    """The pod carries its label. Of another AppWrapper, it stays."""
+
+    def with_a_pod(world: World) -> None:
+        other = pod("other")
+        other["metadata"]["labels"] = {LABEL_APPWRAPPER: NAME, LABEL_UID: "of-another"}
+        world.cluster.store.create(PODS, NAMESPACE, other)
+        deleted(world)
+
+    created = Once(lambda item: True, with_a_pod, after=1.0)
+    life = live(job("j"), acts=(ASLEEP, created), breaks=frozenset({"stray"}))
+    assert life.phases() == ["", "Terminating"]
+    assert life.events[-1].type.value == "DELETED"
+    assert life.left(PODS) == ["other"]
 
 
 def test_the_deletion_of_one_that_waits_costs_one_request() -> None:
