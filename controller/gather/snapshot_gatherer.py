@@ -115,18 +115,20 @@ class SnapshotGatherer:
         Raises KubeError. A lost attempt number is restored first, because timers depend on it.
         """
         known = self._appwrappers.get(*key)
-        if known is None or not known.is_ours:
+        if known is None or not (known.is_ours or known.deleting):
             return None
         appwrapper = known.read()
+        if not known.is_ours:
+            appwrapper = _without_status(appwrapper)
         if is_lost(appwrapper) and was_deployed(appwrapper):
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         _tell_unless_known_phase(appwrapper)
-        snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
         pods = tuple(pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key))
+        snapshot = self._read_status(appwrapper, now, pods)
         if is_lost(appwrapper) and not _is_waiting(snapshot):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
-            snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
+            snapshot = self._read_status(appwrapper, now, pods)
         snapshot = replace(snapshot, unread=_EVERYTHING)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         return Reads(
@@ -139,6 +141,14 @@ class SnapshotGatherer:
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )
+
+    def _read_status(self, appwrapper: AppWrapper, now: datetime, pods: Sequence[Pod]) -> Snapshot:
+        """Read the status. Cached objects refute a status that shows no deployment."""
+        snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
+        if not (snapshot.never_deployed and appwrapper.is_ours):
+            return snapshot
+        objects = bool(pods) or bool(self._locator.owned(appwrapper.uid))
+        return replace(snapshot, never_deployed=not objects)
 
     async def answered(self, reads: Reads, need: Need) -> Reads:
         """Add the answer to one need; the reset gate answers the permits. Raises KubeError."""
@@ -305,8 +315,18 @@ class SnapshotGatherer:
 
 
 def _is_waiting(snapshot: Snapshot) -> bool:
-    """True if it should have no objects, and is not being deleted."""
-    return snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested
+    """True if it should have no objects, and a deletion need not prove that."""
+    waits = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+    return waits and (not snapshot.deletion_requested or snapshot.never_deployed)
+
+
+def _without_status(appwrapper: AppWrapper) -> AppWrapper:
+    """Return an AppWrapper that another controller manages without that controller's status.
+
+    Kueue's webhook can set `managedBy` (MultiKueue) after this project's webhook has added the
+    finalizer. Only this controller removes it.
+    """
+    return AppWrapper({**appwrapper.raw, "status": {}})
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

@@ -1,6 +1,7 @@
 """Terminating: the AppWrapper is being deleted, and disappears last.
 
-Delete everything; then remove the finalizer, and the API server removes the AppWrapper.
+Delete everything; then remove the finalizer, and the API server removes the AppWrapper. If nothing
+was ever deployed, only remove the finalizer: the AppWrapper keeps its phase.
 """
 
 from datetime import datetime
@@ -18,6 +19,8 @@ def terminate(snapshot: Snapshot) -> Actions:
     """Enter Terminating, from any other phase. Without the finalizer nothing remains to do."""
     if not snapshot.finalizer:
         return ()
+    if snapshot.never_deployed:
+        return (RemoveFinalizer(),)
     move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
     return (
         move,

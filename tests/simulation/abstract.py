@@ -114,6 +114,7 @@ def _all_steps(state: State) -> Steps:
         return
     yield from _controller(state)
     yield from _created_pods(state)
+    yield from _webhook(state)
     yield from _kueue(state)
     yield from _users(state)
     if not state.plan:
@@ -340,7 +341,13 @@ def _with_pods_deleted(state: State, attempt: int, *, alive: bool = False) -> St
     return replace(state, pods=tuple(sorted(pods)), due=True)
 
 
-# Kueue, the users, and the time.
+# The webhook, Kueue, the users, and the time.
+
+
+def _webhook(state: State) -> Steps:
+    """Let the webhook add the finalizer at the creation, before anything else happens."""
+    if replace(state, failures=2, evictions=1, deletions=1) == START:
+        yield Step("the webhook adds the finalizer", replace(state, finalizer=True))
 
 
 def _kueue(state: State) -> Steps:

@@ -37,6 +37,21 @@ def test_an_appwrapper_that_is_left_alone_succeeds() -> None:
     assert is_goal(following(decided, "status: Succeeded", "the pass ends"))
 
 
+def test_without_the_webhook_the_controller_adds_the_finalizer() -> None:
+    with_it = following(START, "the webhook adds the finalizer")
+    assert [each.name for each in steps_from(with_it)] == [
+        each.name for each in steps_from(START) if each.name != "the webhook adds the finalizer"
+    ]
+    admitted = following(with_it, PASS, "status: Suspended", "the pass ends", "Kueue admits")
+    step_of(following(admitted, PASS), "status: Resuming, attempt 1")
+
+
+def test_one_that_waits_is_gone_after_one_call() -> None:
+    waits = following(START, "the webhook adds the finalizer", PASS, "status: Suspended")
+    deleted = following(waits, "the pass ends", "a user deletes the AppWrapper", PASS)
+    assert following(deleted, "the finalizer is removed").gone
+
+
 def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
     half = following(
         *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),

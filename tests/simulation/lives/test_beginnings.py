@@ -1,11 +1,12 @@
 """AppWrappers that are admitted or deleted before the controller sees them for the first time."""
 
-from shared.api.names import FINALIZER
+from shared.api.names import LABEL_APPWRAPPER, LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
-from tests.simulation.lives.lived import NAME, Once, live
+from tests.simulation.lives.lived import NAME, Life, Once, live
 from tests.simulation.scenarios import Act
-from tests.simulation.workloads import NAMESPACE, job
+from tests.simulation.workloads import NAMESPACE, job, pod
 from tests.simulation.world import World
+from tests.support.builders.appwrappers import phase
 
 ASLEEP = Act(0.9, "freeze", options={"seconds": 30.0})
 
@@ -18,18 +19,79 @@ def test_one_that_is_admitted_before_the_first_look_succeeds() -> None:
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
 
 
+def deleted(world: World) -> None:
+    world.acts.user.delete(NAME)
+    assert world.cluster.store.get(APPWRAPPERS, NAMESPACE, NAME) is not None
+
+
+def writes(life: Life) -> list[str]:
+    """Return the controller's writes, in their order."""
+    lines = (line.partition(" c0 ")[2] for line in life.world.cluster.trace)
+    return [line for line in lines if line.startswith(("POST ", "PUT ", "PATCH ", "DELETE "))]
+
+
 def test_one_that_is_deleted_before_the_first_look_goes_although_it_has_our_finalizer() -> None:
-    """As another operator, or a restored backup, may leave it."""
-
-    def finalized(body: JsonObject) -> None:
-        body["metadata"]["finalizers"] = [FINALIZER]
-
-    def deleted(world: World) -> None:
-        world.acts.user.delete(NAME)
-        assert world.cluster.store.get(APPWRAPPERS, NAMESPACE, NAME) is not None
-
     created = Once(lambda item: True, deleted, after=1.0)
-    life = live(job("j"), acts=(ASLEEP, created), prepare=finalized)
+    life = live(job("j"), acts=(ASLEEP, created))
+    assert life.phases() == [""]
+    assert life.events[-1].type.value == "DELETED"
+    assert writes(life) == ["PATCH appwrappers/a"]
+
+
+def test_one_with_pods_is_terminating_although_its_status_shows_no_deployment() -> None:
+    """The pod carries its label. Of another AppWrapper, it stays."""
+
+    def with_a_pod(world: World) -> None:
+        other = pod("other")
+        other["metadata"]["labels"] = {LABEL_APPWRAPPER: NAME, LABEL_UID: "of-another"}
+        world.cluster.store.create(PODS, NAMESPACE, other)
+        deleted(world)
+
+    created = Once(lambda item: True, with_a_pod, after=1.0)
+    life = live(job("j"), acts=(ASLEEP, created), breaks=frozenset({"stray"}))
     assert life.phases() == ["", "Terminating"]
     assert life.events[-1].type.value == "DELETED"
+    assert life.left(PODS) == ["other"]
+
+
+def test_the_deletion_of_one_that_waits_costs_one_request() -> None:
+    waits = Once(lambda item: phase(item) == "Suspended", deleted, after=1.0)
+    life = live(job("j"), acts=(waits,), capacity=1)
+    assert life.phases() == ["", "Suspended"]
+    assert life.events[-1].type.value == "DELETED"
+    assert writes(life) == ["PUT appwrappers/a/status", "PATCH appwrappers/a"]
     assert life.left(PODS) == []
+
+
+def test_another_finalizer_keeps_one_that_waits_and_nothing_starts_it() -> None:
+    """Kueue has quota for it, and admits it while it is being deleted or before."""
+
+    def held(body: JsonObject) -> None:
+        body["metadata"]["finalizers"].append("example.com/mine")
+
+    def released(world: World) -> None:
+        def change(item: JsonObject) -> None:
+            assert item["metadata"]["finalizers"] == ["example.com/mine"]
+            del item["metadata"]["finalizers"]
+
+        world.cluster.store.change(APPWRAPPERS, NAMESPACE, NAME, change)
+
+    waits = Once(lambda item: phase(item) == "Suspended", deleted)
+    later = Once(lambda item: phase(item) == "Suspended", released, after=60.0)
+    life = live(job("j"), acts=(waits, later), prepare=held)
+    assert life.phases() == ["", "Suspended"]
+    assert life.left(PODS) == []
+    assert writes(life) == ["PUT appwrappers/a/status", "PATCH appwrappers/a"]
+
+
+def test_one_that_kueue_hands_to_another_controller_can_be_deleted() -> None:
+    """Kueue's webhook sets managedBy (MultiKueue) after this project's webhook."""
+
+    def handed_over(body: JsonObject) -> None:
+        body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+
+    created = Once(lambda item: True, deleted, after=1.0)
+    life = live(job("j"), acts=(created,), prepare=handed_over)
+    assert life.phases() == [""]
+    assert life.events[-1].type.value == "DELETED"
+    assert writes(life) == ["PATCH appwrappers/a"]

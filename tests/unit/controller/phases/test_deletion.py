@@ -250,6 +250,7 @@ def test_the_reported_sum_of_periods_is_that_of_the_appwrapper() -> None:
 
 NEW = Situation(Snapshot(phase=Phase.SUSPENDED, deletion_requested=True))
 TERMINATING = SUSPENDING.but(phase=Phase.TERMINATING, deletion_requested=True)
+NEVER_DEPLOYED = NEW.but(deletion_requested=True, finalizer=True, never_deployed=True)
 ENDS = f"""
     {DELETION_ENDS}
     QuotaReserved=False (Terminating)
@@ -273,6 +274,8 @@ ENDS = f"""
         "resources exist": (TERMINATING, "wake after 5s"),
         "all is gone": (TERMINATING.but(gone=True), ENDS),
         "the finalizer is removed already": (NEW.but(phase=Phase.TERMINATING), ""),
+        "nothing was ever deployed": (NEVER_DEPLOYED, "remove finalizer"),
+        "nor is anything to be, and it has no finalizer": (NEVER_DEPLOYED.but(finalizer=False), ""),
     }
 )
 def test_a_deleted_appwrapper_keeps_the_finalizer_until_all_is_gone(
