@@ -21,8 +21,12 @@ def step_of(state: State, name: str) -> Step[State]:
 
 
 PASS = "a pass reads"
+WAITING = following(
+    *(START, PASS, "the pass ends", "the wait is over"),
+    *(PASS, "status: Suspended", "the pass ends"),
+)
 DEPLOYED = following(
-    *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
+    *(WAITING, "Kueue admits"),
     *(PASS, "the finalizer is added", "status: Resuming, attempt 1", "the Secret", "the Job"),
     *("the pass ends", PASS, "status: Running", "the pass ends"),
 )
@@ -37,9 +41,20 @@ def test_an_appwrapper_that_is_left_alone_succeeds() -> None:
     assert is_goal(following(decided, "status: Succeeded", "the pass ends"))
 
 
+def test_one_that_is_admitted_at_once_starts_with_its_first_write() -> None:
+    admitted = following(START, PASS, "the pass ends", "Kueue admits", PASS)
+    started = following(admitted, "the finalizer is added", "status: Resuming, attempt 1")
+    assert following(started, "the Secret", "the Job").made == DEPLOYED.made
+
+
+def test_after_a_crash_it_waits_again() -> None:
+    crashed = following(START, PASS, "the pass ends", "the wait is over", "the controller crashes")
+    assert following(crashed, PASS, "the pass ends").status == START.status
+
+
 def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
     half = following(
-        *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
+        *(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming", "the Secret"),
         *("the controller crashes", PASS),
     )
@@ -49,7 +64,7 @@ def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
 
 def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> None:
     deleted = following(
-        *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
+        *(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "a user deletes the AppWrapper"),
     )
     after = following(deleted, "status: Resuming")
@@ -58,7 +73,7 @@ def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> N
 
 def test_a_pod_of_another_attempt_is_noticed_when_a_component_is_created() -> None:
     resuming = following(
-        *(START, PASS, "status: Suspended", "the pass ends", "Kueue admits"),
+        *(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming"),
     )
     stray = replace(RUNNING.pods[0], attempt=0)
