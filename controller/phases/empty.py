@@ -28,9 +28,7 @@ from shared.api.names import CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLO
 MOMENT: Final = timedelta(milliseconds=100)
 
 
-def may_be_admitted(
-    snapshot: Snapshot, now: datetime, _config: FaultTolerance
-) -> Actions | None:
+def may_be_admitted(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions | None:
     """It is suspended in a queue and was first seen less than 100 ms ago: nothing yet."""
     if not (snapshot.suspend and snapshot.queued) or snapshot.waits_since is None:
         return None

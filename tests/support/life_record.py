@@ -48,7 +48,8 @@ def phases(life: Recorded) -> list[str]:
 def steps(life: Recorded, *conditions: str) -> list[tuple[str, ...]]:
     """Returns the phases, as `phases` does, each with its True conditions among `conditions`.
 
-    Every change once.
+    Every change once. PodsReady comes after Running, even if both were one write: they are if the
+    pods run within a second.
     """
     seen: list[tuple[str, ...]] = []
     for event in life.events:
@@ -56,6 +57,8 @@ def steps(life: Recorded, *conditions: str) -> list[tuple[str, ...]]:
         step = (phase(event.object), *(each for each in conditions if each in held))
         if seen == [("",)] and step[0] == "Resuming":
             seen.append(("Suspended",))
+        if seen and seen[-1][0] == "Resuming" and step[0] == "Running":
+            seen.append(tuple(each for each in step if each != READY))
         if not seen or seen[-1] != step:
             seen.append(step)
     return seen
