@@ -31,20 +31,18 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_one_that_kueue_admits_at_once_costs_eight_requests(sent: list[str]) -> None:
+def test_one_that_kueue_admits_at_once_costs_six_requests(sent: list[str]) -> None:
     live(job("j"))
     assert sent == [
         f"PATCH {APPWRAPPER}",  # the finalizer
         STATUS,  # Resuming
-        "POST /api/v1/namespaces/team1/events",
         "POST /apis/batch/v1/namespaces/team1/jobs",
         STATUS,  # Running and PodsReady
         "GET /api/v1/namespaces/team1/pods",
         STATUS,  # Succeeded
-        "POST /api/v1/namespaces/team1/events",
     ]
 
 
 def test_each_further_component_costs_one_request(sent: list[str]) -> None:
     live(config_map("c"), job("j"))
-    assert len(sent) == 9
+    assert len(sent) == 7
