@@ -22,19 +22,18 @@ def step_of(state: State, name: str) -> Step[State]:
 
 PASS = "a pass reads"
 WAITING = following(
-    *(START, PASS, "the pass ends", "the wait is over"),
+    following(START, PASS, "the pass ends", "the wait is over"),
     *(PASS, "status: Suspended", "the pass ends"),
 )
 DEPLOYED = following(
-    *(WAITING, "Kueue admits"),
+    following(WAITING, "Kueue admits"),
     *(PASS, "the finalizer is added", "status: Resuming, attempt 1", "the Secret", "the Job"),
     *("the pass ends", PASS, "the pass ends"),
 )
 A_POD = "a pod of attempt 1 is"
 CREATED = following(DEPLOYED, *[f"{A_POD} created"] * 2)
 RUNNING = following(
-    *(CREATED, *[f"{A_POD} Running"] * 2),
-    *(PASS, "status: Running", "the pass ends"),
+    following(CREATED, *[f"{A_POD} Running"] * 2), PASS, "status: Running", "the pass ends"
 )
 
 
@@ -58,7 +57,7 @@ def test_after_a_crash_it_waits_again() -> None:
 
 def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
     half = following(
-        *(WAITING, "Kueue admits"),
+        following(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming", "the Secret"),
         *("the controller crashes", PASS),
     )
@@ -68,7 +67,7 @@ def test_after_a_crash_between_two_creates_only_the_second_is_made() -> None:
 
 def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> None:
     deleted = following(
-        *(WAITING, "Kueue admits"),
+        following(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "a user deletes the AppWrapper"),
     )
     after = following(deleted, "status: Resuming")
@@ -77,7 +76,7 @@ def test_a_status_write_after_a_deletion_conflicts_and_a_new_pass_follows() -> N
 
 def test_a_pod_of_another_attempt_is_noticed_when_a_component_is_created() -> None:
     resuming = following(
-        *(WAITING, "Kueue admits"),
+        following(WAITING, "Kueue admits"),
         *(PASS, "the finalizer is added", "status: Resuming"),
     )
     stray = replace(RUNNING.pods[0], attempt=0)
