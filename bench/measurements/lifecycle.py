@@ -81,6 +81,8 @@ class Lifecycle:
                 seconds.append(await lives.run([_document(contender, batch, number)]))
                 await lives.settle()
             rows.success.add(contender, statistics.median(seconds))
+            if operator := arena.process_ids(contender):
+                rows.memory.add(contender, usage(operator).resident_mib)
             rows.events.add(contender, statistics.median(lives.events.values()))
             rows.deletion.add(contender, await lives.delete(names[:1]))
             await lives.delete(names[1:])
@@ -122,7 +124,9 @@ def _rows(size: int) -> _Rows:
         other_cpu=ResultRow(
             f"CPU of the rest per life, {many}", "ms", (SpeedTarget(1.4, platform),)
         ),
-        memory=ResultRow(f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),)),
+        memory=ResultRow(
+            f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),) if size > 1 else ()
+        ),
     )
 
 
