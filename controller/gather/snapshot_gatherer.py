@@ -130,6 +130,9 @@ class SnapshotGatherer:
             appwrapper = await self._with_attempt_found(appwrapper, pods)
             snapshot = self._read_status(appwrapper, now, pods)
         snapshot = replace(snapshot, unread=_EVERYTHING)
+        if snapshot.phase is Phase.EMPTY:
+            first = self._sightings.first_seen(appwrapper.uid, now)
+            snapshot = replace(snapshot, waits_since=first)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         return Reads(
             Observation(appwrapper, snapshot, config),

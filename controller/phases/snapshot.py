@@ -366,7 +366,8 @@ class Snapshot:
     reset_hold: ResetHold | None = None
     pods_ready_eviction: PodsReadyEviction | None = None
     queueing: Queueing | None = None  # None: unknown
-    waits_since: datetime | None = None  # when QuotaReserved turned False; only while Suspended
+    # When QuotaReserved turned False, only while Suspended; before that, when it was first seen.
+    waits_since: datetime | None = None
     misplacement: Misplacement | None = None
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()

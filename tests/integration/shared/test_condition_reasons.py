@@ -98,7 +98,6 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
     await comes_to(
         moves,
         [
-            ("Suspended", "Suspended"),
             ("Resuming", "Resuming"),
             ("Running", "ComponentsCreated"),
             ("Resetting", "FoundFailedPods"),

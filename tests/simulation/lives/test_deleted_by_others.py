@@ -102,9 +102,10 @@ def test_one_that_is_being_reset_goes_on() -> None:
 
 PAUSE = AT_ONCE | {"retryPausePeriodDuration": LONG}
 KEPT = AT_ONCE | {"retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
+TOO_MANY = 7  # pods for the quota of these lives
 GOING = [
     pytest.param(in_phase(""), job("d", 1), {}, id="no phase"),
-    pytest.param(in_phase("Suspended"), job("d", 1), {}, id="Suspended"),
+    pytest.param(in_phase("Suspended"), job("d", TOO_MANY), {}, id="Suspended"),
     pytest.param(is_resuming, job("d", 1), {}, id="Resuming"),
     pytest.param(is_ready, job("d", hang="running"), {}, id="Running"),
     pytest.param(in_phase("Resetting"), pod("d", **FAILS), PAUSE, id="Resetting"),

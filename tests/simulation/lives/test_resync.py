@@ -38,7 +38,7 @@ def repairs(world: World) -> float:
 
 def test_a_deaf_controller_brings_a_life_to_its_end_and_counts_its_repairs() -> None:
     life = live(
-        job("j", run_for="2s"),
+        job("j", start_after="2s", run_for="2s"),
         arrange=lambda world: world.made.append(make_deaf),
         breaks=frozenset({"repair"}),
     )

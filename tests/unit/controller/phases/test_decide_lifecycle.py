@@ -144,7 +144,7 @@ def test_suspending_a_resetting_appwrapper_does_not_prolong_its_deletion() -> No
     assert life.snapshot.timers == Timers(forceful_deletion=began)
 
 
-def test_a_healthy_life_costs_five_status_writes() -> None:
+def test_a_healthy_life_that_waits_costs_four_status_writes() -> None:
     life = VirtualLife(phase=Phase.EMPTY, conditions=frozenset(), suspend=True, pods=NO_PODS)
     assert RecordPodSets() in life.look()
     life.look()
@@ -164,7 +164,7 @@ def test_a_healthy_life_costs_five_status_writes() -> None:
         Phase.SUCCEEDED,
     ]
     assert life.conditions == {"ResourcesDeployed", "PodsReady"}
-    assert life.writes == 5
+    assert life.writes == 4
     assert not life.warnings
 
 
