@@ -149,7 +149,8 @@ class DeletionProof:
     def _may_be_making(self, reads: Reads) -> bool:
         """True unless all pods existed and their controllers could see the deletion in time."""
         appwrapper = reads.appwrapper
-        makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        made = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        makers = [each for each in made if not self._was_idle(appwrapper, each)]
         if not makers:
             return False
         if not self._were_all_made(reads) or self._deletions.known(appwrapper.uid).makers:
@@ -163,6 +164,14 @@ class DeletionProof:
         if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
         return self._deletions.known(appwrapper.uid).complete == appwrapper.attempt
+
+    def _was_idle(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
+        """True if nothing made pods for the component any more when it was deleted.
+
+        Its operator wrote its end before that, and so learned of it in time.
+        """
+        kind, name = kind_of(recorded).group_kind, recorded.get("name") or ""
+        return self._deletions.was_idle(appwrapper.uid, appwrapper.attempt, kind, name)
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
         """True if the component's controller could see its deletion before the pods were gone."""

@@ -178,8 +178,9 @@ class SnapshotGatherer:
     def _with_owned(self, reads: Reads) -> Reads:
         """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
         uid = reads.appwrapper.uid
-        absent = self._deletions.known(uid).absent
-        return replace(reads, owned=self._locator.owned(uid), absent=absent)
+        known = self._deletions.known(uid)
+        owned, absent, collected = self._locator.owned(uid), known.absent, known.collected
+        return replace(reads, owned=owned, absent=absent, collected=collected)
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""

@@ -120,6 +120,7 @@ class Component:
     uid: str = ""
     attempt: str = ""  # the object's label
     deleting: bool = False  # the object has a deletionTimestamp, whatever the presence
+    idle: bool = False  # nothing makes pods for the object any more
     resource: Resource | None = None  # None: the API server does not serve its Kind
     watched: bool = True  # False: no watch reports changes of the object
 
