@@ -229,7 +229,8 @@ class Deleter:
 
 
 def _propagation(target: DeployedObject) -> Propagation:
-    return Propagation.BACKGROUND if target.idle else Propagation.FOREGROUND
+    idle = target.idle or target.resource == PODS
+    return Propagation.BACKGROUND if idle else Propagation.FOREGROUND
 
 
 def _going(deployed: Iterable[DeployedObject], keep: bool) -> list[DeployedObject]:

@@ -12,7 +12,8 @@ from shared.api.objects import PODS, Resource
 class DeployedObject:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
-    `attempt`: its label; empty for an object of the Go operator. `idle`: nothing makes pods for it.
+    `attempt`: its label; empty for an object of the Go operator. `idle`: nothing makes pods for
+    it.
     Only pods have `node` and `deletion_deadline` (the end of the termination grace period,
     RFC 3339).
     """
@@ -49,5 +50,5 @@ def deployed_pod(pod: Pod) -> DeployedObject:
     """Return a pod."""
     name, uid, deleting, attempt = pod.name, pod.uid, pod.deleting, pod.attempt
     return DeployedObject(
-        PODS, name, uid, deleting, False, attempt, pod.node, pod.deletion_deadline, idle=True
+        PODS, name, uid, deleting, False, attempt, pod.node, pod.deletion_deadline
     )

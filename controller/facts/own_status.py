@@ -11,7 +11,7 @@ from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from controller.reports.report import ConditionReport
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time, true_types
-from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.api.names import CONDITION_QUOTA_RESERVED, FINALIZER
 from shared.api.objects import JsonObject
 
 
@@ -36,6 +36,7 @@ def read_status(
         suspend=appwrapper.suspend,
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
+        other_finalizers=any(each != FINALIZER for each in appwrapper.finalizers),
         queued=bool(appwrapper.queue_name),
         topology_workload=_topology_workload(appwrapper.components),
         planned=_is_planned(appwrapper),

@@ -147,8 +147,11 @@ class SnapshotGatherer:
         return await self._answers[need](reads.having(need))
 
     async def _observed(self, reads: Reads) -> Reads:
-        """OBSERVED. While it waits it has no objects; unexpected ones are in the caches."""
-        if not _is_waiting(reads.snapshot):
+        """OBSERVED. Before its start and after its end no component decides anything.
+
+        Unexpected objects are in the caches.
+        """
+        if not (_is_waiting(reads.snapshot) or _has_ended(reads.snapshot)):
             return await self._seen(await self._with_components(reads, proof_follows=False))
         if not reads.appwrapper.attempt:
             return reads
@@ -158,8 +161,22 @@ class SnapshotGatherer:
 
     async def _proved(self, reads: Reads) -> Reads:
         """PROOF: deletions report no pod as too large for all nodes, so none is searched for."""
+        if self._never_began(reads):
+            return reads.having(Need.OBSERVED, gone=True)
         reads = await self._with_components(reads.having(Need.OBSERVED), proof_follows=True)
         return replace(reads, observation=await self._proof.observe(replace(reads, largest=dict)))
+
+    def _never_began(self, reads: Reads) -> bool:
+        """True if the status announces no attempt, so no create was sent.
+
+        The finalizer's removal carries the resourceVersion of that status. A client may have
+        removed the status, so pods in the cache need a proof.
+        """
+        appwrapper = reads.appwrapper
+        announced = appwrapper.attempt or was_deployed(appwrapper)
+        waits = reads.snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+        known = reads.pods or self._locator.owned(appwrapper.uid)
+        return waits and not (announced or known or self._creations.latest(appwrapper.uid))
 
     async def _proved_save_kept(self, reads: Reads) -> Reads:
         """PROOF_SAVE_KEPT"""
@@ -308,6 +325,11 @@ class SnapshotGatherer:
 def _is_waiting(snapshot: Snapshot) -> bool:
     """True if it should have no objects, and is not being deleted."""
     return snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested
+
+
+def _has_ended(snapshot: Snapshot) -> bool:
+    """True if only a deletion concerns its objects, and that asks for a proof."""
+    return snapshot.phase in (Phase.SUCCEEDED, Phase.FAILED) and not snapshot.deletion_requested
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

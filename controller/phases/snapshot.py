@@ -338,6 +338,7 @@ class Snapshot:
     suspend: bool = False
     deletion_requested: bool = False
     finalizer: bool = False
+    other_finalizers: bool = False  # another client keeps the AppWrapper, too
     queued: bool = False  # it carries a queue-name label
     topology_workload: str = ""  # the name of the Workload in which Kueue assigned its nodes
     planned: bool = True  # status names every component to be created, and counts the attempt

@@ -161,6 +161,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         suspend=suspend,
         deletion_requested=deletion,
         finalizer=phase not in (Phase.EMPTY, Phase.SUSPENDED) or deletion,
+        other_finalizers=bits >> 19 & 1 == 1,
         queued=not gone,
         queueing=_QUEUEING[bits >> 13 & 3] if phase is Phase.SUSPENDED and not gone else None,
         planned=bool(bits & 7),

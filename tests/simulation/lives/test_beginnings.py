@@ -30,6 +30,6 @@ def test_one_that_is_deleted_before_the_first_look_goes_although_it_has_our_fina
 
     created = Once(lambda item: True, deleted, after=1.0)
     life = live(job("j"), acts=(ASLEEP, created), prepare=finalized)
-    assert life.phases() == ["", "Terminating"]
+    assert life.phases() == [""]
     assert life.events[-1].type.value == "DELETED"
     assert life.left(PODS) == []
