@@ -1,13 +1,13 @@
 """Prove by live reads that everything an AppWrapper deployed is gone, or explain what remains.
 
 Absence from a cache proves nothing. During a short deletion, caches decide whether something
-remains. A long deletion is checked by live reads at intervals: a watch event may have been lost, or
-never come because the Kind is gone.
+remains. A long deletion is checked by live reads once, again after a change, and at intervals while
+it is forced: a watch event may have been lost, or never come because the Kind is gone.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.facts.component_status import deployed_status, kind_of
@@ -34,6 +34,7 @@ from shared.api.names import (
     LABEL_APPWRAPPER,
 )
 from shared.api.objects import PODS, JsonObject, is_label_value
+from shared.api.times import parse_time
 from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
 from shared.kube.discovery import Discovery
@@ -95,14 +96,15 @@ class DeletionProof:
         if _is_left(reads, seen) and self._may_believe(reads, seen):
             self._deletions.find_left(reads.appwrapper.uid)
             return self._with_explanation(reads, _with_unread(seen))
-        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
-        return await self._look_live(reads, cached)
+        return await self._look_live(reads, seen)
 
-    async def _look_live(self, reads: Reads, cached: Collection[str]) -> Observation:
+    async def _look_live(self, reads: Reads, seen: Observation) -> Observation:
         """Read components, then orphaned owners, then pods: each may create the next.
 
-        `cached`: the UIDs of the objects that caches show.
+        `seen`: what caches show.
         """
+        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
+        left = self._left(reads, seen)
         appwrapper = reads.appwrapper
         components = await self._locator.locate_live(appwrapper, reads.components)
         components = tuple(_doubted(reads, index, each) for index, each in enumerate(components))
@@ -121,7 +123,7 @@ class DeletionProof:
             return _with_unread(found, unproved)
         own = {pod.uid for pod in found.pods}
         pods = [left for pod, left in listed if pod.uid in own]
-        return await self._explained(reads, found, pods)
+        return await self._explained(reads, found, pods, left)
 
     async def _pods(self, reads: Reads) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
@@ -187,9 +189,11 @@ class DeletionProof:
         reads: Reads,
         found: Observation,
         pods: Sequence[LeftPod],
+        left: frozenset[object],
     ) -> Observation:
-        left, forcing = _to_go(reads, found), _is_forced(reads)
-        explanation, empty = await self._search.explain(reads, left, pods, forcing=forcing)
+        to_go, forcing = _to_go(reads, found), _is_forced(reads)
+        explanation, empty = await self._search.explain(reads, to_go, pods, forcing=forcing)
+        explanation = replace(explanation, left=left)
         self._deletions.of(reads.appwrapper.uid).explanation = explanation
         return replace(self._with_explanation(reads, found), empty=empty)
 
@@ -207,7 +211,24 @@ class DeletionProof:
         explanation = self._deletions.known(owner).explanation
         if explanation is None or explanation.forcing is not _is_forced(reads):
             return False
-        return timedelta(0) <= reads.now - explanation.at < EXPLAIN_AGAIN
+        age = reads.now - explanation.at
+        unchanged = not explanation.forcing and explanation.left == self._left(reads, seen)
+        return age >= ZERO and (age < EXPLAIN_AGAIN or unchanged)
+
+    def _left(self, reads: Reads, seen: Observation) -> frozenset[object]:
+        """Return what the caches show of the remaining objects, to notice a change."""
+        refused = self._deletions.known(reads.appwrapper.uid).refused
+        return frozenset(
+            {
+                (each.uid, each.deleting, _is_due(each, reads.now), refused.get(each.uid))
+                for each in (*_to_go(reads, seen), *seen.pods)
+            }
+            | {
+                (each.name, each.presence, each.unreadable, None)
+                for each in seen.snapshot.components
+                if each.presence is Presence.UNKNOWN
+            }
+        )
 
     def _with_explanation(self, reads: Reads, seen: Observation) -> Observation:
         explanation = self._deletions.known(reads.appwrapper.uid).explanation
@@ -270,6 +291,11 @@ def _doubted(reads: Reads, index: int, component: Component) -> Component:
     if problem is not None and problem.refused is not None and index >= problem.refused:
         return component
     return replace(component, presence=Presence.UNKNOWN)
+
+
+def _is_due(target: DeployedObject, now: datetime) -> bool:
+    """True if the pod's grace period is over."""
+    return bool(target.deletion_deadline) and parse_time(target.deletion_deadline) <= now
 
 
 def _is_long(reads: Reads) -> bool:

@@ -17,7 +17,7 @@ class Explanation:
     """The last explanation of a blocked deletion. `forcing`: its grace period was over.
 
     `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods. `stuck`: the number of
-    remaining objects, for a metric.
+    remaining objects, for a metric. `left`: what the caches showed of them.
     """
 
     at: datetime
@@ -26,6 +26,7 @@ class Explanation:
     forced_off: tuple[str, ...]
     silent_nodes: frozenset[str] = frozenset()
     stuck: Stuck = ()
+    left: frozenset[object] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
