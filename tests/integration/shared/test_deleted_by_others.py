@@ -83,8 +83,6 @@ async def test_a_running_appwrapper_that_is_deleted_leaves_nothing(lives: Lives)
     await life.until_deleted()
     for resource in (PODS, DEPLOYMENTS):
         assert await lives.names(resource, life) == []
-    last = life.events[-1].object
-    assert true_conditions(last) & {QUOTA, DEPLOYED, DELETING} == set()
 
 
 async def test_an_appwrapper_that_is_deleted_while_it_resumes_leaves_nothing(lives: Lives) -> None:
