@@ -162,8 +162,8 @@ class Reads:
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
     `largest`: returns the most of each resource that one node has.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
-    gone although a cache may still show them. `collected`: UIDs of components whose pods the garbage
-    collector deletes.
+    gone although a cache may still show them. `collected`: UIDs of components whose pods the
+    garbage collector deletes.
     """
 
     observation: Observation

@@ -5,7 +5,7 @@ remains. A long deletion is checked by live reads once, again after a change, an
 it is forced: a watch event may have been lost, or never come because the Kind is gone.
 """
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,6 +15,7 @@ from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
+from controller.gather.live_pods import LivePods
 from controller.gather.owned_objects import BlockerSearch, LiveLists, orphaned_owners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions
@@ -29,39 +30,12 @@ from controller.reports.deleting_resources import (
     project_left_pod,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import (
-    CONDITION_PODS_READY,
-    LABEL_APPWRAPPER,
-)
-from shared.api.objects import PODS, JsonObject, is_label_value
+from shared.api.names import CONDITION_PODS_READY
+from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 from shared.kinds.table import BY_GROUP_KIND
-from shared.kube.client import ApiError, KubeClient
+from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
-
-# Live reads of an AppWrapper's pods, because a cache proves nothing.
-
-
-async def list_live_pods(client: KubeClient, key: tuple[str, str]) -> list[Pod]:
-    """List every pod with the AppWrapper's label, of any attempt. Raises KubeError."""
-    return [project_pod(item) async for item in live_pod_items(client, key)]
-
-
-async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncIterator[JsonObject]:
-    """Yield the pod objects page by page. Raises KubeError.
-
-    An answer without a resourceVersion is no list, even with status 200: it proves nothing.
-    """
-    namespace, name = key
-    if not is_label_value(name):
-        return  # no pod can have that label value, and the API server would reject the selector
-    pages = client.pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
-    async for page in pages:
-        if not page.resource_version:
-            raise ApiError(200, "NotAList", "the answer to a list of pods is no list")
-        for item in page.items:
-            yield item
-
 
 # A controller that creates pods notices the deletion of their owner only when it next reads the
 # owner, and still sends the creates that it has begun. So if a deletion interrupted the creation of
@@ -80,11 +54,12 @@ class DeletionProof:
         locator: ComponentLocator,
         unserved: UnservedKinds,
         deletions: Deletions,
+        live_pods: LivePods,
     ) -> None:
-        self._client = client
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
+        self._live_pods = live_pods
         self._lists = LiveLists(client, discovery, unserved)
         self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
@@ -127,11 +102,12 @@ class DeletionProof:
 
     async def _pods(self, reads: Reads) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
-        appwrapper = reads.appwrapper
-        return [
-            (project_pod(item), project_left_pod(item, self._refusal(reads, item), reads.now))
-            async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
-        ]
+
+        def kept(item: JsonObject) -> tuple[Pod, LeftPod]:
+            left = project_left_pod(item, self._refusal(reads, item), reads.now)
+            return project_pod(item), left
+
+        return await self._live_pods.read((reads.appwrapper.namespace, reads.appwrapper.name), kept)
 
     def _refusal(self, reads: Reads, item: JsonObject) -> str:
         return self._deletions.known(reads.appwrapper.uid).refused.get(item["metadata"]["uid"], "")

@@ -19,8 +19,9 @@ from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.component_reads import ComponentLocator
-from controller.gather.deletion_proof import DeletionProof, list_live_pods
+from controller.gather.deletion_proof import DeletionProof
 from controller.gather.error_store_reader import ErrorStores
+from controller.gather.live_pods import LivePods
 from controller.gather.node_labels import confirmed
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.rejected_components import with_rejections
@@ -81,7 +82,10 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._proof = DeletionProof(client, discovery, locator, unserved, memory.deletions)
+        self._lists = LivePods(client)
+        self._proof = DeletionProof(
+            client, discovery, locator, unserved, memory.deletions, self._lists
+        )
         self._memory = memory
         self._deletions = memory.deletions
         self._creations = memory.creations
@@ -242,7 +246,7 @@ class SnapshotGatherer:
         ended_well = (pod for pod in reads.pods if pod.phase == "Succeeded" and not pod.deleting)
         successes = (*reads.successes, *ended_well)
         failures = (*reads.failures, *filter(None, map(failure_in, reads.pods)))
-        pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
+        pods = await self._lists.pods((appwrapper.namespace, appwrapper.name))
         reads = replace(reads, pods=pods, successes=successes, failures=failures)
         return await self._seen(reads)
 

@@ -32,8 +32,7 @@ def finalizer_is_gone(
 
 
 def all_is_gone(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
-    """All is gone: the finalizer is removed. With other finalizers, all conditions turn False first.
-    """
+    """All is gone: the finalizer is removed. If another one is left, all conditions turn False."""
     return _let_go(snapshot)
 
 
@@ -41,7 +40,7 @@ ROWS: Final[tuple[Row, ...]] = (finalizer_is_gone, something_is_left, all_is_gon
 
 
 def _let_go(snapshot: Snapshot, *moves: MoveTo) -> Actions:
-    """Remove the finalizer. The AppWrapper disappears with its last one, so no status is written."""
+    """Remove the finalizer. With its last one the AppWrapper disappears: no status is written."""
     if not snapshot.other_finalizers:
         return (RemoveFinalizer(),)
     return (

@@ -14,7 +14,7 @@ from tests.support.builders.jobs import job, scaled
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import Lives, config_map
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS
-from tests.support.life_record import DELETING, DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
+from tests.support.life_record import DEPLOYED, QUOTA, READY, UNHEALTHY, condition, steps
 
 LONG = "1h"
 # No reset while a component is refused.

@@ -11,7 +11,6 @@ from tests.simulation.world import World
 from tests.support.builders.appwrappers import AT_ONCE, phase, true_conditions
 from tests.support.cluster.resources import JOBS
 from tests.support.life_record import (
-    DELETING,
     DEPLOYED,
     QUOTA,
     READY,
