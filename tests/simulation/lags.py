@@ -33,7 +33,7 @@ UNHEARD: Final[Lag] = (0.0, 0.4)
 """How long a program still takes an object for existing of whose pods' end it has heard.
 
 Measured (docs/decisions/deletion.md, 2026-11-23): an operator that was stopped for up to 0.4
-seconds made the pods of a gone MPIJob anew.
+seconds created the pods of a gone MPIJob again.
 """
 
 # Controllers of Kubernetes

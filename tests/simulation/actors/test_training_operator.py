@@ -146,14 +146,14 @@ def test_a_suspended_job_deletes_its_pods() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "anew"), [("Running", ["train-master-0"]), ("Succeeded", [])], ids=["runs", "ended"]
+    ("phase", "again"), [("Running", ["train-master-0"]), ("Succeeded", [])], ids=["runs", "ended"]
 )
-def test_an_operator_that_missed_the_end_of_a_job_makes_its_pods_anew_unless_it_had_ended(
-    phase: str, anew: list[str]
+def test_an_operator_that_missed_the_end_of_a_job_makes_its_pods_again_unless_it_had_ended(
+    phase: str, again: list[str]
 ) -> None:
     cluster = started(deviations={("training operator hears of the end of train", 1): 1})
     set_phase(cluster, phase, "train-master-0")
     cluster.store.delete(PYTORCH_JOBS, TEAM, "train", propagation="Background")
     cluster.store.delete(PODS, TEAM, "train-master-0", grace=0)
     cluster.advance(0.2)
-    assert [each for each in names(cluster) if "master" in each] == anew
+    assert [each for each in names(cluster) if "master" in each] == again

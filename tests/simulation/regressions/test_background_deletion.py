@@ -1,6 +1,6 @@
 """An operator hears that an object is gone after it has heard that the object's pods are gone.
 
-It makes the pods anew, unless the object had ended, or showed the beginning of its deletion.
+It creates the pods again, unless the object had ended, or showed the beginning of its deletion.
 """
 
 import pytest

@@ -92,7 +92,8 @@ async def test_a_failed_list_fails_every_pass_that_it_would_have_answered() -> N
     await tasks[0]
     lost = Unreachable("timed out")
     server.errors.append(lost)
-    server.permits.release()
+    for _ in range(2):  # the second one is not needed
+        server.permits.release()
     assert await asyncio.gather(*tasks[1:], return_exceptions=True) == [lost, lost]
     assert len(server.selectors) == 2
 
