@@ -120,6 +120,7 @@ class Component:
     uid: str = ""
     attempt: str = ""  # the object's label
     deleting: bool = False  # the object has a deletionTimestamp, whatever the presence
+    idle: bool = False  # nothing makes pods for the object any more
     resource: Resource | None = None  # None: the API server does not serve its Kind
     watched: bool = True  # False: no watch reports changes of the object
 
@@ -338,6 +339,7 @@ class Snapshot:
     deletion_requested: bool = False
     finalizer: bool = False
     never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
+    other_finalizers: bool = False  # another client keeps the AppWrapper, too
     queued: bool = False  # it carries a queue-name label
     topology_workload: str = ""  # the name of the Workload in which Kueue assigned its nodes
     planned: bool = True  # status names every component to be created, and counts the attempt

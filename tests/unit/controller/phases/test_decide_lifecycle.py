@@ -343,11 +343,13 @@ def test_the_end_of_the_namespace_is_reported_once(phase: Phase) -> None:
     assert (life.phase, life.writes, life.deletes) == (phase, 1, [])
 
 
-def test_everything_is_false_when_it_goes() -> None:
-    life = VirtualLife(pods=ONE_FAILED)
+@pytest.mark.parametrize("stays", [True, False])
+def test_everything_is_false_when_another_finalizer_keeps_it(stays: bool) -> None:
+    life = VirtualLife(pods=ONE_FAILED, other_finalizers=stays)
     life.look()
     life.look(deletion_requested=True)
     assert life.conditions >= {*HOLDING, "Unhealthy", "DeletingResources"}
+    deleting = life.conditions
     life.look(gone=True)
-    assert life.conditions == frozenset()
+    assert life.conditions == (frozenset() if stays else deleting)
     assert not life.snapshot.finalizer
