@@ -74,12 +74,12 @@ def test_one_that_is_deleted_before_the_first_look_goes_although_it_has_our_fina
     assert writes(life) == ["PATCH appwrappers/a"]
 
 
-def test_one_with_pods_is_terminating_although_its_status_shows_no_deployment() -> None:
-    """The pod carries its label. Of another AppWrapper, it stays."""
-
+def test_one_with_a_pod_is_terminating_although_its_status_shows_no_deployment() -> None:
     def with_a_pod(world: World) -> None:
+        item = world.cluster.store.get(APPWRAPPERS, NAMESPACE, NAME)
+        assert item is not None
         other = pod("other")
-        other["metadata"]["labels"] = {LABEL_APPWRAPPER: NAME, LABEL_UID: "of-another"}
+        other["metadata"]["labels"] = {LABEL_APPWRAPPER: NAME, LABEL_UID: item["metadata"]["uid"]}
         world.cluster.store.create(PODS, NAMESPACE, other)
         deleted(world)
 
@@ -87,7 +87,7 @@ def test_one_with_pods_is_terminating_although_its_status_shows_no_deployment() 
     life = live(job("j"), acts=(ASLEEP, created), breaks=frozenset({"stray"}))
     assert life.phases() == ["", "Terminating"]
     assert life.events[-1].type.value == "DELETED"
-    assert life.left(PODS) == ["other"]
+    assert life.left(PODS) == []
 
 
 def test_the_deletion_of_one_that_waits_costs_one_request() -> None:
