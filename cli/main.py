@@ -23,6 +23,8 @@ DESCRIPTION: Final = (
 COMMANDS: Final = {
     "list": "list AppWrappers: who has them, and why they wait",
     "explain": "show why an AppWrapper is not running, and what is next",
+    "cancel": "delete AppWrappers with their pods, after a question",
+    "resubmit": "run an ended AppWrapper again under a new name",
     "pack": "wrap manifests into one AppWrapper",
     "generate": "write an AppWrapper around a PyTorchJob, from a values file",
     "validate": "report what the webhook would refuse or warn about",

@@ -74,6 +74,7 @@ class _Seen:
         workloads = self._informer(WORKLOADS, workload_outline)
         watched = [appwrappers] if self.reader.unread_workloads else [appwrappers, workloads]
         tasks = [asyncio.create_task(each.run()) for each in watched]
+        tasks.append(asyncio.create_task(self._first(appwrappers)))
         clock = self.reader.cluster.clock
         try:
             while True:
@@ -90,6 +91,11 @@ class _Seen:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _first(self, appwrappers: Informer[AppWrapperOutline]) -> None:
+        """Report the first list: an empty one has no change."""
+        await appwrappers.wait_synced()
+        self.changed.set()
 
     async def _show(
         self,

@@ -56,7 +56,7 @@ def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) 
         case "Resetting":
             text = _is_reset(appwrapper, now)
         case "Suspending" | "Terminating":
-            text = _blocked(appwrapper) or _DELETES
+            text = blocked(appwrapper) or _DELETES
         case "Failed":
             text = _failed(appwrapper)
         case _:
@@ -90,7 +90,7 @@ def _is_reset(appwrapper: AppWrapper, now: datetime) -> str:
     if announced is None:
         deletes = _is_true(appwrapper, CONDITION_DELETING_RESOURCES)
         return (
-            _blocked(appwrapper) or message or (_DELETES if deletes else "another attempt follows")
+            blocked(appwrapper) or message or (_DELETES if deletes else "another attempt follows")
         )
     retries, begins = announced
     at = f"in {span(begins - now)}" if begins > now else "now"
@@ -105,7 +105,7 @@ def _failed(appwrapper: AppWrapper) -> str:
     return message or reason
 
 
-def _blocked(appwrapper: AppWrapper) -> str:
+def blocked(appwrapper: AppWrapper) -> str:
     """Return what blocks the deletion; "" if nothing does."""
     reason, message = _reported(appwrapper, CONDITION_DELETING_RESOURCES)
     return message if reason == Reason.DELETION_BLOCKED else ""

@@ -29,9 +29,9 @@ async def listed(cluster: RunningCluster, *words: str, **environment: str) -> tu
 async def test_a_member_sees_what_runs_what_waits_and_why(
     cluster: RunningCluster, lives: Lives
 ) -> None:
-    runs = await lives.begin(appwrapper("runs", requesting("1500m", job("runs", hang="running"))))
+    runs = await lives.begin(appwrapper("runs", requesting("750m", job("runs", hang="running"))))
     await runs.until_phase("Running")
-    await lives.begin(appwrapper("waits", requesting("1", job("waits"))))
+    await lives.begin(appwrapper("waits", requesting("500m", job("waits"))))
 
     async def rows() -> list[list[Any]]:
         code, out, err = await listed(cluster, "-o", "json")

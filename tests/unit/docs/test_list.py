@@ -1,4 +1,4 @@
-"""docs/users/list.md shows the command's own table, columns and options."""
+"""The page "list.md" shows the command's own table, columns and options."""
 
 import re
 from datetime import timedelta
