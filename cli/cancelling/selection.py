@@ -62,8 +62,8 @@ def not_own(appwrappers: Iterable[AppWrapper], user: str) -> str:
     by = f"user {owner}" if owner else "an unknown user"
     verb = "is" if len(others) == 1 else "are"
     return (
-        f"{few(others)} {verb} of another user ({name}: {by}): nothing was cancelled. Leave out --me to"
-        " cancel AppWrappers of other users"
+        f"{few(others)} {verb} of another user ({name}: {by}): nothing was cancelled. Leave out"
+        " --me to cancel AppWrappers of other users"
     )
 
 

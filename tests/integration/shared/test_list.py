@@ -17,11 +17,13 @@ from tests.support.team import FLAVOR as IN
 MEMBER = ("--as", "alice", "--as-group", f"{NAMESPACE}-edit-group", "-n", NAMESPACE)
 
 
-async def listed(cluster: RunningCluster, *words: str, **environment: str) -> tuple[int, str, str]:
-    """`appwrapper list WORDS` of the member: exit code, output, errors."""
+async def listed(
+    cluster: RunningCluster, *words: str, who: tuple[str, ...] = MEMBER, **environment: str
+) -> tuple[int, str, str]:
+    """`appwrapper list WORDS`: exit code, output, errors."""
     out, err = io.StringIO(), io.StringIO()
     terminal = CommandTerminal(io.StringIO(), out, err, environment)
-    command = ["list", "--kubeconfig", str(cluster.kubeconfig), *MEMBER, *words]
+    command = ["list", "--kubeconfig", str(cluster.kubeconfig), *who, *words]
     code = await asyncio.to_thread(main, command, terminal)
     return code, out.getvalue(), err.getvalue()
 
@@ -52,7 +54,7 @@ async def test_a_member_sees_what_runs_what_waits_and_why(
     assert lines[2].endswith("…")
 
     assert (await listed(cluster, "-o", "name", "--me"))[1] == ""  # the test's admin made them
-    code, _, err = await listed(cluster, "--state", "running", "--as", "stranger")
+    code, _, err = await listed(cluster, who=("--as", "stranger", "-n", NAMESPACE))
     assert (code, err) == (
         2,
         f"error: you may not list AppWrappers in namespace {NAMESPACE}: name your team's with -n\n",
