@@ -13,8 +13,8 @@ from shared.api.times import parse_time
 from shared.waits.words import counted, few
 
 TEACH: Final = (
-    "name the AppWrappers: cancel NAME, cancel --me (all that you created and that have not ended) or"
-    " cancel -l KEY=VALUE. Without one of these nothing is cancelled"
+    "name the AppWrappers: cancel NAME, cancel --me (all that you created and that have not"
+    " ended) or cancel -l KEY=VALUE. Without one of these nothing is cancelled"
 )
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _LONGEST: Final = 60

@@ -17,13 +17,10 @@ from shared.api.names import (
     API_VERSION,
     CONDITION_RESOURCES_DEPLOYED,
     KIND,
-    LABEL_APPWRAPPER,
     LABEL_USER,
     LABEL_USERID,
 )
 from shared.api.objects import JsonObject, metadata
-from shared.kinds.kind import PodSetError, template_at
-from shared.kinds.table import component_pod_sets
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 # Short enough for Kueue, which calls the pod sets NAME-0, …: see webhook/rules/names.py.
@@ -101,9 +98,10 @@ def resubmitted(old: AppWrapper, name: str, settings: Mapping[str, str]) -> Json
 
 
 def _as_submitted(component: JsonObject) -> JsonObject:
-    """Drop Kueue's podSetInfos, the digest, and the old name that pods have as a label.
+    """Drop Kueue's podSetInfos and the digest of the first submission.
 
-    The webhook adds digest and label again. Its other additions do not depend on the AppWrapper.
+    The webhook adds a digest again, and replaces the old name that pods have as a label. Its other
+    additions do not depend on the AppWrapper.
     """
     component.pop("podSetInfos", None)
     annotations = component.get("annotations")
@@ -111,19 +109,7 @@ def _as_submitted(component: JsonObject) -> JsonObject:
         annotations.pop(ANNOTATION_SUBMITTED_DIGEST, None)
         if not annotations:
             del component["annotations"]
-    for labels in _pod_labels(component):
-        labels.pop(LABEL_APPWRAPPER, None)
     return component
-
-
-def _pod_labels(component: JsonObject) -> list[JsonObject]:
-    try:
-        paths = [each.path for each in component_pod_sets(component)]
-        templates = [template_at(component.get("template") or {}, path) for path in paths]
-    except PodSetError:
-        return []
-    found = [metadata(each).get("labels") for each in templates]
-    return [each for each in found if isinstance(each, dict)]
 
 
 def names_in_use(old: AppWrapper) -> Sequence[str]:
