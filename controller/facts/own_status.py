@@ -38,6 +38,7 @@ def read_status(
         suspend=appwrapper.suspend,
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
+        foreign=not appwrapper.is_ours,
         never_deployed=appwrapper.deletion_requested and _is_never_deployed(appwrapper),
         queued=bool(appwrapper.queue_name),
         topology_workload=_topology_workload(appwrapper.components),

@@ -338,6 +338,7 @@ class Snapshot:
     deletion_requested: bool = False
     finalizer: bool = False
     never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
+    foreign: bool = False  # another controller manages it
     queued: bool = False  # it carries a queue-name label
     topology_workload: str = ""  # the name of the Workload in which Kueue assigned its nodes
     planned: bool = True  # status names every component to be created, and counts the attempt

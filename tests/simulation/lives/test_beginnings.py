@@ -1,5 +1,9 @@
 """AppWrappers that are admitted or deleted before the controller sees them for the first time."""
 
+from typing import Final
+
+import pytest
+
 from shared.api.names import LABEL_APPWRAPPER, LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from tests.simulation.lives.lived import NAME, Life, Once, live
@@ -39,7 +43,7 @@ def test_one_that_is_deleted_before_the_first_look_goes_although_it_has_our_fina
 
 
 def test_one_with_pods_is_terminating_although_its_status_shows_no_deployment() -> None:
-    """The pod carries its label. Of another AppWrapper, it stays."""
+    """The pod has its label, but another UID: it belongs to another AppWrapper, and stays."""
 
     def with_a_pod(world: World) -> None:
         other = pod("other")
@@ -84,14 +88,40 @@ def test_another_finalizer_keeps_one_that_waits_and_nothing_starts_it() -> None:
     assert writes(life) == ["PUT appwrappers/a/status", "PATCH appwrappers/a"]
 
 
-def test_one_that_kueue_hands_to_another_controller_can_be_deleted() -> None:
-    """Kueue's webhook sets managedBy (MultiKueue) after this project's webhook."""
+MIRRORED: Final = {
+    "phase": "Running",
+    "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "Resuming"}],
+    "componentStatus": [
+        {
+            "name": "j",
+            "kind": "Job",
+            "apiVersion": "batch/v1",
+            "podSets": [{"path": "template.spec.template", "replicas": 2}],
+            "conditions": [{"type": "ResourcesDeployed", "status": "True", "reason": "Created"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("status", [None, MIRRORED], ids=["no status", "another cluster's status"])
+def test_one_that_kueue_hands_to_another_controller_can_be_deleted(status: JsonObject) -> None:
+    """Kueue's webhook sets managedBy (MultiKueue) after this project's webhook. Its pods run in
+    another cluster.
+    """
 
     def handed_over(body: JsonObject) -> None:
         body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
 
-    created = Once(lambda item: True, deleted, after=1.0)
-    life = live(job("j"), acts=(created,), prepare=handed_over)
-    assert life.phases() == [""]
+    def mirrored(world: World) -> None:
+        if status is not None:
+            world.cluster.store.change(
+                APPWRAPPERS, NAMESPACE, NAME, lambda item: item.update(status=status)
+            )
+
+    created = Once(lambda item: True, mirrored, after=0.5)
+    gone = Once(lambda item: True, deleted, after=1.0)
+    # The other cluster's status takes edges that this controller never takes.
+    breaks = frozenset({"judge"} if status else ())
+    life = live(job("j"), acts=(created, gone), prepare=handed_over, breaks=breaks)
     assert life.events[-1].type.value == "DELETED"
     assert writes(life) == ["PATCH appwrappers/a"]

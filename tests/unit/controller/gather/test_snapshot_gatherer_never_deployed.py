@@ -38,12 +38,9 @@ async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_e
         assert bench.methods() == []
 
 
-async def test_one_of_another_controller_only_loses_the_finalizer() -> None:
-    """Kueue's webhook set managedBy after ours had added the finalizer. Its pods run elsewhere."""
+async def test_one_of_another_controller_is_read_once_it_is_deleted() -> None:
+    """Kueue's webhook set managedBy after this project's webhook had added the finalizer."""
     item = appwrapper("Running", metadata=DELETED, spec={"managedBy": "kueue.x-k8s.io/multikueue"})
-    bench = Gathering(item, pods=RUNNING_PODS)
-    reads = await bench.gatherer.begin(KEY, NOW)
+    reads = await Gathering(item).gatherer.begin(KEY, NOW)
     assert reads is not None
-    assert (reads.snapshot.never_deployed, reads.snapshot.finalizer) == (True, True)
-    assert reads.appwrapper.status == {}
-    assert bench.methods() == []
+    assert (reads.snapshot.foreign, reads.snapshot.never_deployed) == (True, False)
