@@ -13,7 +13,11 @@ from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from controller.reports.report import ConditionReport
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time, true_types
-from shared.api.names import CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED
+from shared.api.names import (
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    FINALIZER,
+)
 from shared.api.objects import JsonObject
 
 
@@ -40,6 +44,7 @@ def read_status(
         finalizer=appwrapper.has_our_finalizer,
         foreign=not appwrapper.is_ours,
         never_deployed=appwrapper.deletion_requested and _is_never_deployed(appwrapper),
+        other_finalizers=any(each != FINALIZER for each in appwrapper.finalizers),
         queued=bool(appwrapper.queue_name),
         topology_workload=_topology_workload(appwrapper.components),
         planned=_is_planned(appwrapper),

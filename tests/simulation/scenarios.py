@@ -156,6 +156,12 @@ _ALL: Final = (
     _one("PyTorchJob", pytorch("x", 2), end="Succeeded"),
     _one("PyTorchJob, retry", pytorch("x", 2, worker=FAILS_ONCE), end="Succeeded"),
     _one("PyTorchJob, suspend", pytorch("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one(
+        "PyTorchJob, deleted while its pods are made",
+        pytorch("x", worker=FOR_LONG),
+        acts=(Act(1.5, "delete", "a"),),
+        end=GONE,
+    ),
     _one("workers outlive the master", pytorch("p", worker=FOR_LONG), end="Succeeded"),
     _one("JobSet", jobs_together("x"), end="Succeeded"),
     _one("JobSet, retry", jobs_together("x", **FAILS_ONCE), end="Succeeded"),

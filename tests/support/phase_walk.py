@@ -163,6 +163,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         deletion_requested=deletion,
         finalizer=phase not in _WAITING or deletion,
         never_deployed=deletion and phase in _WAITING and not conditions and bool(bits >> 21 & 1),
+        other_finalizers=bits >> 19 & 1 == 1,
         queued=not gone,
         queueing=_QUEUEING[bits >> 13 & 3] if phase is Phase.SUSPENDED and not gone else None,
         planned=bool(bits & 7),

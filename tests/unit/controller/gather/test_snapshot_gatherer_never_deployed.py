@@ -19,7 +19,7 @@ NOT_STARTED: dict[str, Any] = {"attempt": 0, "created": False, "spec": {"suspend
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-@pytest.mark.parametrize("kept", ["", "pods", "a Job"])
+@pytest.mark.parametrize("kept", ["", "pods", "a Job", "made by this process"])
 async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_exist(
     kept: str,
 ) -> None:
@@ -27,6 +27,7 @@ async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_e
     bench = Gathering(
         appwrapper("Suspended", metadata=DELETED, **NOT_STARTED),
         pods=RUNNING_PODS if kept == "pods" else (),
+        created=kept == "made by this process",
     )
     if kept == "a Job":
         bench.watches.others = [(JOBS, facts())]

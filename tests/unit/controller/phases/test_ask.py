@@ -76,6 +76,11 @@ def case(name: str, expected: list[Need], snapshot: Snapshot, *, config: Any = C
     ("snapshot", "config", "expected"),
     [
         case("nothing was deployed", [OBSERVED], Snapshot(phase=Phase.EMPTY)),
+        case(
+            "new, and Kueue did not admit it at once",
+            [OBSERVED],
+            replace(QUEUED, phase=Phase.EMPTY, suspend=True),
+        ),
         case("it waits for Kueue", [Need.KUEUE, Need.QUEUE, OBSERVED], QUEUED),
         case("Kueue suspends it", [Need.QUEUE, OBSERVED], replace(QUEUED, suspend=True)),
         case(

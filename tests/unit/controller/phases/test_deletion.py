@@ -267,13 +267,18 @@ ENDS = f"""
             RUNNING.but(deletion_requested=True),
             f"-> Terminating (Terminating)\n{DELETION_BEGINS}",
         ),
-        "deleted when nothing exists": (
-            NEW.but(finalizer=True, gone=True),
+        "deleted when nothing exists": (NEW.but(finalizer=True, gone=True), "remove finalizer"),
+        "deleted when nothing exists, and another finalizer keeps it": (
+            NEW.but(finalizer=True, other_finalizers=True, gone=True),
             f"-> Terminating (Terminating)\n{ENDS}",
         ),
         "only another client's finalizer keeps it": (NEW, ""),
         "resources exist": (TERMINATING, "wake after 5s"),
-        "all is gone": (TERMINATING.but(gone=True), ENDS),
+        "all is gone": (TERMINATING.but(gone=True), "remove finalizer"),
+        "all is gone, and another finalizer keeps it": (
+            TERMINATING.but(gone=True, other_finalizers=True),
+            ENDS,
+        ),
         "the finalizer is removed already": (NEW.but(phase=Phase.TERMINATING), ""),
         "another controller manages it, and nothing exists": (
             FOREIGN.but(gone=True),
