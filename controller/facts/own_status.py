@@ -42,6 +42,7 @@ def read_status(
         suspend=appwrapper.suspend,
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
+        foreign=not appwrapper.is_ours,
         never_deployed=appwrapper.deletion_requested and _is_never_deployed(appwrapper),
         other_finalizers=any(each != FINALIZER for each in appwrapper.finalizers),
         queued=bool(appwrapper.queue_name),

@@ -114,16 +114,15 @@ class SnapshotGatherer:
         }
 
     async def begin(self, key: Key, now: datetime) -> Reads | None:
-        """Read the AppWrapper alone; None if it is gone or another controller manages it.
+        """Read the AppWrapper alone; None if it is gone, or if another controller manages it.
 
-        Raises KubeError. A lost attempt number is restored first, because timers depend on it.
+        The latter is read too once it is being deleted. Raises KubeError. A lost attempt number is
+        restored first, because timers depend on it.
         """
         known = self._appwrappers.get(*key)
         if known is None or not (known.is_ours or known.deleting):
             return None
         appwrapper = known.read()
-        if not known.is_ours:
-            appwrapper = _without_status(appwrapper)
         if is_lost(appwrapper) and was_deployed(appwrapper):
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
@@ -150,11 +149,14 @@ class SnapshotGatherer:
         )
 
     def _read_status(self, appwrapper: AppWrapper, now: datetime, pods: Sequence[Pod]) -> Snapshot:
-        """Read the status. Cached objects refute a status that shows no deployment."""
-        snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
-        if not (snapshot.never_deployed and appwrapper.is_ours):
+        """Read the status. Objects refute a status that shows no deployment: cached ones, and
+        those that this process has created.
+        """
+        uid = appwrapper.uid
+        snapshot = read_status(appwrapper, now, self._memory.known(uid).reported)
+        if not snapshot.never_deployed:
             return snapshot
-        objects = bool(pods) or bool(self._locator.owned(appwrapper.uid))
+        objects = bool(pods or self._creations.latest(uid) or self._locator.owned(uid))
         return replace(snapshot, never_deployed=not objects)
 
     async def answered(self, reads: Reads, need: Need) -> Reads:
@@ -329,15 +331,6 @@ def _is_waiting(snapshot: Snapshot) -> bool:
     """True if it should have no objects, and a deletion need not prove that."""
     waits = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
     return waits and (not snapshot.deletion_requested or snapshot.never_deployed)
-
-
-def _without_status(appwrapper: AppWrapper) -> AppWrapper:
-    """Return an AppWrapper that another controller manages without that controller's status.
-
-    Kueue's webhook can set `managedBy` (MultiKueue) after this project's webhook has added the
-    finalizer. Only this controller removes it.
-    """
-    return AppWrapper({**appwrapper.raw, "status": {}})
 
 
 def _has_ended(snapshot: Snapshot) -> bool:

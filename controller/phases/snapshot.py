@@ -339,6 +339,7 @@ class Snapshot:
     deletion_requested: bool = False
     finalizer: bool = False
     never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
+    foreign: bool = False  # another controller manages it
     other_finalizers: bool = False  # another client keeps the AppWrapper, too
     queued: bool = False  # it carries a queue-name label
     topology_workload: str = ""  # the name of the Workload in which Kueue assigned its nodes

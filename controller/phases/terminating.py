@@ -27,6 +27,17 @@ def terminate(snapshot: Snapshot) -> Actions:
     return (move, *begin_deletion(snapshot, keep=False))
 
 
+def release_foreign(snapshot: Snapshot) -> Actions:
+    """Remove the finalizer from an AppWrapper that another controller manages, and nothing else.
+
+    Kueue's webhook can set `managedBy` (MultiKueue) after this project's webhook has added the
+    finalizer. The proof is needed: a user may have changed `managedBy` during the deletion.
+    """
+    if not (snapshot.deletion_requested and snapshot.finalizer):
+        return ()
+    return (RemoveFinalizer(),) if snapshot.never_deployed or is_gone(snapshot) else ()
+
+
 def finalizer_is_gone(
     snapshot: Snapshot, _now: datetime, _config: FaultTolerance
 ) -> Actions | None:

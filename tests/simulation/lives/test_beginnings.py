@@ -1,5 +1,9 @@
 """AppWrappers that are admitted or deleted before the controller sees them for the first time."""
 
+from typing import Final
+
+import pytest
+
 from shared.api.names import LABEL_APPWRAPPER, LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from tests.simulation.lives.lived import NAME, Life, Once, live
@@ -120,14 +124,40 @@ def test_another_finalizer_keeps_one_that_waits_and_nothing_starts_it() -> None:
     assert writes(life) == ["PATCH appwrappers/a"]
 
 
-def test_one_that_kueue_hands_to_another_controller_can_be_deleted() -> None:
-    """Kueue's webhook sets managedBy (MultiKueue) after this project's webhook."""
+MIRRORED: Final = {
+    "phase": "Running",
+    "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "Resuming"}],
+    "componentStatus": [
+        {
+            "name": "j",
+            "kind": "Job",
+            "apiVersion": "batch/v1",
+            "podSets": [{"path": "template.spec.template", "replicas": 2}],
+            "conditions": [{"type": "ResourcesDeployed", "status": "True", "reason": "Created"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("status", [None, MIRRORED], ids=["no status", "another cluster's status"])
+def test_one_that_kueue_hands_to_another_controller_can_be_deleted(status: JsonObject) -> None:
+    """Kueue's webhook sets managedBy (MultiKueue) after this project's webhook. Its pods run in
+    another cluster.
+    """
 
     def handed_over(body: JsonObject) -> None:
         body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
 
-    created = Once(lambda item: True, deleted, after=1.0)
-    life = live(job("j"), acts=(created,), prepare=handed_over)
-    assert life.phases() == [""]
+    def mirrored(world: World) -> None:
+        if status is not None:
+            world.cluster.store.change(
+                APPWRAPPERS, NAMESPACE, NAME, lambda item: item.update(status=status)
+            )
+
+    created = Once(lambda item: True, mirrored, after=0.5)
+    gone = Once(lambda item: True, deleted, after=1.0)
+    # The other cluster's status takes edges that this controller never takes.
+    breaks = frozenset({"judge"} if status else ())
+    life = live(job("j"), acts=(created, gone), prepare=handed_over, breaks=breaks)
     assert life.events[-1].type.value == "DELETED"
     assert writes(life) == ["PATCH appwrappers/a"]

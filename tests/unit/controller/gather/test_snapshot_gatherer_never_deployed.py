@@ -19,7 +19,7 @@ NOT_STARTED: dict[str, Any] = {"attempt": 0, "created": False, "spec": {"suspend
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-@pytest.mark.parametrize("kept", ["", "pods", "a Job"])
+@pytest.mark.parametrize("kept", ["", "pods", "a Job", "made by this process"])
 async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_exist(
     kept: str,
 ) -> None:
@@ -27,6 +27,7 @@ async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_e
     bench = Gathering(
         appwrapper("Suspended", metadata=DELETED, **NOT_STARTED),
         pods=RUNNING_PODS if kept == "pods" else (),
+        created=kept == "made by this process",
     )
     if kept == "a Job":
         bench.watches.others = [(JOBS, facts())]
@@ -38,12 +39,9 @@ async def test_one_that_is_deleted_while_it_waits_costs_nothing_unless_objects_e
         assert bench.methods() == []
 
 
-async def test_one_of_another_controller_only_loses_the_finalizer() -> None:
-    """Kueue's webhook set managedBy after ours had added the finalizer. Its pods run elsewhere."""
+async def test_one_of_another_controller_is_read_once_it_is_deleted() -> None:
+    """Kueue's webhook set managedBy after this project's webhook had added the finalizer."""
     item = appwrapper("Running", metadata=DELETED, spec={"managedBy": "kueue.x-k8s.io/multikueue"})
-    bench = Gathering(item, pods=RUNNING_PODS)
-    reads = await bench.gatherer.begin(KEY, NOW)
+    reads = await Gathering(item).gatherer.begin(KEY, NOW)
     assert reads is not None
-    assert (reads.snapshot.never_deployed, reads.snapshot.finalizer) == (True, True)
-    assert "phase" not in reads.appwrapper.status
-    assert bench.methods() == []
+    assert (reads.snapshot.foreign, reads.snapshot.never_deployed) == (True, False)

@@ -250,6 +250,7 @@ def test_the_reported_sum_of_periods_is_that_of_the_appwrapper() -> None:
 
 NEW = Situation(Snapshot(phase=Phase.SUSPENDED, deletion_requested=True))
 TERMINATING = SUSPENDING.but(phase=Phase.TERMINATING, deletion_requested=True)
+FOREIGN = TERMINATING.but(phase=Phase.RUNNING, foreign=True)
 NEVER_DEPLOYED = NEW.but(deletion_requested=True, finalizer=True, never_deployed=True)
 ENDS = f"""
     {DELETION_ENDS}
@@ -279,6 +280,26 @@ ENDS = f"""
             ENDS,
         ),
         "the finalizer is removed already": (NEW.but(phase=Phase.TERMINATING), ""),
+        "another controller manages it, and nothing exists": (
+            FOREIGN.but(gone=True),
+            "remove finalizer",
+        ),
+        "the same, and it is Terminating there": (
+            FOREIGN.but(phase=Phase.TERMINATING, gone=True),
+            "remove finalizer",
+        ),
+        "another controller manages it, and objects exist": (
+            FOREIGN.but(labelled_pods=1, unexpected_due=True),
+            "",
+        ),
+        "another controller manages it, without the finalizer": (
+            FOREIGN.but(gone=True, finalizer=False),
+            "",
+        ),
+        "another controller manages what was never deployed": (
+            NEVER_DEPLOYED.but(foreign=True),
+            "remove finalizer",
+        ),
         "nothing was ever deployed": (NEVER_DEPLOYED, "remove finalizer"),
         "nor is anything to be, and it has no finalizer": (NEVER_DEPLOYED.but(finalizer=False), ""),
     }
