@@ -69,7 +69,7 @@ class SubmitCommand:
                 f"\n{each.name} continues in the cluster.\n"
                 f"  appwrapper logs -f {where}            # follow it again\n"
                 f"  appwrapper explain {where}            # why it runs or waits\n"
-                f"  kubectl delete appwrapper {where}     # stop it\n"
+                f"  appwrapper cancel {where}             # stop it\n"
             )
 
     def _print(self, items: Sequence[JsonObject]) -> None:

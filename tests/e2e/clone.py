@@ -1,13 +1,15 @@
 """Somebody's clone of this repository, as it is now, and where they pull from."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 from tests.support.manifests import ROOT
 
 _VIRTUAL_ENVIRONMENT = ROOT / ".venv"
-# Equal content makes equal commits: images name theirs, and are not built again for another.
+# Equal content makes equal commits: images name theirs, and are not built again for another. So the
+# clone has the history of this repository, too, and its first images are those of the other tests.
 _DATES = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
 _STAMP = ".installed"  # the Makefile's: all is installed that the lock file names
 
@@ -18,16 +20,17 @@ class Clone:
     def __init__(self, below: Path) -> None:
         self._origin = below / "origin"
         self.folder = below / "clone"
-        self._origin.mkdir()
+        _git(below, "clone", "--quiet", "--no-checkout", str(ROOT), str(self._origin))
+        _git(self._origin, "symbolic-ref", "HEAD", "refs/heads/main")
+        _git(self._origin, "reset", "--quiet", _git(ROOT, "rev-parse", "HEAD").strip())
         listed = _git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         for name in filter(None, listed.split("\0")):
             source, target = ROOT / name, self._origin / name
             if source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
-                target.chmod(source.stat().st_mode)
-        _git(self._origin, "init", "--quiet", "--initial-branch=main")
-        self._commit("All there is")
+                shutil.copy(source, target, follow_symlinks=False)
+        if _git(self._origin, "status", "--porcelain"):
+            self._commit("All there is")
         _git(below, "clone", "--quiet", str(self._origin), str(self.folder))
         self._share_what_is_installed()
 

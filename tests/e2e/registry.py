@@ -40,11 +40,14 @@ async def registry(folder: Path, address: str) -> AsyncGenerator[None]:
 
 
 async def tags_of(address: str, image: str) -> list[str]:
-    """The tags of an image that was pushed."""
+    """The tags of an image; none if it was not pushed."""
     async with (
-        aiohttp.ClientSession(raise_for_status=True) as session,
+        aiohttp.ClientSession() as session,
         session.get(f"http://{address}/v2/{image}/tags/list") as answer,
     ):
+        if answer.status == 404:
+            return []
+        answer.raise_for_status()
         found: list[str] = (await answer.json())["tags"]
         return found
 

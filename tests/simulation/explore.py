@@ -41,6 +41,8 @@ Space = Mapping[str, frozenset[object]]
 AT_WRITES: Final[Space] = {"write": frozenset({"crash after", "lost answer", "late 6"})}
 """The gravest faults at writes: `make test` runs them for every scenario."""
 LATE_EVENTS: Final[Space] = {"event": frozenset({6.0})}
+LATE_EVENTS_OF: Final = frozenset({"retry", "suspend", "delete", "component deleted"})
+"""The scenarios for which `make test` runs them."""
 OTHERS: Final[Space] = {"write": OTHER_CLIENTS}
 """Another client acts once, between a write and its answer."""
 

@@ -8,7 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.explore import AT_WRITES, LATE_EVENTS, OTHERS, Space, Trial, next_trials, run
+from tests.simulation.explore import (
+    AT_WRITES,
+    LATE_EVENTS,
+    LATE_EVENTS_OF,
+    OTHERS,
+    Space,
+    Trial,
+    next_trials,
+    run,
+)
 from tests.simulation.scenarios import SCENARIOS
 
 
@@ -30,7 +39,7 @@ def test_a_scenario_with_one_fault_at_a_write_breaks_no_promise(name: str) -> No
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["retry", "suspend", "delete", "component deleted"])
+@pytest.mark.parametrize("name", sorted(LATE_EVENTS_OF))
 def test_a_scenario_with_one_late_event_breaks_no_promise(name: str) -> None:
     assert broken(name, LATE_EVENTS) == []
 

@@ -30,7 +30,7 @@ from tests.support.team import own
 pytestmark = pytest.mark.long
 
 TEAM = own("hoarders")
-MANY = 12
+MANY = 10
 TOO_SLOW = re.compile(r"deadline exceeded|[Tt]imeout|timed out")
 EMPTY = 333_334  # entries of a megabyte
 

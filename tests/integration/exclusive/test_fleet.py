@@ -17,6 +17,7 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.faulty_lives import RUNS
 from tests.support.cluster.life import exists, listed
+from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.stages import LONG
 from tests.support.observer.observer import Observer
 from tests.support.patience import PATIENCE_SECONDS, comes_to
@@ -24,7 +25,8 @@ from tests.support.patience import PATIENCE_SECONDS, comes_to
 pytestmark = pytest.mark.long
 
 TEAM = "fleet"
-MANY = 500  # far more than the burst of the reset rate, so that most wait
+MANY = 100
+BURST = 20  # of the reset rate, so that most wait
 SIDE_BY_SIDE = 16
 
 
@@ -71,7 +73,10 @@ async def test_all_pods_of_a_team_fail_at_once_and_then_its_namespace_is_deleted
             subresource="status",
         )
 
-    async with another_team(cluster, TEAM, team_documents(TEAM)):
+    async with (
+        reconfigured(cluster, "controller", resetRateLimit={"burst": BURST}),
+        another_team(cluster, TEAM, team_documents(TEAM)),
+    ):
         await together(
             client.create(
                 APPWRAPPERS,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.pod_security import POLICY
 from shared.api.objects import JsonObject
 from shared.config.configuration import LabelSelector
@@ -142,7 +143,7 @@ def test_users_may_read_what_appwrapper_logs_needs(resource: str, verb: str) -> 
     assert any(verb in each["verbs"] for each in rules)
 
 
-def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_else_of_it() -> None:
+def test_users_may_read_queues_priorities_and_settings_and_nothing_else_of_the_cluster() -> None:
     read = ["get", "list", "watch"]
     assert role("appwrapper-queue-viewer") == [
         {
@@ -155,6 +156,12 @@ def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_els
             "apiGroups": ["visibility.kueue.x-k8s.io"],
             "resources": ["clusterqueues/pendingworkloads"],
             "verbs": read,
+        },
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [CONFIG_NAME],
+            "verbs": ["get"],
         },
     ]
 

@@ -267,7 +267,7 @@ def test_ctrl_c_leaves_it_running_and_names_the_next_steps(submit: Any) -> None:
         "\ntrain continues in the cluster.\n"
         "  appwrapper logs -f train -n team1            # follow it again\n"
         "  appwrapper explain train -n team1            # why it runs or waits\n"
-        "  kubectl delete appwrapper train -n team1     # stop it\n"
+        "  appwrapper cancel train -n team1             # stop it\n"
     )
 
 
