@@ -53,7 +53,8 @@ async def _measure(
     reporter(f"This machine: {machine.description()}.")
     reporter(
         "All parts take about 22 minutes on two cores once everything is built, --quick takes"
-        " three, --profile ten. The figures are good only if nothing else runs meanwhile.",
+        " three, --profile ten, --scale 30. The figures are good only if nothing else runs"
+        " meanwhile.",
     )
     async with LocalCluster(ClusterOptions(), reporter) as cluster:
         try:

@@ -29,7 +29,10 @@ from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import ApiError, KubeClient, NotFound, Propagation
 
 _WEBHOOK = "webhook"
-OUR_PROCESSES = (_WEBHOOK, "controller")
+_CONTROLLER = "controller"
+OUR_PROCESSES = (_WEBHOOK, _CONTROLLER)
+CONTROLLERS = {Contender.OURS: _CONTROLLER, Contender.PEER: PEER_PROCESS}
+"""The process of each operator's controller. The Go operator's contains its webhook."""
 _GROUP = "admissionregistration.k8s.io"
 # In the order in which they are listed: the first has the caBundle.
 _CONFIGURATIONS = {

@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Self
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU time since the processes started, in seconds; resident memory now, in MiB."""
+    """CPU time since the processes started, in seconds; resident memory now and at most, in MiB."""
 
     cpu_seconds: float
     resident_mib: float
+    peak_mib: float
 
 
 def usage(process_ids: Sequence[int], root: Path = Path("/proc")) -> Usage:
     """Adds up the usage of all processes, with their threads. Raises ProcessLookupError."""
-    cpu, resident = 0.0, 0.0
-    for process_id in process_ids:
-        one = _usage_of(root / str(process_id))
-        cpu += one.cpu_seconds
-        resident += one.resident_mib
-    return Usage(cpu, resident)
+    each = [_usage_of(root / str(process_id)) for process_id in process_ids]
+    return Usage(
+        sum(one.cpu_seconds for one in each),
+        sum(one.resident_mib for one in each),
+        sum(one.peak_mib for one in each),
+    )
 
 
 class CpuSpent:
@@ -54,11 +54,10 @@ def _usage_of(folder: Path) -> Usage:
     # The second field is the program's name in parentheses and may hold anything.
     fields = stat.rpartition(")")[2].split()
     user, system = int(fields[11]), int(fields[12])
-    resident = next(
-        (int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")),
-        0,  # a process that has ended but was not waited for has no memory
-    )
-    return Usage((user + system) / _TICKS_PER_SECOND, resident / _MIB)
+    sizes = dict(line.split(":", 1) for line in status.splitlines())
+    # A process that has ended but was not waited for has no memory.
+    resident, peak = (int(sizes.get(name, "0").split()[0]) for name in ("VmRSS", "VmHWM"))
+    return Usage((user + system) / _TICKS_PER_SECOND, resident / 1024, peak / 1024)
 
 
 def description() -> str:

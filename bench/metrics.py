@@ -1,15 +1,15 @@
-"""Reads the metrics of the API server and etcd: Prometheus' text format."""
+"""Reads the metrics of the API server: Prometheus' text format."""
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from typing import NamedTuple
 
 import aiohttp
 
-from localcluster.access.certificates import KeyPairFiles
 from localcluster.access.probes import trusting
 from localcluster.cluster import LocalCluster
 
+_EVENT = ("events", "POST")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -22,7 +22,12 @@ def series(text: str, name: str) -> Iterator[tuple[Mapping[str, str], float]]:
 async def fetch(cluster: LocalCluster, path: str) -> bytes:
     """Returns what the API server answers to the administrator."""
     access = cluster.access
-    return await _body(f"{access.server}{path}", str(access.authority), access.admin)
+    async with (
+        aiohttp.ClientSession(access.server, trust_env=False) as session,
+        session.get(path, ssl=trusting(str(access.authority), access.admin)) as response,
+    ):
+        response.raise_for_status()
+        return await response.read()
 
 
 async def api_server_metrics(cluster: LocalCluster) -> str:
@@ -30,18 +35,21 @@ async def api_server_metrics(cluster: LocalCluster) -> str:
     return (await fetch(cluster, "/metrics")).decode()
 
 
-async def etcd_metrics(cluster: LocalCluster) -> str:
-    """Returns the text of etcd's metrics."""
-    process = cluster.processes["etcd"].spec
-    flags = dict(flag.partition("=")[::2] for flag in process.command)
-    pair = KeyPairFiles(Path(flags["--cert-file"]), Path(flags["--key-file"]))
-    return (await _body(f"{process.address}/metrics", flags["--trusted-ca-file"], pair)).decode()
+class OperatorsRequests(NamedTuple):
+    """Requests of ServiceAccounts outside kube-system, KWOK's excluded, since the server started.
+
+    A watch counts once. `events` are creates of Events, by all clients.
+    """
+
+    all: float
+    events: float
 
 
-async def _body(url: str, authority: str, pair: KeyPairFiles) -> bytes:
-    async with (
-        aiohttp.ClientSession(trust_env=False) as session,
-        session.get(url, ssl=trusting(authority, pair)) as response,
-    ):
-        response.raise_for_status()
-        return await response.read()
+def operators_requests(metrics: str) -> OperatorsRequests:
+    """Reads them from the text of the API server's metrics."""
+    accepted = series(metrics, "apiserver_flowcontrol_dispatched_requests_total")
+    answered = series(metrics, "apiserver_request_total")
+    return OperatorsRequests(
+        sum(n for labels, n in accepted if labels["flow_schema"] == "service-accounts"),
+        sum(n for labels, n in answered if (labels["resource"], labels["verb"]) == _EVENT),
+    )

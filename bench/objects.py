@@ -9,7 +9,7 @@ import yaml
 from shared.api import names
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
-from webhook.admission_review import parse_review
+from webhook.admission_review import LARGEST_BODY, parse_review
 from webhook.chain import mutate
 from webhook.rules.submission import Facts
 from webhook.verdicts import Patched
@@ -26,6 +26,8 @@ NOBODY = "bench.localcluster.dev/nobody"
 _FOLDER = Path(__file__).parent
 _GROUP = "bench-users"
 _GPU = "nvidia.com/gpu"
+# Objects of `{},` less than fill a body, for the rest of the review.
+_ROOM = 2_000
 # Makes an AppWrapper of 0.9 MiB.
 LARGE_ENVIRONMENT = 6_460
 _IMAGE = "quay.io/project-codeflare/busybox:1.36"
@@ -138,6 +140,12 @@ def running(name: str, batch: str, *, pods: int = 2, gpus: int = 0) -> JsonObjec
     return document
 
 
+def ended(name: str, batch: str, pods: int) -> JsonObject:
+    """Returns an AppWrapper of a Job whose pods succeed as soon as they run."""
+    wrapped = _job(name, {BATCH_LABEL: batch}, _pod(batch, _ENDS_AT_ONCE), pods)
+    return appwrapper(name, batch, QUEUE, wrapped)
+
+
 def flapping(name: str, batch: str) -> JsonObject:
     """Returns an AppWrapper of a Job of one pod whose container crashes and starts every second.
 
@@ -211,6 +219,17 @@ def large_review() -> bytes:
         {"name": f"SETTING_{number:05d}", "value": "x" * 110} for number in range(LARGE_ENVIRONMENT)
     ]
     return _mutated(appwrapper("large", "review", QUEUE, template))
+
+
+def largest_review() -> bytes:
+    """Returns a review of nearly the largest size that our webhook reads.
+
+    Its many empty objects take far more memory decoded than any other text of that size.
+    """
+    template = job("largest", "review", None)
+    container = template["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [{}] * (LARGEST_BODY // 3 - _ROOM)
+    return review(appwrapper("largest", "review", QUEUE, template))
 
 
 def _mutated(subject: JsonObject) -> bytes:

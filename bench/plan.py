@@ -9,6 +9,8 @@ PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
     "records", "nodes",
 )  # fmt: skip
+# These take longer, and no other part needs them.
+SCALE_PARTS = ("hostile", "crowd", "stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,10 @@ class BenchPlan:
     are measured together; the largest of them are also deleted together while they run.
     `detections` of each fault are measured per round. A flapping pod is watched for
     `flapping_seconds`. `workers` of one AppWrapper leave a record each. `nodes` make a large
-    cluster, whose heartbeats are watched for `heartbeat_seconds` at each rate. `profile`: instead
-    of all parts, profile one life and the largest of `sizes` at once, and `requests` reviews.
+    cluster, whose heartbeats are watched for `heartbeat_seconds` at each rate. `failures` fail at
+    once while `hanging` deletions hang. A controller beside stored AppWrappers idles for
+    `idle_seconds`. `profile`: instead of all parts, profile one life and the largest of `sizes` at
+    once, and `requests` reviews.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
@@ -30,12 +34,15 @@ class BenchPlan:
     requests: int = 3_000
     reviews: int = 40
     creates: int = 48
-    sizes: tuple[int, ...] = (1, 100, 300)
+    sizes: tuple[int, ...] = (1, 100, 200, 300)
     detections: int = 12
     flapping_seconds: int = 60
     workers: int = 1_000
     nodes: int = 2_000
     heartbeat_seconds: int = 20
+    failures: int = 500
+    hanging: int = 300
+    idle_seconds: int = 660
     profile: bool = False
 
 
@@ -47,13 +54,32 @@ QUICK: Final = BenchPlan(
     sizes=(1, 50),
 )
 
+SCALE: Final = BenchPlan(parts=frozenset(SCALE_PARTS), sizes=(2_000, 5_000), detections=60)
+
+_COUNTS: Final = (
+    ("rounds", "rounds of each part, contenders taking turns"),
+    ("requests", "admission reviews per webhook, round and number of connections"),
+    ("reviews", "reviews of 0.9 MiB per webhook, round and path"),
+    ("creates", "AppWrappers created through the API server per round, 16 at once"),
+    ("detections", "faults of each kind per round; of the Go operator always 3"),
+    ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
+    ("workers", "workers of one AppWrapper that all fail and leave a record"),
+    ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
+    ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
+    ("failures", "AppWrappers that fail at once"),
+    ("hanging", "deletions that hang meanwhile"),
+    ("idle-seconds", "how long a controller idles beside stored AppWrappers"),
+)
+
 
 def parse(given: Sequence[str]) -> tuple[BenchPlan, str | None]:
     """Parses the command line; exits with 2 and a sentence for wrong usage.
 
     Returns the plan, and the file for the figures as JSON; `-` is standard output.
     """
-    parsed = _parser(QUICK if "--quick" in given else BenchPlan()).parse_args(given)
+    presets = {"--quick": QUICK, "--scale": SCALE}
+    default = next((plan for flag, plan in presets.items() if flag in given), BenchPlan())
+    parsed = _parser(default).parse_args(given)
     plan = BenchPlan(**{each.name: getattr(parsed, each.name) for each in fields(BenchPlan)})
     return plan, parsed.json
 
@@ -64,7 +90,14 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         description="Measures this project's operator beside the Go operator, on one real control"
         " plane in one run. It reports; it asserts nothing.",
     )
-    parser.add_argument(
+    preset = parser.add_mutually_exclusive_group()
+    preset.add_argument(
+        "--scale",
+        action="store_true",
+        help=f"the parts {', '.join(SCALE_PARTS)}: thousands of stored AppWrappers, hundreds of"
+        " failures, hostile clients, in about 30 minutes; other options change what they name",
+    )
+    preset.add_argument(
         "--quick",
         action="store_true",
         help=f"the parts {', '.join(each for each in PARTS if each in QUICK.parts)} with smaller "
@@ -83,20 +116,10 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
         type=_parts,
         default=default.parts,
         metavar="PART,…",
-        help=f"parts to run, of {', '.join(PARTS)} (all, save with --quick)",
+        help=f"parts to run, of {', '.join(PARTS)} (all, save with --quick), and of"
+        f" {', '.join(SCALE_PARTS)}",
     )
-    counts = (
-        ("rounds", "rounds of each part, contenders taking turns"),
-        ("requests", "admission reviews per webhook, round and number of connections"),
-        ("reviews", "reviews of 0.9 MiB per webhook, round and path"),
-        ("creates", "AppWrappers created through the API server per round, 16 at once"),
-        ("detections", "faults of each kind per round; of the Go operator always 3"),
-        ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
-        ("workers", "workers of one AppWrapper that all fail and leave a record"),
-        ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
-        ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
-    )
-    for name, meaning in counts:
+    for name, meaning in _COUNTS:
         value = getattr(default, name.replace("-", "_"))
         parser.add_argument(
             f"--{name}", type=_positive, default=value, metavar="N", help=f"{meaning} ({value})"
@@ -115,10 +138,11 @@ def _parser(default: BenchPlan) -> argparse.ArgumentParser:
 
 def _parts(text: str) -> frozenset[str]:
     names = frozenset(filter(None, (name.strip() for name in text.split(","))))
-    unknown = sorted(names - frozenset(PARTS))
+    known = (*PARTS, *SCALE_PARTS)
+    unknown = sorted(names - frozenset(known))
     if unknown or not names:
         raise argparse.ArgumentTypeError(
-            f"there is no part {', '.join(unknown) or repr(text)}; there are {', '.join(PARTS)}"
+            f"there is no part {', '.join(unknown) or repr(text)}; there are {', '.join(known)}"
         )
     return names
 

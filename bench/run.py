@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from bench.arena import Arena
-from bench.measurements import admission, nodes
+from bench.measurements import admission, crowd, hostile, nodes, stored
 from bench.measurements.creation import Creation
 from bench.measurements.deletion import DeletionPart
 from bench.measurements.detection import Detection
@@ -36,14 +36,25 @@ async def run(arena: Arena, plan: BenchPlan) -> dict[str, ResultSection]:
     """
     sections = {}
     reporter = arena.cluster.reporter
-    direct = {"mutate": admission.mutate, "validate": admission.validate, "large": admission.large}
+    direct = {
+        "mutate": admission.mutate,
+        "validate": admission.validate,
+        "large": admission.large,
+        "hostile": hostile.measure,
+    }
     for part, measure in direct.items():
         if part in plan.parts:
             async with step(reporter, f"{part}: {plan.rounds} rounds"):
                 sections[part] = await measure(arena, plan)
     sections |= await _in_turns(arena, plan)
-    if "nodes" in plan.parts:
-        sections["nodes"] = await nodes.measure(arena, plan)
+    one_after_the_other = {
+        "nodes": nodes.measure,
+        "crowd": crowd.measure,
+        "stored": stored.measure,
+    }
+    for part, measure in one_after_the_other.items():
+        if part in plan.parts:
+            sections[part] = await measure(arena, plan)
     return sections
 
 

@@ -22,6 +22,15 @@ def span(duration: timedelta) -> str:
     return f"{seconds} s"
 
 
+def age(duration: timedelta) -> str:
+    """Return `95s`, `45m`, `30h` or `12d`, for a narrow column: one unit, rounded down."""
+    seconds = max(0, int(duration.total_seconds()))
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
 def clock(moment: datetime, now: datetime) -> str:
     """Return `14:03:10 UTC`, or date and minute for another day."""
     moment = moment.astimezone(UTC)

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from cli.command import Command, CommandError, ExitCode
 from cli.terminal import CommandTerminal, harmless
@@ -21,7 +21,10 @@ DESCRIPTION: Final = (
 )
 # Name -> summary, in the order of a workload's life, users' commands first.
 COMMANDS: Final = {
+    "list": "list AppWrappers: who has them, and why they wait",
     "explain": "show why an AppWrapper is not running, and what is next",
+    "cancel": "delete AppWrappers with their pods, after a question",
+    "resubmit": "run an ended AppWrapper again under a new name",
     "pack": "wrap manifests into one AppWrapper",
     "generate": "write an AppWrapper around a PyTorchJob, from a values file",
     "validate": "report what the webhook would refuse or warn about",
@@ -29,6 +32,7 @@ COMMANDS: Final = {
     "team": "create, list, show and delete teams",
     "completion": "print the completion for a shell",
 }
+ALIASES: Final = {"ls": "list", "queue": "list"}
 
 
 def program() -> None:
@@ -45,7 +49,7 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
     if "_ARGCOMPLETE" in terminal.environment:
         import argcomplete
 
-        argcomplete.autocomplete(build_parser(COMMANDS))
+        argcomplete.autocomplete(build_parser((*COMMANDS, *ALIASES)))
     parser = build_parser(argv)
     try:
         arguments = parser.parse_args(argv)
@@ -54,7 +58,8 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
     if arguments.command is None:
         parser.print_help(terminal.stdout)
         return ExitCode.UNABLE
-    return _run(load(arguments.command), arguments, terminal)
+    name = ALIASES.get(arguments.command, arguments.command)
+    return _run(load(name), arguments, terminal)
 
 
 def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
@@ -65,20 +70,30 @@ def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=called_as, description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    named = {*words} & {*COMMANDS}
+    given = {*words}
     for name, summary in COMMANDS.items():
-        command = load(name) if name in named else None
-        sub = subparsers.add_parser(
-            name,
-            help=summary,
-            description=command.description if command else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,  # a new option would make users' abbreviations ambiguous
-        )
-        sub.add_argument("--debug", action="store_true", help="show where an error comes from")
-        if command is not None:
-            command.add_arguments(sub)
+        _add_command(subparsers, name, load(name) if name in given else None, help=summary)
+    for alias in given & {*ALIASES}:  # without a help text, --help does not list it
+        _add_command(subparsers, alias, load(ALIASES[alias]))
     return parser
+
+
+def _add_command(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    command: Command | None,
+    **options: Any,
+) -> None:
+    sub = subparsers.add_parser(
+        name,
+        description=command.description if command else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # a new option would make users' abbreviations ambiguous
+        **options,
+    )
+    sub.add_argument("--debug", action="store_true", help="show where an error comes from")
+    if command is not None:
+        command.add_arguments(sub)
 
 
 def load(name: str) -> Command:

@@ -39,6 +39,21 @@ class CommandTerminal:
         """
         return self._console(self.stdout)
 
+    def width(self) -> int | None:
+        """Return the columns of standard output, None for a program: the lines may be long.
+
+        The environment variable COLUMNS always sets the width.
+        """
+        columns = self.environment.get("COLUMNS", "")
+        if columns.isdigit() and int(columns):
+            return int(columns)
+        if not self.stdout.isatty():
+            return None
+        try:
+            return os.get_terminal_size(self.stdout.fileno()).columns or None
+        except OSError:  # a terminal without a size
+            return 80
+
     def write(self, text: str) -> None:
         self.stdout.write(text)
 

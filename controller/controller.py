@@ -17,7 +17,7 @@ from controller.apply.metrics import Meter
 from controller.caches import Caches
 from controller.facts.appwrapper_outline import Outline
 from controller.facts.evacuation import PODS_BY_NODE
-from controller.facts.pods import Pod, touched
+from controller.facts.pods import Pod, has_failed, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.component_watches import ComponentWatches
@@ -29,8 +29,9 @@ from controller.gauges import AppWrapperGauges, Watched
 from controller.memory.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
+from controller.runtime.pass_limit import PassLimit
 from controller.runtime.worker import WakeTimes, Workers
-from controller.runtime.workqueue import QueueMetrics, WorkQueue
+from controller.runtime.workqueue import QueueMetrics, WakeReason, WorkQueue
 from shared.config.configuration import Configuration
 from shared.injection.pod_template import pod_defaults
 from shared.kube.client import KubeClient
@@ -44,8 +45,6 @@ from shared.waits import kueue_settings
 
 logger = logging.getLogger(__name__)
 
-# AppWrappers that may wait for the API server at once; each pass sends a few requests.
-WORKERS = 32
 # Seconds that current passes, and then their Events, have at shutdown. A pass takes milliseconds
 # unless the API server is unavailable, and then cancelling it loses nothing.
 GRACE = 5.0
@@ -75,7 +74,10 @@ class Controller:
         self._wake_times: WakeTimes[Key] = WakeTimes(clock)
         self._memory = Memory()
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
-        self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
+        limit = PassLimit()
+        self._metrics.show_pass_limit(lambda: limit.limit)
+        self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics, limit)
+        client.on_answer = self._queue.answered
         self._caches = caches
         self._appwrappers = self._caches.appwrappers
         self._pods = self._caches.pods
@@ -85,7 +87,12 @@ class Controller:
             self._caches.kueue, client, clock, self._appwrappers, *wakes, kueue
         )
         self._watches = ComponentWatches(
-            self._caches.components, self._pods, clock, self._wake, self._memory
+            self._caches.components,
+            self._pods,
+            clock,
+            self._wake,
+            self._wake_at_once,
+            self._memory,
         )
         self._show_metrics()
         self._appwrappers.add_handler(self._appwrapper_changed)
@@ -118,7 +125,7 @@ class Controller:
             self._caches.nodes,
             pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
-            wake=self._wake,
+            wake=self._wake_at_once,
         )
         self._memory.on_forget(fleet.reset_gate.forget)
         return fleet
@@ -126,7 +133,7 @@ class Controller:
     def _make_stores(self) -> ErrorStores:
         config = self._config.appwrapper.fault_tolerance.error_aggregation
         stores = ErrorStores(
-            config, self._wake, self._recorder, self._metrics.registry, self._sources
+            config, self._wake_at_once, self._recorder, self._metrics.registry, self._sources
         )
         self._memory.on_forget(stores.forget)
         return stores
@@ -185,7 +192,6 @@ class Controller:
         return Workers(
             self._queue,
             partial(self._wake_times.timed, reconcile),
-            count=WORKERS,
             sources=self._sources,
             limiter=ExponentialBackoff(),
             log_fields=self._log_fields,
@@ -226,18 +232,29 @@ class Controller:
             self._memory.forget(change.old.uid, change.key)
         elif change.new is not None:
             self._complainer.evaluate(change.new.read())
-            self._wake(change.key)
+            wake = self._wake_at_once if change.new.suspend else self._wake
+            wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
         return [pod for _, pod in self._pods.indexed(index, value)]
 
     def _pod_changed(self, change: Change[Pod]) -> None:
+        wake = self._wake_at_once if has_failed(change.old, change.new) else self._wake
         for key in touched(change.old, change.new):
-            self._wake(key)
+            wake(key)
 
-    def _wake(self, key: Key) -> None:
+    def _wake(self, key: Key, why: WakeReason = WakeReason.CHANGE) -> None:
         self._wake_times.woken(key)
-        self._queue.add(key)
+        self._queue.add(key, why)
+
+    def _wake_at_once(self, key: Key) -> None:
+        """Wake for a failure, an evacuation or a suspension: it goes first if the AppWrapper runs.
+
+        Pods also fail because the controller deletes them.
+        """
+        known = self._appwrappers.get(*key)
+        runs = known is None or known.runs
+        self._wake(key, WakeReason.URGENT if runs else WakeReason.CHANGE)
 
     def _log_fields(self, key: Key) -> dict[str, object]:
         known = self._appwrappers.get(*key)

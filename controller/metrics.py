@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from controller.gauges import ComputedGauge, Samples
 from controller.phases.phase import Phase
@@ -217,6 +217,15 @@ class ControllerMetrics:
 
     def repaired(self) -> None:
         self._repairs.inc()
+
+    def show_pass_limit(self, limit: Callable[[], float]) -> None:
+        """Register the gauge of the limit, under controller-runtime's name."""
+        Gauge(
+            "controller_runtime_max_concurrent_reconciles",
+            "How many reconciles may run at once: by how fast the API server answers.",
+            ("controller",),
+            registry=self.registry,
+        ).labels(_CONTROLLER).set_function(limit)
 
     def show_stuck_deletions(self, stuck: Callable[[], Samples]) -> None:
         """Register the gauge of the stuck objects by finalizer and Kind."""

@@ -8,13 +8,17 @@ from typing import Final
 
 from bench.plan import PARTS
 from bench.recorded import Recorded
-from bench.report import markdown, number
+from bench.report import number
 from bench.results import Contender, ResultRow
+from scripts.benchmark_picture import picture
 from scripts.pages import REPOSITORY, with_passage
 
-RESULTS: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-results.json"
+_FOLDER: Final = REPOSITORY / "docs" / "maintainers"
+RESULTS: Final = _FOLDER / "benchmark-results.json"
+SCALE_RESULTS: Final = _FOLDER / "scale-results.json"
 README: Final = REPOSITORY / "README.md"
-FIGURES: Final = REPOSITORY / "docs" / "maintainers" / "benchmark-figures.md"
+FIGURES: Final = _FOLDER / "benchmark-figures.md"
+PICTURE: Final = _FOLDER / "benchmarks.svg"
 # Ratios between these count as equal: rounds of one run differ by as much.
 _EQUAL: Final = (0.95, 1.05)
 
@@ -56,9 +60,11 @@ HEADLINES: Final = (
 def benchmark_pages() -> dict[Path, str]:
     """Returns the text of each page, with the figures of the recorded run."""
     run = Recorded.read(RESULTS)
+    scale = Recorded.read(SCALE_RESULTS) if SCALE_RESULTS.exists() else None
     return {
         README: with_passage(README.read_text(), readme_passage(run)),
-        FIGURES: figures_page(run),
+        FIGURES: figures_page(run, scale),
+        PICTURE: picture(run),
     }
 
 
@@ -84,26 +90,34 @@ def readme_passage(run: Recorded) -> str:
         f" in {better.count('Go')}; *equal* is within 5 %. The run was of commit"
         f" {circumstances.commit} on {circumstances.host}. {_missing(run)}".rstrip(),
         "",
+        "![Time and memory against the number of AppWrappers](docs/maintainers/benchmarks.svg)",
+        "",
         f"Versions: {parts}."
         " [All figures, ranges and targets](docs/maintainers/benchmark-figures.md).",
     ]
     return "\n".join(lines) + "\n"
 
 
-def figures_page(run: Recorded) -> str:
-    """Returns docs/maintainers/benchmark-figures.md: every figure of the run."""
-    sections = [*run.sections.values()]
-    targets = [(each, row) for part in sections for row in part.rows for each in row.targets]
-    verdicts = [each.holds(row) for each, row in targets]
-    measured = verdicts.count(True) + verdicts.count(False)
-    kept = f"{verdicts.count(True)} of {measured} targets are kept. {_missing(run)}".rstrip()
-    return (
+def figures_page(run: Recorded, scale: Recorded | None = None) -> str:
+    """Returns docs/maintainers/benchmark-figures.md: every figure of the run and of `--scale`."""
+    head = (
         "# Benchmark figures\n\n"
         "This page is a reference for maintainers: which figures did the recorded run give, and\n"
         "under which conditions? `make generate` writes it from `benchmark-results.json`.\n"
         "[benchmarks.md](benchmarks.md) shows how to measure and read them.\n\n"
-        f"{kept}\n\n" + markdown(sections, run.circumstances)
+        f"{_kept(run)} {_missing(run)}".rstrip()
+        + f"\n\n{run.markdown()}"
     )
+    if scale is None:
+        return head
+    return f"{head}\n## At scale\n\n{_kept(scale)}\n\n{scale.markdown()}"
+
+
+def _kept(run: Recorded) -> str:
+    rows = [row for section in run.sections.values() for row in section.rows]
+    verdicts = [target.holds(row) for row in rows for target in row.targets]
+    measured = verdicts.count(True) + verdicts.count(False)
+    return f"{verdicts.count(True)} of {measured} targets are kept."
 
 
 def headline_rows(run: Recorded) -> Iterator[tuple[Headline, str, ResultRow]]:

@@ -7,7 +7,8 @@ tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations
-tables of benchmark figures     from docs/maintainers/benchmark-results.json
+tables and picture of benchmark figures    from docs/maintainers/benchmark-results.json and
+                                           scale-results.json
 tables and picture of the profile    from docs/maintainers/profile-results.json
 """
 

@@ -62,6 +62,7 @@ from webhook.rules.queue import (
 )
 from webhook.rules.restarts import warn_of_earlier_restarts
 from webhook.rules.restore import (
+    add_finalizer,
     keep_components,
     keep_finalizer,
     keep_running,
@@ -107,6 +108,7 @@ MUTATE_ON_CREATE: Final[dict[str, _Rule[Change]]] = {
     "grace_periods": limit_grace_periods,
     "submitted_digest": write_submitted_digest,
     "submitted_suspend": note_submitted_suspend,
+    "finalizer": add_finalizer,
 }
 
 # These restore fields that the request dropped and add none: an addition would violate immutability

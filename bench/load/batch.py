@@ -119,6 +119,10 @@ class Batch:
                 ) from None
         return max(self._reached[name, state] for name in names)
 
+    def moments(self, state: str) -> list[float]:
+        """Returns when each object that has been in `state` first was, the earliest first."""
+        return sorted(at for (_, found), at in self._reached.items() if found == state)
+
     async def settle(self) -> None:
         """Waits until half a second has passed without an event: late status writes count too."""
         with suppress(TimeoutError):

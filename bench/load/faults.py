@@ -19,12 +19,14 @@ _AUTOPILOT = "autopilot.ibm.com/gpuhealth"
 
 async def fail_pod(client: KubeClient, name: str) -> float:
     """Set one pod of that AppWrapper to Failed, as a kubelet would report."""
-    pod = (await pods_of(client, name))[0]
+    return await fail(client, (await pods_of(client, name))[0]["metadata"]["name"])
+
+
+async def fail(client: KubeClient, pod: str) -> float:
+    """Set the pod of that name to Failed."""
     status = {"status": {"phase": "Failed", "reason": "Benchmark"}}
     began = time.perf_counter()
-    await client.patch(
-        PODS, NAMESPACE, pod["metadata"]["name"], status, PatchType.MERGE, subresource="status"
-    )
+    await client.patch(PODS, NAMESPACE, pod, status, PatchType.MERGE, subresource="status")
     return began
 
 
@@ -32,7 +34,7 @@ async def label_node(client: KubeClient, name: str) -> float:
     """Label the node of one of that AppWrapper's pods with EVICT, as Autopilot does."""
     node = (await pods_of(client, name))[0]["spec"]["nodeName"]
     began = time.perf_counter()
-    await _label(client, node, "EVICT")
+    await label(client, node, "EVICT")
     return began
 
 
@@ -47,10 +49,11 @@ async def unlabel_nodes(client: KubeClient) -> None:
     """Remove Autopilot's label from all nodes: they are healthy again."""
     async for page in client.pages(NODES, label_selector=_AUTOPILOT, metadata_only=True):
         for node in page.items:
-            await _label(client, node["metadata"]["name"], None)
+            await label(client, node["metadata"]["name"], None)
 
 
-async def _label(client: KubeClient, node: str, value: str | None) -> None:
+async def label(client: KubeClient, node: str, value: str | None) -> None:
+    """Set or remove Autopilot's label of a node."""
     labels = {"metadata": {"labels": {_AUTOPILOT: value}}}
     await client.patch(NODES, None, node, labels, PatchType.MERGE)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench import objects
-from bench.arena import Arena
+from bench.arena import CONTROLLERS, Arena
 from bench.load.batch import Batch
 from bench.machine import CpuSpent, usage
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
@@ -26,6 +26,7 @@ class _Rows(NamedTuple):
     cpu: ResultRow
     other_cpu: ResultRow
     memory: ResultRow
+    controller: ResultRow
 
 
 class Lifecycle:
@@ -50,6 +51,8 @@ class Lifecycle:
                 " deletion not included.",
                 "CPU of the operator: all its processes, from the first create to the last"
                 " Succeeded; CPU of the rest: API server, etcd, Kueue, schedulers, KWOK.",
+                "Resident memory: of all processes of the operator. The Go operator has one"
+                " process; it counts as its controller, too.",
             ],
         )
 
@@ -81,6 +84,9 @@ class Lifecycle:
                 seconds.append(await lives.run([_document(contender, batch, number)]))
                 await lives.settle()
             rows.success.add(contender, statistics.median(seconds))
+            if operator := arena.process_ids(contender):
+                rows.memory.add(contender, usage(operator).resident_mib)
+                rows.controller.add(contender, _controller_mib(arena, contender))
             rows.events.add(contender, statistics.median(lives.events.values()))
             rows.deletion.add(contender, await lives.delete(names[:1]))
             await lives.delete(names[1:])
@@ -96,12 +102,14 @@ class Lifecycle:
             with CpuSpent(operator) as own, CpuSpent(arena.other_process_ids()) as others:
                 rows.success.add(contender, await lives.run(documents))
             resident = usage(operator).resident_mib
+            controller = _controller_mib(arena, contender) if operator else 0
             await lives.settle()
             rows.events.add(contender, statistics.mean(lives.events.values()))
             rows.other_cpu.add(contender, others.seconds * 1_000 / size)
             if operator:
                 rows.cpu.add(contender, own.seconds * 1_000 / size)
                 rows.memory.add(contender, resident)
+                rows.controller.add(contender, controller)
             names = [each["metadata"]["name"] for each in documents]
             rows.deletion.add(contender, await lives.delete(names))
         await arena.until_empty()
@@ -122,8 +130,17 @@ def _rows(size: int) -> _Rows:
         other_cpu=ResultRow(
             f"CPU of the rest per life, {many}", "ms", (SpeedTarget(1.4, platform),)
         ),
-        memory=ResultRow(f"resident memory after {many}", "MiB", (SpeedTarget(1.2, peer),)),
+        memory=ResultRow(f"resident memory after {many}", "MiB"),
+        controller=ResultRow(
+            f"resident memory of the controller after {many}",
+            "MiB",
+            (SpeedTarget(1.2, peer),) if size > 1 else (),
+        ),
     )
+
+
+def _controller_mib(arena: Arena, contender: Contender) -> float:
+    return usage([arena.cluster.processes[CONTROLLERS[contender]].pid]).resident_mib
 
 
 def _lives(arena: Arena, contender: Contender, batch: str) -> Batch:

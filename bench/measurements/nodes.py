@@ -5,11 +5,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.arena import Arena
+from bench.arena import CONTROLLERS, Arena
 from bench.load.kubelets import Kubelets
 from bench.machine import CpuSpent, usage
 from bench.measurements.detection import eviction, one_by_one, over_a_minute
-from bench.peer import PROCESS as PEER_PROCESS
 from bench.plan import BenchPlan
 from bench.results import Contender, ResultRow, ResultSection, SpeedTarget
 from bench.statistics import percentile
@@ -25,7 +24,6 @@ _CPU: Final = {
     BUSY_SECONDS: "a status of each node every 10 s",
 }
 _SETTLING_SECONDS: Final = 5.0
-_PROCESSES: Final = {Contender.OURS: "controller", Contender.PEER: PEER_PROCESS}
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ async def measure(arena: Arena, plan: BenchPlan) -> ResultSection:
     """
     figures = Figures()
     async with Kubelets(arena.client, plan.nodes) as kubelets:
-        for contender in _PROCESSES:
+        for contender in CONTROLLERS:
             async with step(arena.cluster.reporter, f"nodes: {contender}"):
                 await arena.activate(contender)
                 await _one(arena, plan, kubelets, contender, figures)
@@ -64,7 +62,7 @@ async def _one(
             await over_a_minute(arena, [fault], "peer-nodes")
     figures.taken[contender] = fault.taken[contender]
     await asyncio.sleep(_SETTLING_SECONDS)
-    process = arena.cluster.processes[_PROCESSES[contender]].pid
+    process = arena.cluster.processes[CONTROLLERS[contender]].pid
     shares = figures.shares.setdefault(contender, {})
     rates = figures.rates.setdefault(contender, {})
     for period in _CPU:

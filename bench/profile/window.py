@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bench.etcd import etcd_metrics
 from bench.machine import usage
-from bench.metrics import api_server_metrics, etcd_metrics, series
+from bench.metrics import api_server_metrics, series
 from bench.profile.sampling import api_server_samples
 from bench.profile.stacks import StackSample
 from localcluster.cluster import LocalCluster
@@ -85,8 +86,7 @@ def _cpu(cluster: LocalCluster) -> dict[str, float]:
 
 
 async def _counters(cluster: LocalCluster) -> Mapping[str, Mapping[str, float]]:
-    api, etcd = await api_server_metrics(cluster), await etcd_metrics(cluster)
-    return counters(api, etcd)
+    return counters(await api_server_metrics(cluster), await etcd_metrics(cluster))
 
 
 def counters(api: str, etcd: str) -> Mapping[str, Mapping[str, float]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from cli.cluster.unread import One, Unread
+from cli.cluster.unread import Many, One, Unread, objects
 from shared.api.amounts import ZERO, read_amount
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
@@ -94,6 +94,14 @@ def queue_trouble(
     else:
         feeds = queueing.cluster_queue(cluster) if cluster else None
     return queueing.queue_trouble(namespace, name, found, feeds)
+
+
+def queue_positions(pending: Many) -> dict[str, int]:
+    """Return the positions in the ClusterQueue, from 1, by the name of the Workload."""
+    return {
+        str(each["metadata"]["name"]): int(each.get("positionInClusterQueue") or 0) + 1
+        for each in objects(pending)
+    }
 
 
 _Amounts = dict[FlavorResource, tuple[Decimal, Decimal]]  # total and borrowed

@@ -24,6 +24,9 @@ from shared.waits.quota import CLUSTER_QUEUES
 T = TypeVar("T")
 
 _PAGE_SIZE: Final = 500
+NO_APPWRAPPERS: Final = (
+    "this cluster has no AppWrappers: their CustomResourceDefinition is not installed"
+)
 
 
 def needed(found: T | Unread, command: str) -> T:

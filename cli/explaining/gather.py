@@ -11,8 +11,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from cli.cluster.connection import Cluster
-from cli.cluster.reader import Reader
+from cli.cluster.reader import NO_APPWRAPPERS, Reader
 from cli.cluster.unread import Many, One, Unread, objects
+from cli.cluster.visibility import pending_workloads
 from cli.command import CommandError
 from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
 from controller.facts.component_status import kind_of, pods_in
@@ -30,14 +31,13 @@ from shared.api.objects import (
     label,
 )
 from shared.kinds.table import record_of
-from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
+from shared.kube.client import Forbidden, KubeClient, NotFound
 from shared.kube.discovery import UnknownKind
 from shared.waits import kueue_settings
 from shared.waits.quota import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES
 from shared.waits.words import few
 from shared.waits.workload import WORKLOADS
 
-_VISIBILITY: Final = "visibility.kueue.x-k8s.io"
 _AT_ONCE: Final = 8
 _ABOUT_APPWRAPPERS: Final = "involvedObject.kind=AppWrapper"
 # The facts that are unknown without the resource.
@@ -65,10 +65,7 @@ class AppWrapperReader:
             return await self._client.get(APPWRAPPERS, self.namespace, name)
         except NotFound as error:
             if error.of_resource:
-                raise CommandError(
-                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
-                    " installed"
-                ) from error
+                raise CommandError(NO_APPWRAPPERS) from error
             raise CommandError(await self._missing(name)) from error
 
     async def all(self) -> list[JsonObject]:
@@ -90,7 +87,9 @@ class AppWrapperReader:
         pods, events, pending = await asyncio.gather(
             self._many(PODS, self.namespace, label_selector=f"{LABEL_APPWRAPPER}{of_one}"),
             self._many(EVENTS, self.namespace, field_selector=f"{_ABOUT_APPWRAPPERS}{about_one}"),
-            asyncio.gather(*map(self._pending, queues)),
+            asyncio.gather(
+                *(pending_workloads(self._reader, self.namespace, each) for each in queues)
+            ),
         )
         by_queue = dict(zip(queues, pending, strict=True))
         slots = asyncio.Semaphore(_AT_ONCE)
@@ -178,25 +177,6 @@ class AppWrapperReader:
             if isinstance(found, dict):
                 return found
         return None
-
-    async def _pending(self, queue: str) -> Many | None:
-        """Read a LocalQueue's pending workloads in order; None without visibility server."""
-        try:
-            # The API server checks the user's rights before it knows whether the group exists.
-            group = await self._client.get_path(f"/apis/{_VISIBILITY}")
-            version = group["preferredVersion"]["version"]
-            found = await self._client.get_path(
-                f"/apis/{_VISIBILITY}/{version}/namespaces/{self.namespace}"
-                f"/localqueues/{queue}/pendingworkloads"
-            )
-        except Forbidden as error:
-            what = f"localqueues/pendingworkloads of {_VISIBILITY}: the position in the queue"
-            return self._reader.note(what, error, "no right to get them")
-        except Unauthorized:
-            raise
-        except ApiError:
-            return None  # no such server, or it does not answer: report without the position
-        return tuple(found.get("items") or ())
 
     async def _component(self, recorded: JsonObject, slots: asyncio.Semaphore) -> One:
         name, gvk = recorded.get("name") or "", kind_of(recorded)

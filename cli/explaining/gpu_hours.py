@@ -15,6 +15,7 @@ from cli.cluster.unread import objects
 from cli.explaining.case import Case
 from cli.explaining.history import attempts
 from cli.explaining.report import GpuHours
+from cli.gpus import gpu_resources, gpus_in
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.amounts import added_up
@@ -27,10 +28,8 @@ _EXACT: Final = Context(prec=2100)  # the digits of the longest quantity
 
 def gpu_hours(case: Case) -> GpuHours | None:
     """Return None if the pods request no GPU. The configuration names the resources of GPUs."""
-    behaviour = case.seen.world.settings.behaviour
-    resources = {*behaviour.autopilot.resource_taints, *behaviour.counted_resources}
     asked = added_up(each.total for each in case.queue.asks)
-    gpus = sum((asked.get(each, Decimal(0)) for each in resources), Decimal(0))
+    gpus = gpus_in(asked, gpu_resources(case.seen.world.settings.behaviour))
     if not gpus:
         return None
     created, held = case.created, _quota_held(case)

@@ -51,17 +51,17 @@ def phase_since(case: Case) -> datetime | None:
     return case.changed(kind)
 
 
-# Texts for the AppWrapper's own events.
+# Texts for the events about the AppWrapper.
 
-_BEGINS: Final = frozenset({Reason.RESUMING.value, Reason.RETRY_PAUSE_OVER.value})
+_STARTED: Final = "Started"  # Kueue's event when it admits the AppWrapper
+_BEGINS: Final = frozenset({_STARTED, Reason.RETRY_PAUSE_OVER.value})
 _RESET: Final = "unhealthy; deleting its components before another attempt"
 _FAILED: Final = "failed"
 _SHORT: Final = {_RESET: "reset", _FAILED: "failed", "unhealthy: ": "unhealthy"}
 _EVENT_TEXTS: Final = {
-    Reason.RESUMING.value: "admitted: its components are created",
+    _STARTED: "admitted: its components are created",
     Reason.RETRY_PAUSE_OVER.value: "the next attempt began",
     Reason.SUSPENDING.value: "suspended: its components are deleted",
-    Reason.SUCCEEDED.value: "succeeded",
 }
 
 
@@ -80,7 +80,7 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
         reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
             note(current, began=event_time(event))
-            current -= max(1, int(event.get("count") or 1))
+            current -= _count(event)
         elif reason == Reason.ROOT_CAUSE:
             note(current, root_cause=message)
         elif message.startswith((_RESET, _FAILED)) and not found.get(current, none).reason:
@@ -122,15 +122,18 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     if not events:
         marks += [
             (CONDITION_QUOTA_RESERVED, "Kueue granted its quota"),
-            (CONDITION_RESOURCES_DEPLOYED, f"attempt {case.appwrapper.attempt} began"),
             (CONDITION_UNHEALTHY, "it turned unhealthy"),
         ]
+    if all(each.get("reason") not in _BEGINS for each in events):
+        marks.append((CONDITION_RESOURCES_DEPLOYED, f"attempt {case.appwrapper.attempt} began"))
     if all(each.get("reason") != Reason.SUFFICIENT_PODS_READY for each in events):
         marks.append((CONDITION_PODS_READY, "all of its pods run"))
     for kind, what in marks:
         at = case.changed(kind)
         if case.is_true(kind) and at is not None:
             entries.append(Happened(at, what, kind == CONDITION_UNHEALTHY))
+    if case.phase is Phase.SUCCEEDED and (at := case.changed(CONDITION_QUOTA_RESERVED)):
+        entries.append(Happened(at, "succeeded"))
     entries.sort(key=lambda each: each.at)
     shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
     return tuple(dict.fromkeys(shown))
@@ -138,7 +141,7 @@ def timeline(case: Case) -> tuple[Happened, ...]:
 
 def _described(event: JsonObject) -> str:
     """Shorten events about the end of an attempt: `attempts` reports the cause."""
-    count, reason = int(event.get("count") or 1), event.get("reason")
+    count, reason = _count(event), event.get("reason")
     often = f" ({count} times)" if count > 1 else ""
     message = str(event.get("message") or "")
     for opening, word in _SHORT.items():
@@ -164,8 +167,14 @@ def _own_events(case: Case) -> list[JsonObject]:
 
 
 def event_time(event: JsonObject) -> datetime:
-    """Return the latest time of an event."""
+    """Return the latest time of an event. Kueue repeats events as series."""
+    if repeated := (event.get("series") or {}).get("lastObservedTime"):
+        return parse_time(repeated)
     for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
         if event.get(key):
             return parse_time(event[key])
     return parse_time(event["metadata"]["creationTimestamp"])
+
+
+def _count(event: JsonObject) -> int:
+    return max(1, int((event.get("series") or {}).get("count") or event.get("count") or 1))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cli.cluster.kueue import queue_trouble
+from cli.cluster.kueue import queue_positions, queue_trouble
 from cli.cluster.unread import Many, One, Unread, named, objects
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.appwrapper import AppWrapper
@@ -133,14 +133,9 @@ def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
 
 def _position(pending: Many | None, workload: JsonObject | None) -> int | None:
     """Return the position in the ClusterQueue, from 1; None if unknown."""
-    if workload is None or pending is None or isinstance(pending, Unread):
+    if workload is None or pending is None:
         return None
-    found = next((each for each in pending if _name(each) == _name(workload)), None)
-    return None if found is None else int(found.get("positionInClusterQueue") or 0) + 1
-
-
-def _name(item: JsonObject) -> str:
-    return str(item["metadata"]["name"])
+    return queue_positions(pending).get(str(workload["metadata"]["name"]))
 
 
 def _spec(found: One) -> JsonObject:

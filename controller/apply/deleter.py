@@ -47,7 +47,7 @@ Swept = Callable[[AppWrapper, Sequence[DeployedObject]], None]
 class Deleter:
     """Deletes components in the foreground: each disappears only after all that it owns.
 
-    Labelled pods own nothing relevant, so their deletion need not wait for the garbage collector.
+    Idle objects are deleted in the background: the garbage collector then deletes what they own.
     `swept` receives the unexpected objects whose deletes were accepted.
     """
 
@@ -71,15 +71,15 @@ class Deleter:
         seen = observation
         match mode:
             case DeletionMode.GRACEFUL:
-                await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
+                await self._once(seen, _going(seen.deployed, keep))
                 if seen.snapshot.stray_pods:
-                    await self._once(seen, seen.pods, Propagation.BACKGROUND)
+                    await self._once(seen, seen.pods)
             case DeletionMode.HELPERS:
-                await self._once(seen, seen.helpers, Propagation.FOREGROUND)
+                await self._once(seen, seen.helpers)
             case DeletionMode.WITH_COMPONENT:
-                await self._once(seen, seen.deleted_with_pods, Propagation.FOREGROUND)
+                await self._once(seen, seen.deleted_with_pods)
             case DeletionMode.STRAGGLERS:
-                await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
+                await self._once(seen, seen.stragglers)
             case DeletionMode.UNEXPECTED:
                 await self._sweep(seen)
             case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
@@ -92,9 +92,7 @@ class Deleter:
                 # This pass proved that they own nothing, so earlier deletes do not matter.
                 await self._all(seen, _going(seen.empty, keep), Propagation.BACKGROUND, 0)
 
-    async def _once(
-        self, observation: Observation, targets: Iterable[DeployedObject], propagation: Propagation
-    ) -> None:
+    async def _once(self, observation: Observation, targets: Iterable[DeployedObject]) -> None:
         """Delete with the objects' own grace periods. An accepted delete is not sent again."""
         owner = observation.appwrapper.uid
         unasked = [
@@ -102,7 +100,7 @@ class Deleter:
             for target in targets
             if not target.deleting and target.uid not in self._deletions.known(owner).accepted
         ]
-        await self._all(observation, unasked, propagation, None)
+        await self._all(observation, unasked, None, None)
 
     async def _sweep(self, observation: Observation) -> None:
         """Delete unexpected objects and report those that existed: a cache may show gone ones."""
@@ -115,8 +113,8 @@ class Deleter:
         components = [each for each in new if each.resource != PODS]
         pods = [each for each in new if each.resource == PODS]
         try:
-            await self._once(observation, components, Propagation.FOREGROUND)
-            await self._once(observation, pods, Propagation.BACKGROUND)
+            await self._once(observation, components)
+            await self._once(observation, pods)
         finally:
             gone = [each for each in new if each.uid in self._deletions.known(owner).accepted]
             if gone:
@@ -169,14 +167,15 @@ class Deleter:
         self,
         observation: Observation,
         targets: Iterable[DeployedObject],
-        propagation: Propagation,
+        propagation: Propagation | None,
         grace: int | None,
     ) -> None:
+        """Delete; without a `propagation`, as each object needs it."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def one(target: DeployedObject) -> None:
             async with slots:
-                await self._delete(observation, target, propagation, grace)
+                await self._delete(observation, target, propagation or _propagation(target), grace)
 
         # Two components may be one object.
         by_uid = {target.uid: target for target in targets}
@@ -215,6 +214,8 @@ class Deleter:
                 raise
         else:
             self._deletions.accept(owner, target.uid)
+            if propagation is Propagation.BACKGROUND:
+                self._deletions.of(owner).collected.add(target.uid)
             if grace is not None:
                 patience = self._patience(observation, target)
                 self._deletions.force(owner, target.uid, self._clock.monotonic(), patience=patience)
@@ -225,6 +226,11 @@ class Deleter:
             kind = target.resource.kind
             logger.warning("%s %s may not be deleted: %s", kind, target.name, error, extra=fields)
         self._deletions.of(appwrapper.uid).refused[target.uid] = error.message
+
+
+def _propagation(target: DeployedObject) -> Propagation:
+    idle = target.idle or target.resource == PODS
+    return Propagation.BACKGROUND if idle else Propagation.FOREGROUND
 
 
 def _going(deployed: Iterable[DeployedObject], keep: bool) -> list[DeployedObject]:

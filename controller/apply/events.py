@@ -2,7 +2,8 @@
 
 An Event has the reason of the condition, except NonRecoverableError: the program itself recorded
 that no retry can help. Each Event costs the API server a write, so none reports an action of the
-user: an AppWrapper without trouble has two. Events may quote users' texts; the log never does.
+user, nor what Kueue's Events report: Started, FinishedWorkload. An AppWrapper without trouble has
+none. Events may quote users' texts; the log never does.
 """
 
 import logging
@@ -35,13 +36,11 @@ NORMAL, WARNING = EventType.NORMAL, EventType.WARNING
 
 # The phases whose beginning is reported, with the type and text of the Event.
 EVENTS_OF_PHASES: Final = {
-    Phase.RESUMING: (NORMAL, "admitted; creating its components"),
-    Phase.SUCCEEDED: (NORMAL, "succeeded"),
+    Phase.RESUMING: (NORMAL, "the pause is over; creating its components again"),
     Phase.SUSPENDING: (NORMAL, "suspended; deleting its components"),
     Phase.RESETTING: (WARNING, "unhealthy; deleting its components before another attempt"),
     Phase.FAILED: (WARNING, "failed"),
 }
-_AGAIN: Final = "the pause is over; creating its components again"
 # Conditions whose change is reported, unless a change of phase has the same reason. Unhealthy with
 # status True is reported with any reason.
 EVENTS_OF_CONDITIONS: Final = {
@@ -111,11 +110,9 @@ class Teller:
     def _tell_move(
         self, appwrapper: AppWrapper, move: MoveTo, reason: Reason, reported: set[Reason]
     ) -> None:
-        if (event := EVENTS_OF_PHASES.get(move.phase)) is None:
+        if (event := EVENTS_OF_PHASES.get(move.phase)) is None or move.reason is Reason.RESUMING:
             return
         kind, text = event
-        if move.reason is Reason.RETRY_PAUSE_OVER:
-            text = _AGAIN
         # The move has a log line of its own.
         self._record(appwrapper, kind, reason, _sentence(text, move.message), reported)
         reported.add(move.reason)

@@ -93,6 +93,9 @@ class Meter:
     def _count(self, observation: Observation, move: MoveTo, now: float) -> None:
         appwrapper = observation.appwrapper
         counts, namespace = self._metrics.by_namespace, appwrapper.namespace
+        if known_phase(appwrapper) is Phase.EMPTY and move.phase is Phase.RESUMING:
+            # Under the Go operator each AppWrapper is Suspended first, and dashboards count these.
+            counts.entered(namespace, Phase.SUSPENDED, now)
         counts.entered(namespace, move.phase, now)
         if move.phase is Phase.RESUMING:
             self._memory.of(appwrapper.uid).measured = Measured(now)

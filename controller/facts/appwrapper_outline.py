@@ -51,7 +51,7 @@ class Outline:
     Other readers use the fields beside the text. `waits_in`: namespace and name of the LocalQueue
     while it is Suspended. `phase_since`: when it entered its phase (phase_times.py), in seconds
     since the epoch, as `unused_since` (unused_quota.py). `deletion_blocked`: something blocks the
-    deletion of its resources. `deleting`: its own deletion was requested.
+    deletion of its resources. `deleting`: its own deletion was requested. `suspend`: its spec's.
     `requested`: how much of each measured resource its pods request.
     `kinds`: of its components while they exist; AppWrappers with the same Kinds share the tuple.
     """
@@ -65,8 +65,14 @@ class Outline:
     unused_since: float | None = None
     deletion_blocked: bool = False
     deleting: bool = False
+    suspend: bool = False
     requested: tuple[tuple[str, float], ...] = ()
     kinds: tuple[GroupVersionKind, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """True if a failure of a pod would be answered."""
+        return self.phase in (Phase.RESUMING, Phase.RUNNING) and not self.deleting
 
     def read(self) -> AppWrapper:
         """Decode the text. The components' templates have only their Kinds and names."""
@@ -91,6 +97,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         unused_since=unused_since(appwrapper),
         deletion_blocked=_is_deletion_blocked(appwrapper),
         deleting=appwrapper.deletion_requested,
+        suspend=appwrapper.suspend,
         requested=tuple(requested(AppWrapper(outline)).items()),
         kinds=_kinds(appwrapper),
     )

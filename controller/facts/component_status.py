@@ -104,7 +104,8 @@ def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
 def _with_pod_sets(appwrapper: AppWrapper) -> AppWrapper:
     """Add missing pod sets if nothing was deployed: Kueue computes the same ones itself."""
     fits = len(appwrapper.component_statuses) == len(appwrapper.components)
-    if fits or appwrapper.status.get("phase") != "Suspended":
+    phase = appwrapper.status.get("phase") or ""
+    if phase and (fits or phase != "Suspended"):
         return appwrapper
     return _with_entries(appwrapper, recorded_pod_sets(appwrapper))
 

@@ -6,7 +6,7 @@ from controller.facts.pods import component_index
 from shared.api.conditions import NO_PROGRESS, Progress, Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
-from shared.kinds.table import progress_of, report_of
+from shared.kinds.table import is_idle, progress_of, report_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,14 @@ class ComponentFacts:
     labelled: bool = True
     component: int | None = None  # its index by its label; None without the label
     controlled: bool = False  # its owner reference names the AppWrapper, not only its label
+
+    @property
+    def idle(self) -> bool:
+        """True if nothing makes pods for it any more: it may disappear before its pods.
+
+        Pods of the Go operator are known by their owner alone, so that owner goes last.
+        """
+        return bool(self.attempt) and is_idle(self.group_kind, ended=self.terminal is not None)
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:

@@ -12,7 +12,8 @@ from shared.api.objects import PODS, Resource
 class DeployedObject:
     """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
-    `attempt`: its label; empty for an object of the Go operator.
+    `attempt`: its label; empty for an object of the Go operator. `idle`: nothing makes pods for
+    it.
     Only pods have `node` and `deletion_deadline` (the end of the termination grace period,
     RFC 3339).
     """
@@ -25,6 +26,7 @@ class DeployedObject:
     attempt: str = ""
     node: str = ""
     deletion_deadline: str = ""
+    idle: bool = False
 
 
 def deployed_component(component: Component) -> DeployedObject | None:
@@ -32,14 +34,16 @@ def deployed_component(component: Component) -> DeployedObject | None:
     if component.resource is None or not component.uid:
         return None
     name, uid, deleting = component.name, component.uid, component.deleting
+    keep, attempt = component.keep, component.attempt
     return DeployedObject(
-        component.resource, name, uid, deleting, component.keep, component.attempt
+        component.resource, name, uid, deleting, keep, attempt, idle=component.idle
     )
 
 
 def deployed_object(resource: Resource, facts: ComponentFacts) -> DeployedObject:
     """Return an object of a component's Kind."""
-    return DeployedObject(resource, facts.name, facts.uid, facts.deleting, attempt=facts.attempt)
+    name, uid, deleting, attempt = facts.name, facts.uid, facts.deleting, facts.attempt
+    return DeployedObject(resource, name, uid, deleting, attempt=attempt, idle=facts.idle)
 
 
 def deployed_pod(pod: Pod) -> DeployedObject:

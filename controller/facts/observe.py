@@ -114,6 +114,7 @@ def locate_from(
         uid=facts.uid if facts else "",
         attempt=facts.attempt if facts else "",
         deleting=bool(facts and facts.deleting),
+        idle=bool(facts and facts.idle),
         resource=resource,
         watched=facts is None or facts.labelled,
     )
@@ -161,7 +162,8 @@ class Reads:
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
     `largest`: returns the most of each resource that one node has.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
-    gone although a cache may still show them.
+    gone although a cache may still show them. `collected`: UIDs of components whose pods the
+    garbage collector deletes.
     """
 
     observation: Observation
@@ -177,6 +179,7 @@ class Reads:
     store: StoreRead | None = None
     owned: Sequence[Owned] = ()
     absent: Collection[str] = ()
+    collected: Collection[str] = ()
 
     @property
     def appwrapper(self) -> AppWrapper:
@@ -303,7 +306,7 @@ def observe(reads: Reads) -> Observation:
         stray_pods=all(found.keep for _, found in deployed)
         and not unexpected.components
         and not any(each.makes_unseen for each in membership.components)
-        and any(not pod.deleting for pod in own),
+        and any(not pod.deleting and pod.owner_uid not in reads.collected for pod in own),
         unexpected_due=bool(unexpected.due),
         unexpected_alive=unexpected.alive,
         gone=False,  # an earlier proof does not cover what was read since

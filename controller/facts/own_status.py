@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from controller.facts.assigned_nodes import TOPOLOGY
+from controller.facts.attempt_number import was_deployed
 from controller.facts.taken_over import as_taken_over
 from controller.phases.phase import Phase
 from controller.phases.snapshot import ConditionText, PodSetInfos, Snapshot
@@ -11,7 +13,11 @@ from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from controller.reports.report import ConditionReport
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time, true_types
-from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.api.names import (
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    FINALIZER,
+)
 from shared.api.objects import JsonObject
 
 
@@ -36,6 +42,9 @@ def read_status(
         suspend=appwrapper.suspend,
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
+        foreign=not appwrapper.is_ours,
+        never_deployed=appwrapper.deletion_requested and _is_never_deployed(appwrapper),
+        other_finalizers=any(each != FINALIZER for each in appwrapper.finalizers),
         queued=bool(appwrapper.queue_name),
         topology_workload=_topology_workload(appwrapper.components),
         planned=_is_planned(appwrapper),
@@ -69,6 +78,26 @@ def known_phase(appwrapper: AppWrapper) -> Phase | None:
         return Phase(appwrapper.status.get("phase") or "")
     except ValueError:
         return None
+
+
+# The first status write sets these to False; each deployment adds others.
+_AT_FIRST: Final = frozenset((CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED))
+
+
+def _is_never_deployed(appwrapper: AppWrapper) -> bool:
+    """True if this version of the status shows that no component was ever created.
+
+    A deployment is recorded before its first create, by the Go operator too. A later write of the
+    AppWrapper with this version fails if a deployment was recorded meanwhile.
+    """
+    types = {str(each.get("type")) for each in appwrapper.conditions}
+    return (
+        known_phase(appwrapper) in (Phase.EMPTY, Phase.SUSPENDED)
+        and not appwrapper.attempt
+        and not was_deployed(appwrapper)
+        and types <= _AT_FIRST
+        and not true_types(appwrapper.conditions)
+    )
 
 
 def _is_planned(appwrapper: AppWrapper) -> bool:

@@ -318,6 +318,11 @@ def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
     return {(pod.namespace, pod.appwrapper) for pod in (old, new) if pod is not None}
 
 
+def has_failed(old: Pod | None, new: Pod | None) -> bool:
+    """True if a change shows that a pod failed."""
+    return new is not None and new.phase == "Failed" and (old is None or old.phase != "Failed")
+
+
 def _index(owner: Owner | None, labels: dict[str, str]) -> str:
     label = _INDEX_LABELS.get(owner.kind) if owner is not None else None
     if label is None or label.index not in labels:

@@ -77,6 +77,7 @@ class ComponentLocator:
         self._discovery = discovery
         self._watches = watches
         self._creations = memory.creations
+        self._deletions = memory.deletions
 
     async def locate(
         self, appwrapper: AppWrapper, *, proof_follows: bool = False, fresh: bool = False
@@ -110,7 +111,10 @@ class ComponentLocator:
     async def locate_live(
         self, appwrapper: AppWrapper, components: Sequence[Component]
     ) -> tuple[Component, ...]:
-        """Locate the components by live reads only: for the proof that all are gone."""
+        """Locate the components by live reads: for the proof that all are gone.
+
+        A component needs no read if its own watch reported that the deleted object is gone.
+        """
         slots = asyncio.Semaphore(READ_AT_ONCE)
 
         async def one(index: int, each: Component) -> Component:
@@ -233,6 +237,8 @@ class ComponentLocator:
         resource = component.resource
         if not component.name or resource is None:
             return component
+        if self._is_seen_gone(appwrapper, component, resource):
+            return component
         try:
             facts = await self._read(resource, appwrapper, component.name)
         except _NotServed:
@@ -253,8 +259,20 @@ class ComponentLocator:
             uid=facts.uid if facts else "",
             attempt=facts.attempt if facts else "",
             deleting=presence is Presence.DELETING,
+            idle=bool(facts and facts.idle),
             resource=resource,
         )
+
+    def _is_seen_gone(
+        self, appwrapper: AppWrapper, component: Component, resource: Resource
+    ) -> bool:
+        """True if this process deleted the object and then received its DELETED event.
+
+        Without that delete the event proves nothing: the object may only have lost its label.
+        """
+        last = self._watches.last_seen(resource.gvk.group_kind, component.name, appwrapper.uid)
+        deleted = self._deletions.known(appwrapper.uid).accepted
+        return component.presence is Presence.GONE and last is not None and last.uid in deleted
 
     async def _read(
         self, resource: Resource, appwrapper: AppWrapper, name: str

@@ -32,6 +32,7 @@ Wake = Callable[[tuple[str, str]], None]
 class ComponentWatches:
     """Calls `wake` with the key of an AppWrapper whose component changed.
 
+    For a component that failed it calls `wake_at_once` instead.
     Deleted objects are remembered only while their AppWrapper lives.
     """
 
@@ -41,11 +42,13 @@ class ComponentWatches:
         pods: Informer[Pod],
         clock: Clock,
         wake: Wake,
+        wake_at_once: Wake,
         memory: Memory,
     ) -> None:
         self._caches = caches
         self._clock = clock
         self._wake = wake
+        self._wake_at_once = wake_at_once
         self._pods = pods
         # A pass of this term waited for their first lists without success.
         self._late: WeakSet[Cache] = WeakSet()
@@ -130,7 +133,9 @@ class ComponentWatches:
         if change.new is None:
             last = project_component(group_kind, change.last) if change.last else None
             self._remember(last or facts)
-        self._wake((facts.namespace, facts.owner_name))
+        failed = change.new is not None and facts.terminal is Terminal.FAILED
+        wake = self._wake_at_once if failed else self._wake
+        wake((facts.namespace, facts.owner_name))
 
     def watch_failed(self, known: Sequence[ComponentFacts]) -> None:
         """Wake the AppWrappers of objects whose watch can no longer be trusted."""

@@ -1,13 +1,13 @@
 """Prove by live reads that everything an AppWrapper deployed is gone, or explain what remains.
 
 Absence from a cache proves nothing. During a short deletion, caches decide whether something
-remains. A long deletion is checked by live reads at intervals: a watch event may have been lost, or
-never come because the Kind is gone.
+remains. A long deletion is checked by live reads once, again after a change, and at intervals while
+it is forced: a watch event may have been lost, or never come because the Kind is gone.
 """
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.facts.component_status import deployed_status, kind_of
@@ -15,6 +15,7 @@ from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_reads import ComponentLocator
+from controller.gather.live_pods import LivePods
 from controller.gather.owned_objects import BlockerSearch, LiveLists, orphaned_owners, unread
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.deletions import Deletions
@@ -29,38 +30,12 @@ from controller.reports.deleting_resources import (
     project_left_pod,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import (
-    CONDITION_PODS_READY,
-    LABEL_APPWRAPPER,
-)
-from shared.api.objects import PODS, JsonObject, is_label_value
+from shared.api.names import CONDITION_PODS_READY
+from shared.api.objects import JsonObject
+from shared.api.times import parse_time
 from shared.kinds.table import BY_GROUP_KIND
-from shared.kube.client import ApiError, KubeClient
+from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
-
-# Live reads of an AppWrapper's pods, because a cache proves nothing.
-
-
-async def list_live_pods(client: KubeClient, key: tuple[str, str]) -> list[Pod]:
-    """List every pod with the AppWrapper's label, of any attempt. Raises KubeError."""
-    return [project_pod(item) async for item in live_pod_items(client, key)]
-
-
-async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncIterator[JsonObject]:
-    """Yield the pod objects page by page. Raises KubeError.
-
-    An answer without a resourceVersion is no list, even with status 200: it proves nothing.
-    """
-    namespace, name = key
-    if not is_label_value(name):
-        return  # no pod can have that label value, and the API server would reject the selector
-    pages = client.pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
-    async for page in pages:
-        if not page.resource_version:
-            raise ApiError(200, "NotAList", "the answer to a list of pods is no list")
-        for item in page.items:
-            yield item
-
 
 # A controller that creates pods notices the deletion of their owner only when it next reads the
 # owner, and still sends the creates that it has begun. So if a deletion interrupted the creation of
@@ -79,11 +54,12 @@ class DeletionProof:
         locator: ComponentLocator,
         unserved: UnservedKinds,
         deletions: Deletions,
+        live_pods: LivePods,
     ) -> None:
-        self._client = client
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
+        self._live_pods = live_pods
         self._lists = LiveLists(client, discovery, unserved)
         self._search = BlockerSearch(client, self._lists, unserved, deletions)
 
@@ -95,14 +71,15 @@ class DeletionProof:
         if _is_left(reads, seen) and self._may_believe(reads, seen):
             self._deletions.find_left(reads.appwrapper.uid)
             return self._with_explanation(reads, _with_unread(seen))
-        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
-        return await self._look_live(reads, cached)
+        return await self._look_live(reads, seen)
 
-    async def _look_live(self, reads: Reads, cached: Collection[str]) -> Observation:
+    async def _look_live(self, reads: Reads, seen: Observation) -> Observation:
         """Read components, then orphaned owners, then pods: each may create the next.
 
-        `cached`: the UIDs of the objects that caches show.
+        `seen`: what caches show.
         """
+        cached = [each.uid for each in (*_to_go(reads, seen), *seen.pods)]
+        left = self._left(reads, seen)
         appwrapper = reads.appwrapper
         components = await self._locator.locate_live(appwrapper, reads.components)
         components = tuple(_doubted(reads, index, each) for index, each in enumerate(components))
@@ -121,15 +98,16 @@ class DeletionProof:
             return _with_unread(found, unproved)
         own = {pod.uid for pod in found.pods}
         pods = [left for pod, left in listed if pod.uid in own]
-        return await self._explained(reads, found, pods)
+        return await self._explained(reads, found, pods, left)
 
     async def _pods(self, reads: Reads) -> list[tuple[Pod, LeftPod]]:
         """List the pods, each as decisions and as messages need it; drop the large objects."""
-        appwrapper = reads.appwrapper
-        return [
-            (project_pod(item), project_left_pod(item, self._refusal(reads, item), reads.now))
-            async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
-        ]
+
+        def kept(item: JsonObject) -> tuple[Pod, LeftPod]:
+            left = project_left_pod(item, self._refusal(reads, item), reads.now)
+            return project_pod(item), left
+
+        return await self._live_pods.read((reads.appwrapper.namespace, reads.appwrapper.name), kept)
 
     def _refusal(self, reads: Reads, item: JsonObject) -> str:
         return self._deletions.known(reads.appwrapper.uid).refused.get(item["metadata"]["uid"], "")
@@ -149,7 +127,8 @@ class DeletionProof:
     def _may_be_making(self, reads: Reads) -> bool:
         """True unless all pods existed and their controllers could see the deletion in time."""
         appwrapper = reads.appwrapper
-        makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        made = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        makers = [each for each in made if not self._was_idle(appwrapper, each)]
         if not makers:
             return False
         if not self._were_all_made(reads) or self._deletions.known(appwrapper.uid).makers:
@@ -163,6 +142,14 @@ class DeletionProof:
         if CONDITION_PODS_READY in reads.snapshot.conditions and not helped:
             return True
         return self._deletions.known(appwrapper.uid).complete == appwrapper.attempt
+
+    def _was_idle(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
+        """True if nothing made pods for the component any more when it was deleted.
+
+        Its operator wrote its end before that, and so learned of it in time.
+        """
+        kind, name = kind_of(recorded).group_kind, recorded.get("name") or ""
+        return self._deletions.was_idle(appwrapper.uid, appwrapper.attempt, kind, name)
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
         """True if the component's controller could see its deletion before the pods were gone."""
@@ -178,9 +165,11 @@ class DeletionProof:
         reads: Reads,
         found: Observation,
         pods: Sequence[LeftPod],
+        left: frozenset[object],
     ) -> Observation:
-        left, forcing = _to_go(reads, found), _is_forced(reads)
-        explanation, empty = await self._search.explain(reads, left, pods, forcing=forcing)
+        to_go, forcing = _to_go(reads, found), _is_forced(reads)
+        explanation, empty = await self._search.explain(reads, to_go, pods, forcing=forcing)
+        explanation = replace(explanation, left=left)
         self._deletions.of(reads.appwrapper.uid).explanation = explanation
         return replace(self._with_explanation(reads, found), empty=empty)
 
@@ -198,7 +187,24 @@ class DeletionProof:
         explanation = self._deletions.known(owner).explanation
         if explanation is None or explanation.forcing is not _is_forced(reads):
             return False
-        return timedelta(0) <= reads.now - explanation.at < EXPLAIN_AGAIN
+        age = reads.now - explanation.at
+        unchanged = not explanation.forcing and explanation.left == self._left(reads, seen)
+        return age >= ZERO and (age < EXPLAIN_AGAIN or unchanged)
+
+    def _left(self, reads: Reads, seen: Observation) -> frozenset[object]:
+        """Return what the caches show of the remaining objects, to notice a change."""
+        refused = self._deletions.known(reads.appwrapper.uid).refused
+        return frozenset(
+            {
+                (each.uid, each.deleting, _is_due(each, reads.now), refused.get(each.uid))
+                for each in (*_to_go(reads, seen), *seen.pods)
+            }
+            | {
+                (each.name, each.presence, each.unreadable, None)
+                for each in seen.snapshot.components
+                if each.presence is Presence.UNKNOWN
+            }
+        )
 
     def _with_explanation(self, reads: Reads, seen: Observation) -> Observation:
         explanation = self._deletions.known(reads.appwrapper.uid).explanation
@@ -261,6 +267,11 @@ def _doubted(reads: Reads, index: int, component: Component) -> Component:
     if problem is not None and problem.refused is not None and index >= problem.refused:
         return component
     return replace(component, presence=Presence.UNKNOWN)
+
+
+def _is_due(target: DeployedObject, now: datetime) -> bool:
+    """True if the pod's grace period is over."""
+    return bool(target.deletion_deadline) and parse_time(target.deletion_deadline) <= now
 
 
 def _is_long(reads: Reads) -> bool:

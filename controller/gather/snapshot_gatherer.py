@@ -19,8 +19,9 @@ from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.component_reads import ComponentLocator
-from controller.gather.deletion_proof import DeletionProof, list_live_pods
+from controller.gather.deletion_proof import DeletionProof
 from controller.gather.error_store_reader import ErrorStores
+from controller.gather.live_pods import LivePods
 from controller.gather.node_labels import confirmed
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.rejected_components import with_rejections
@@ -81,7 +82,10 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._proof = DeletionProof(client, discovery, locator, unserved, memory.deletions)
+        self._lists = LivePods(client)
+        self._proof = DeletionProof(
+            client, discovery, locator, unserved, memory.deletions, self._lists
+        )
         self._memory = memory
         self._deletions = memory.deletions
         self._creations = memory.creations
@@ -110,24 +114,28 @@ class SnapshotGatherer:
         }
 
     async def begin(self, key: Key, now: datetime) -> Reads | None:
-        """Read the AppWrapper alone; None if it is gone or another controller manages it.
+        """Read the AppWrapper alone; None if it is gone, or if another controller manages it.
 
-        Raises KubeError. A lost attempt number is restored first, because timers depend on it.
+        The latter is read too once it is being deleted. Raises KubeError. A lost attempt number is
+        restored first, because timers depend on it.
         """
         known = self._appwrappers.get(*key)
-        if known is None or not known.is_ours:
+        if known is None or not (known.is_ours or known.deleting):
             return None
         appwrapper = known.read()
         if is_lost(appwrapper) and was_deployed(appwrapper):
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         _tell_unless_known_phase(appwrapper)
-        snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
         pods = tuple(pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key))
+        snapshot = self._read_status(appwrapper, now, pods)
         if is_lost(appwrapper) and not _is_waiting(snapshot):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
-            snapshot = read_status(appwrapper, now, self._memory.known(appwrapper.uid).reported)
+            snapshot = self._read_status(appwrapper, now, pods)
         snapshot = replace(snapshot, unread=_EVERYTHING)
+        if snapshot.phase is Phase.EMPTY:
+            first = self._sightings.first_seen(appwrapper.uid, now)
+            snapshot = replace(snapshot, waits_since=first)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         return Reads(
             Observation(appwrapper, snapshot, config),
@@ -140,6 +148,17 @@ class SnapshotGatherer:
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )
 
+    def _read_status(self, appwrapper: AppWrapper, now: datetime, pods: Sequence[Pod]) -> Snapshot:
+        """Read the status. Objects refute a status that shows no deployment: cached ones, and
+        those that this process has created.
+        """
+        uid = appwrapper.uid
+        snapshot = read_status(appwrapper, now, self._memory.known(uid).reported)
+        if not snapshot.never_deployed:
+            return snapshot
+        objects = bool(pods or self._creations.latest(uid) or self._locator.owned(uid))
+        return replace(snapshot, never_deployed=not objects)
+
     async def answered(self, reads: Reads, need: Need) -> Reads:
         """Add the answer to one need; the reset gate answers the permits. Raises KubeError."""
         if need not in reads.snapshot.unread:
@@ -147,8 +166,11 @@ class SnapshotGatherer:
         return await self._answers[need](reads.having(need))
 
     async def _observed(self, reads: Reads) -> Reads:
-        """OBSERVED. While it waits it has no objects; unexpected ones are in the caches."""
-        if not _is_waiting(reads.snapshot):
+        """OBSERVED. Before its start and after its end no component decides anything.
+
+        Unexpected objects are in the caches.
+        """
+        if not (_is_waiting(reads.snapshot) or _has_ended(reads.snapshot)):
             return await self._seen(await self._with_components(reads, proof_follows=False))
         if not reads.appwrapper.attempt:
             return reads
@@ -178,8 +200,9 @@ class SnapshotGatherer:
     def _with_owned(self, reads: Reads) -> Reads:
         """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
         uid = reads.appwrapper.uid
-        absent = self._deletions.known(uid).absent
-        return replace(reads, owned=self._locator.owned(uid), absent=absent)
+        known = self._deletions.known(uid)
+        owned, absent, collected = self._locator.owned(uid), known.absent, known.collected
+        return replace(reads, owned=owned, absent=absent, collected=collected)
 
     async def _seen(self, reads: Reads) -> Reads:
         """Observe what was read so far."""
@@ -224,7 +247,7 @@ class SnapshotGatherer:
         ended_well = (pod for pod in reads.pods if pod.phase == "Succeeded" and not pod.deleting)
         successes = (*reads.successes, *ended_well)
         failures = (*reads.failures, *filter(None, map(failure_in, reads.pods)))
-        pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
+        pods = await self._lists.pods((appwrapper.namespace, appwrapper.name))
         reads = replace(reads, pods=pods, successes=successes, failures=failures)
         return await self._seen(reads)
 
@@ -305,8 +328,14 @@ class SnapshotGatherer:
 
 
 def _is_waiting(snapshot: Snapshot) -> bool:
-    """True if it should have no objects, and is not being deleted."""
-    return snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested
+    """True if it should have no objects, and a deletion need not prove that."""
+    waits = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+    return waits and (not snapshot.deletion_requested or snapshot.never_deployed)
+
+
+def _has_ended(snapshot: Snapshot) -> bool:
+    """True if only a deletion concerns its objects, and that asks for a proof."""
+    return snapshot.phase in (Phase.SUCCEEDED, Phase.FAILED) and not snapshot.deletion_requested
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

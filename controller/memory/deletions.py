@@ -17,7 +17,7 @@ class Explanation:
     """The last explanation of a blocked deletion. `forcing`: its grace period was over.
 
     `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods. `stuck`: the number of
-    remaining objects, for a metric.
+    remaining objects, for a metric. `left`: what the caches showed of them.
     """
 
     at: datetime
@@ -26,6 +26,7 @@ class Explanation:
     forced_off: tuple[str, ...]
     silent_nodes: frozenset[str] = frozenset()
     stuck: Stuck = ()
+    left: frozenset[object] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Deletion:
     `refused`: why the last delete was rejected. `explanation`: what blocked the deletion at the
     last check. `complete`: the attempt whose pods all existed at some time, so no controller is
     creating more. `clear_since`: since when nothing was found. `makers`: an orphaned owner of a
-    deleted component's pods was found.
+    deleted component's pods was found. `collected`: objects deleted in the background, so the
+    garbage collector deletes their pods.
     """
 
     accepted: set[str] = field(default_factory=set)
@@ -60,6 +62,7 @@ class Deletion:
     complete: int | None = None
     clear_since: datetime | None = None
     makers: bool = False
+    collected: set[str] = field(default_factory=set)
 
 
 class Deletions:
@@ -117,6 +120,11 @@ class Deletions:
         """
         last = self._memory.known(appwrapper_uid).deleted.get((group_kind, name))
         return last is not None and last.deleting and last.attempt in ("", str(attempt))
+
+    def was_idle(self, appwrapper_uid: str, attempt: int, group_kind: str, name: str) -> bool:
+        """True if a watch showed that nothing made pods for the component before it was gone."""
+        last = self._memory.known(appwrapper_uid).deleted.get((group_kind, name))
+        return last is not None and last.idle and last.attempt == str(attempt)
 
     def find_left(self, appwrapper_uid: str) -> None:
         """Record that something remains: `clear_since` begins again."""

@@ -64,6 +64,7 @@ class Remembered:
     seen; None once the new pods run.
     `entered`: the phase that this process moved it to, and the monotonic time of that.
     `preemptors`: the names of the Workloads that Kueue's present texts name, by UIDs.
+    `first_seen`: when a pass first found it without a phase.
     """
 
     deployment: Deployment | None = None
@@ -79,6 +80,7 @@ class Remembered:
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
     reported: Mapping[str, ConditionReport] = field(default_factory=dict)  # the last by condition
     preemptors: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    first_seen: datetime | None = None
 
 
 # Deleted pods that are remembered of one AppWrapper: users can create any number of pods.
@@ -193,6 +195,12 @@ class Sightings:
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
+
+    def first_seen(self, uid: str, now: datetime) -> datetime:
+        """Return when a pass first saw it: now at the first call, or if the clock was set back."""
+        remembered = self._memory.of(uid)
+        remembered.first_seen = min(remembered.first_seen or now, now)
+        return remembered.first_seen
 
     def see_success(self, pod: Pod) -> None:
         """Remember a pod that succeeded before its deletion was requested."""

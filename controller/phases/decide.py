@@ -21,7 +21,7 @@ from controller.phases.phase import Phase
 from controller.phases.resuming import record_created, record_refusal
 from controller.phases.rows import Row, first_of
 from controller.phases.snapshot import FaultTolerance, Snapshot
-from controller.phases.terminating import terminate
+from controller.phases.terminating import release_foreign, terminate
 
 # One entry per phase; a test fails if one is missing.
 PHASES: Final[dict[Phase, ModuleType]] = {
@@ -53,6 +53,8 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     at most one `MoveTo` and at most one `WakeAfter`. In every phase the deletion of the AppWrapper
     takes precedence. Raises NotRead if a fact is missing.
     """
+    if snapshot.foreign:
+        return release_foreign(snapshot)
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
         actions = terminate(snapshot)
     else:

@@ -20,7 +20,7 @@ class Phase(StrEnum):
 
 # All edges. A test checks that `decide` takes exactly these.
 EDGES: Final[dict[Phase, frozenset[Phase]]] = {
-    Phase.EMPTY: frozenset({Phase.SUSPENDED, Phase.TERMINATING}),
+    Phase.EMPTY: frozenset({Phase.SUSPENDED, Phase.RESUMING, Phase.TERMINATING}),
     Phase.SUSPENDED: frozenset({Phase.RESUMING, Phase.TERMINATING}),
     Phase.RESUMING: frozenset(
         {Phase.RUNNING, Phase.SUSPENDING, Phase.RESETTING, Phase.FAILED, Phase.TERMINATING}

@@ -1,6 +1,6 @@
 """Resuming: the components are being created, in order. `deploy` is the only way into it.
 
-Create the missing components; move to Running when all exist.
+Create the missing components; move to Running when all exist, and with them the first pods.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
-from controller.phases.findings import Finding, missing_component
+from controller.phases.findings import Finding, current_finding, evacuation, missing_component
 from controller.phases.health import namespace_ends, tell_unreadable
 from controller.phases.phase import Phase
-from controller.phases.readiness import report_readiness
+from controller.phases.readiness import is_ready, report_readiness
 from controller.phases.reset_or_fail import fail, hold_on, reset_or_fail, tell_hold
 from controller.phases.rows import Row
 from controller.phases.snapshot import (
@@ -165,8 +165,26 @@ def create_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
     return _try_again(snapshot, problem, now, config)
 
 
+# Pods that run so soon cost one write instead of two: Running together with PodsReady.
+_SOON: Final = timedelta(seconds=1)
+
+
+def pods_may_run_soon(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """All components exist, and a second after its start is not over: wait for the pods, unless
+    something is wrong.
+    """
+    began = snapshot.timers.admission
+    if began is None or not _all_exist(snapshot) or is_ready(snapshot):
+        return None
+    is_over = any(each.terminal or each.unreadable for each in snapshot.components)
+    if is_over or evacuation(snapshot) or current_finding(snapshot, now, config):
+        return None  # Running answers it
+    left = remaining(began, _SOON, now)
+    return (WakeAfter(left),) if left > ZERO else None
+
+
 def all_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """All components exist: Running."""
+    """All components exist: Running, with PodsReady."""
     if not _all_exist(snapshot):
         return None
     # A period that is over before the pods could use it begins again: the process slept between
@@ -199,6 +217,7 @@ ROWS: Final[tuple[Row, ...]] = (
     not_planned,
     name_is_taken,
     create_failed,
+    pods_may_run_soon,
     all_exist,
     component_is_planned,
 )

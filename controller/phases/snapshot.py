@@ -120,6 +120,7 @@ class Component:
     uid: str = ""
     attempt: str = ""  # the object's label
     deleting: bool = False  # the object has a deletionTimestamp, whatever the presence
+    idle: bool = False  # nothing makes pods for the object any more
     resource: Resource | None = None  # None: the API server does not serve its Kind
     watched: bool = True  # False: no watch reports changes of the object
 
@@ -337,6 +338,9 @@ class Snapshot:
     suspend: bool = False
     deletion_requested: bool = False
     finalizer: bool = False
+    never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
+    foreign: bool = False  # another controller manages it
+    other_finalizers: bool = False  # another client keeps the AppWrapper, too
     queued: bool = False  # it carries a queue-name label
     topology_workload: str = ""  # the name of the Workload in which Kueue assigned its nodes
     planned: bool = True  # status names every component to be created, and counts the attempt
@@ -365,7 +369,8 @@ class Snapshot:
     reset_hold: ResetHold | None = None
     pods_ready_eviction: PodsReadyEviction | None = None
     queueing: Queueing | None = None  # None: unknown
-    waits_since: datetime | None = None  # when QuotaReserved turned False; only while Suspended
+    # When QuotaReserved turned False, only while Suspended; before that, when it was first seen.
+    waits_since: datetime | None = None
     misplacement: Misplacement | None = None
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()

@@ -20,8 +20,8 @@ from shared.waits.words import listed
 # A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
 # kubelet and of the garbage collector, which removes one level of owners after the other.
 EXPLAIN_AFTER: Final = timedelta(seconds=45)
-# Interval between two explanations of one deletion. Shorter than that between two passes that
-# force (FORCE_AGAIN), so that each of these has a current one.
+# Shortest interval between two explanations of one deletion. Shorter than that between two passes
+# that force (FORCE_AGAIN), so that each of these has a current one.
 EXPLAIN_AGAIN: Final = timedelta(seconds=20)
 
 MOST_TEXTS: Final = 8

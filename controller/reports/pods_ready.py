@@ -1,13 +1,14 @@
 """Report how many pods run and what the others wait for, or the next attempt. Pure."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
 from shared.api.names import CONDITION_PODS_READY
-from shared.api.times import format_duration, format_time
+from shared.api.times import format_duration, format_time, time_or_none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +54,16 @@ def attempt_follows(
     noun = "retry" if limit == 1 else "retries"
     text = f"{spent} of {limit} {noun} spent; the next attempt begins {when}"
     return ConditionReport(CONDITION_PODS_READY, False, Reason.RESETTING, text)
+
+
+_BEGINS: Final = re.compile(r"(\d+ of \d+) retr(?:y|ies) spent; the next attempt begins at (\S+)")
+
+
+def attempt_announced(message: str) -> tuple[str, datetime] | None:
+    """Return the spent retries (`1 of 3`) and the start from the text of `attempt_follows`.
+
+    None before the start is known.
+    """
+    found = _BEGINS.fullmatch(message)
+    begins = time_or_none(found[2]) if found else None
+    return None if found is None or begins is None else (found[1], begins)

@@ -1,12 +1,11 @@
-"""Reconcile the keys of a work queue: several keys at once, each key by one worker."""
+"""Reconcile the keys of a work queue: several keys at once, each key by one pass."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
 
 from controller.runtime.workqueue import ShutDown, Taken, WakeReason, WorkQueue
@@ -37,84 +36,6 @@ class RequeueAfter:
 
 
 Result = Done | RequeueAfter
-
-
-# A limit on concurrent passes protects a busy API server.
-#
-# While a key waits in the work queue, further changes of it need no pass of their own: one decision
-# and one write cover them all. A request that waits in the API server's queue covers nothing more.
-# Measured with a hundred AppWrappers at once on two cores: three concurrent passes needed a tenth
-# less CPU than thirty-two, and the last AppWrapper ended no later.
-
-# Three passes of a few requests each keep an API server busy that answers in milliseconds.
-AT_ONCE: Final = 3
-# Seconds after which a pass no longer counts: a slow answer to one pass must not stop the others.
-SLOW: Final = 1.0
-
-
-class PassLimit:
-    """Allows `at_once` passes; a pass that takes longer than `slow` seconds frees its slot.
-
-    A worker waits for `room`, then calls either `work` or `give_back`.
-    """
-
-    def __init__(self, clock: Clock, *, at_once: int = AT_ONCE, slow: float = SLOW) -> None:
-        self._clock = clock
-        self._at_once = at_once
-        self._slow = slow
-        self._free = at_once
-        self._turns = count()
-        # Number of the pass -> when the pass no longer counts. Both grow in dictionary order.
-        self._counted: dict[int, float] = {}
-        # Only one worker waits for a free slot, the others for the lock: an event wakes only one.
-        self._turnstile = asyncio.Lock()
-        self._changed = asyncio.Event()
-
-    async def room(self) -> None:
-        """Wait for a free slot and take it."""
-        async with self._turnstile:
-            while not self._has_room():
-                self._changed.clear()
-                await self._change()
-            self._free -= 1
-
-    def give_back(self) -> None:
-        """Free a slot that `room` took."""
-        self._free += 1
-        self._changed.set()
-
-    @contextmanager
-    def work(self) -> Iterator[None]:
-        """Run one pass in the slot that `room` took; free the slot at the end or when slow."""
-        turn = next(self._turns)
-        if not self._counted:
-            self._changed.set()  # `_change` waits without a limit
-        self._counted[turn] = self._clock.monotonic() + self._slow
-        try:
-            yield
-        finally:
-            if self._counted.pop(turn, None) is not None:
-                self.give_back()
-
-    def _has_room(self) -> bool:
-        now = self._clock.monotonic()
-        for turn in [turn for turn, until in self._counted.items() if until <= now]:
-            del self._counted[turn]
-            self._free += 1
-        return self._free > 0
-
-    async def _change(self) -> None:
-        """Wait until a slot is free, or the oldest pass no longer counts.
-
-        If no pass counts, workers without work hold all slots: wait until a pass begins.
-        """
-        if not self._counted:
-            await self._changed.wait()
-            return
-        until = next(iter(self._counted.values()))
-        with suppress(TimeoutError):
-            async with self._clock.timeout(until - self._clock.monotonic()):
-                await self._changed.wait()
 
 
 logger = logging.getLogger(__name__)
@@ -192,7 +113,7 @@ class WorkObserver(Protocol):
 
 
 class Workers(Generic[K]):
-    """`count` tasks that take keys, reconcile them and requeue them.
+    """Takes keys, reconciles each in a task of its own, and requeues them.
 
     `log_fields` returns the log fields that name a key's object. `limiter` sets retry delays.
     """
@@ -202,7 +123,6 @@ class Workers(Generic[K]):
         queue: WorkQueue[K],
         reconcile: Reconcile[K],
         *,
-        count: int,
         sources: Sources,
         limiter: ExponentialBackoff[K],
         log_fields: Callable[[K], Mapping[str, object]],
@@ -210,37 +130,29 @@ class Workers(Generic[K]):
     ) -> None:
         self._queue = queue
         self._reconcile = reconcile
-        self._count = count
         self._clock = sources.clock
         self._random = sources.random
         self._limiter = limiter
         self._log_fields = log_fields
         self._observer = observer
-        self._pace = PassLimit(sources.clock)
 
     async def run(self) -> None:
         """Work until the queue is shut down and all current passes have ended."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(self._count):
-                group.create_task(self._work(), name=f"worker {number}")
+        async with asyncio.TaskGroup() as passes:
+            with suppress(ShutDown):
+                while True:
+                    taken = await self._queue.take()
+                    passes.create_task(self._work(taken), name="pass")
+                    # Passes compute before their first request. Watches, probes and signal handlers
+                    # must not wait for all of them.
+                    await asyncio.sleep(0)
 
-    async def _work(self) -> None:
-        while True:
-            await self._pace.room()
-            try:
-                taken = await self._queue.take()
-            except ShutDown:
-                self._pace.give_back()
-                return
-            with self._pace.work():
-                rest = timedelta(0)
-                try:
-                    rest = await self.work_on(taken)
-                finally:
-                    self._queue.done(taken.key, rest.total_seconds())
-            # A pass may never have yielded to the event loop. A key that is always ready must not
-            # starve watches, probes and signal handlers.
-            await asyncio.sleep(0)
+    async def _work(self, taken: Taken[K]) -> None:
+        rest = timedelta(0)
+        try:
+            rest = await self.work_on(taken)
+        finally:
+            self._queue.done(taken.key, rest.total_seconds())
 
     async def work_on(self, taken: Taken[K]) -> timedelta:
         """Make one pass over a key, act on its outcome, and return how long the key rests."""

@@ -1,15 +1,17 @@
-"""The work queue: keys, the reasons and times of their next pass, and workers that wait."""
+"""The work queue: keys, the reasons and times of their next pass, and the worker that waits."""
 
 import asyncio
 import heapq
-from collections import deque
-from collections.abc import Hashable, Iterable
+from collections import OrderedDict
+from collections.abc import Collection, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from controller.runtime.pass_limit import MOST, PassLimit
 from shared.process.clock import Clock
 
 # The rules of the work queue, without waiting: pure, times are arguments.
@@ -18,6 +20,10 @@ K = TypeVar("K", bound=Hashable)
 
 # The heap is cleaned once it holds this many entries more than twice the valid ones.
 _SPARE_MOMENTS: Final = 1000
+# Each time after this many keys, the key that has waited longest is next, whatever its reason.
+_FAIR: Final = 16
+# Seconds after which a pass no longer counts: a slow answer to one pass must not stop the others.
+SLOW: Final = 1.0
 # The name of the task that waits for the next deadline.
 ALARM: Final = "workqueue alarm"
 
@@ -28,6 +34,7 @@ class WakeReason(IntEnum):
     RESYNC = 0  # no known reason: a watch may have missed a change
     DEADLINE = 1  # a pass asked for this time, or failed and is retried
     CHANGE = 2  # a watch reported a change
+    URGENT = 3  # a change that must be answered at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +55,21 @@ class KeyQueue(Generic[K]):
     pass checks everything and sets the next time.
 
     A key may rest after its work: a key that is added meanwhile becomes ready after the rest.
+
+    Urgent keys are taken first, resyncs last. Every sixteenth time it is the key that was wanted
+    first, so every key is taken at last.
     """
 
     def __init__(self) -> None:
-        self._ready: deque[K] = deque()
+        urgent, usual, resyncs = (OrderedDict[K, None]() for _ in range(3))
+        self._lines = (urgent, usual, resyncs)  # the ready keys
+        self._line_of = {
+            WakeReason.URGENT: urgent,
+            WakeReason.CHANGE: usual,
+            WakeReason.DEADLINE: usual,
+            WakeReason.RESYNC: resyncs,
+        }
+        self._takes = 0
         # Keys that are ready, or become so after their work or rest: why, and since when.
         self._wanted: dict[K, tuple[WakeReason, float]] = {}
         self._in_work: dict[K, float] = {}  # since when
@@ -66,10 +84,14 @@ class KeyQueue(Generic[K]):
         if (wanted := self._wanted.get(key)) is not None:
             if wake > wanted[0]:
                 self._wanted[key] = (wake, wanted[1])
+                line = self._line_of[wanted[0]]
+                if key in line and line is not self._line_of[wake]:
+                    del line[key]
+                    self._make_ready(key)
             return False
         self._wanted[key] = (wake, now)
         if key not in self._in_work and key not in self._resting:
-            self._ready.append(key)
+            self._make_ready(key)
         return True
 
     def add_at(self, key: K, moment: float, wake: WakeReason = WakeReason.DEADLINE) -> None:
@@ -93,17 +115,20 @@ class KeyQueue(Generic[K]):
             if wake is None:
                 del self._resting[key]
                 if key in self._wanted:
-                    self._ready.append(key)
+                    self._make_ready(key)
             else:
                 del self._moments[key, wake]
                 added += self.add(key, moment, wake)
         return added
 
     def take(self, now: float) -> Taken[K] | None:
-        """Take the key that has been ready longest; None if no key is ready."""
-        if not self._ready:
+        """Take the next key; None if no key is ready. `now` never decreases."""
+        lines = [each for each in self._lines if each]
+        if not lines:
             return None
-        key = self._ready.popleft()
+        self._takes += 1
+        line = min(lines, key=self._wanted_since) if self._takes % _FAIR == 0 else lines[0]
+        key, _ = line.popitem(last=False)
         wake, since = self._wanted.pop(key)
         for each in WakeReason:
             self._moments.pop((key, each), None)
@@ -117,18 +142,25 @@ class KeyQueue(Generic[K]):
             self._resting[key] = until
             self._push(until, key, None)
         elif key in self._wanted:
-            self._ready.append(key)
+            self._make_ready(key)
         return began
 
     @property
     def ready(self) -> int:
         """The number of ready keys."""
-        return len(self._ready)
+        return sum(map(len, self._lines))
 
     @property
-    def in_work_since(self) -> Iterable[float]:
-        """The time at which each key in work was taken."""
+    def in_work_since(self) -> Collection[float]:
+        """The time at which each key in work was taken, the earliest first."""
         return self._in_work.values()
+
+    def _make_ready(self, key: K) -> None:
+        wake, _ = self._wanted[key]
+        self._line_of[wake][key] = None
+
+    def _wanted_since(self, line: OrderedDict[K, None]) -> float:
+        return self._wanted[next(iter(line))][1]
 
     def _push(self, moment: float, key: K, wake: WakeReason | None) -> None:
         # The counter prevents the heap from comparing keys.
@@ -186,13 +218,17 @@ class QueueMetrics:
 
 
 class WorkQueue(Generic[K]):
-    """A `KeyQueue` whose workers can wait. Only for one event loop, not for threads."""
+    """A `KeyQueue` whose worker can wait. Only for one event loop, not for threads.
 
-    def __init__(self, clock: Clock, metrics: QueueMetrics) -> None:
+    `limit` decides how many keys are in work at once.
+    """
+
+    def __init__(self, clock: Clock, metrics: QueueMetrics, limit: PassLimit) -> None:
         self._clock = clock
         self._metrics = metrics
+        self._limit = limit
         self._keys: KeyQueue[K] = KeyQueue()
-        self._takers: deque[asyncio.Future[None]] = deque()
+        self._changed = asyncio.Event()
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = float("inf")
         self._shut_down = False
@@ -200,9 +236,9 @@ class WorkQueue(Generic[K]):
         metrics.unfinished.set_function(lambda: sum(self.in_work_for()))
         metrics.longest.set_function(lambda: max(self.in_work_for(), default=0.0))
 
-    def add(self, key: K) -> None:
+    def add(self, key: K, wake: WakeReason = WakeReason.CHANGE) -> None:
         """Report a change of `key`. Has no effect after `shut_down`."""
-        self._add(key, WakeReason.CHANGE)
+        self._add(key, wake)
 
     def add_after(self, key: K, delay: float, wake: WakeReason = WakeReason.DEADLINE) -> None:
         """Mark `key` as wanted in `delay` seconds, unless it is taken earlier."""
@@ -218,16 +254,18 @@ class WorkQueue(Generic[K]):
         self.add_after(key, delay, wake)
 
     async def take(self) -> Taken[K]:
-        """Wait for the next key and take it; the caller must call `done`. Raises ShutDown."""
+        """Wait for the next key and for room, and take the key; the caller must call `done`.
+
+        Raises ShutDown.
+        """
         while not self._shut_down:
             now = self._clock.monotonic()
             # A deadline may have passed although its alarm has not rung yet.
             self._release(now)
-            taken = self._keys.take(now)
-            if taken is not None:
+            if self._has_room(now) and (taken := self._keys.take(now)) is not None:
                 self._metrics.queued.observe(taken.waited)
                 return taken
-            await self._woken()
+            await self._change(now)
         raise ShutDown
 
     def done(self, key: K, rest: float = 0.0) -> None:
@@ -238,7 +276,7 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         began = self._keys.done(key, now + rest if rest > 0 else None)
         self._metrics.worked.observe(now - began)
-        self._wake()
+        self._changed.set()
         if not self._shut_down:
             self._set_alarm()
 
@@ -247,8 +285,7 @@ class WorkQueue(Generic[K]):
         self._shut_down = True
         if self._alarm is not None:
             self._alarm.cancel()
-        while self._takers:
-            _resolve(self._takers.popleft())
+        self._changed.set()
 
     @property
     def is_shut_down(self) -> bool:
@@ -265,34 +302,41 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         return [now - since for since in self._keys.in_work_since]
 
+    def answered(self, seconds: float, rejected: bool) -> None:
+        """Report an answer of the API server to the limit (`KubeClient.on_answer`)."""
+        passes = len(self._counted(self._clock.monotonic()))
+        self._limit.answered(seconds, passes, rejected=rejected)
+
+    def _counted(self, now: float) -> list[float]:
+        """Return when the keys in work were taken, the earliest first, without slow passes."""
+        return [since for since in self._keys.in_work_since if since + SLOW > now]
+
+    def _has_room(self, now: float) -> bool:
+        """True if a key is ready and may be taken."""
+        if not self._keys.ready or len(self._keys.in_work_since) >= MOST:
+            return False
+        return self._limit.has_room(len(self._counted(now)))
+
+    async def _change(self, now: float) -> None:
+        """Wait for a change. If a key is ready, also until the oldest pass no longer counts."""
+        counted = self._counted(now) if self._keys.ready else ()
+        self._changed.clear()
+        if not counted:
+            await self._changed.wait()
+            return
+        with suppress(TimeoutError):
+            async with self._clock.timeout(counted[0] + SLOW - now):
+                await self._changed.wait()
+
     def _add(self, key: K, wake: WakeReason) -> None:
         if self._shut_down:
             return
         if self._keys.add(key, self._clock.monotonic(), wake):
             self._metrics.adds.inc()
-        self._wake()
+        self._changed.set()
 
     def _release(self, now: float) -> None:
         self._metrics.adds.inc(self._keys.release(now))
-
-    async def _woken(self) -> None:
-        taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._takers.append(taker)
-        try:
-            await taker
-        except asyncio.CancelledError:
-            if taker.done() and not taker.cancelled():
-                # This taker was woken for a key and does not take it: wake another.
-                self._wake()
-            raise
-
-    def _wake(self) -> None:
-        for _ in range(self._keys.ready):
-            while self._takers and self._takers[0].done():
-                self._takers.popleft()
-            if not self._takers:
-                return
-            _resolve(self._takers.popleft())
 
     def _set_alarm(self) -> None:
         moment = self._keys.next_moment()
@@ -308,10 +352,5 @@ class WorkQueue(Generic[K]):
         self._alarm = None
         # At least up to `moment`: a timer may fire a rounding error early.
         self._release(max(moment, self._clock.monotonic()))
-        self._wake()
+        self._changed.set()
         self._set_alarm()
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

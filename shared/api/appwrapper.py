@@ -9,6 +9,11 @@ from shared.api.names import CONTROLLER_NAME, FINALIZER, LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject
 
 
+def is_ours(spec: JsonObject) -> bool:
+    """True if `managedBy` is absent or names this controller."""
+    return spec.get("managedBy") in (None, "", CONTROLLER_NAME)
+
+
 @dataclass(frozen=True, slots=True)
 class AppWrapper:
     """A view of `raw`, which is shared with caches: never change it."""
@@ -74,7 +79,7 @@ class AppWrapper:
     @property
     def is_ours(self) -> bool:
         """True if `managedBy` is absent or names this controller."""
-        return self.spec.get("managedBy") in (None, "", CONTROLLER_NAME)
+        return is_ours(self.spec)
 
     @property
     def queue_name(self) -> str:

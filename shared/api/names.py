@@ -26,6 +26,8 @@ LABEL_USER: Final = "workload.codeflare.dev/user"
 LABEL_USERID: Final = "workload.codeflare.dev/userid"
 # Added by this project: the submitter's exact name, which no label can hold.
 ANNOTATION_SUBMITTED_BY: Final = "workload.codeflare.dev/submitted-by"
+# Added by this project, on AppWrappers that `appwrapper resubmit` made: the name of the first one.
+ANNOTATION_RESUBMITTED_FROM: Final = "workload.codeflare.dev/resubmitted-from"
 # Added by this project: the AppWrapper and the attempt that a component or a pod belongs to. A pod
 # with another UID or attempt is never counted.
 LABEL_UID: Final = "workload.codeflare.dev/uid"

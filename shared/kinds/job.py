@@ -66,6 +66,9 @@ JOB = Kind(
     progress=progress,
     owns=(PODS,),
     finalizes_pods=True,
+    # Read in Kubernetes 1.37, pkg/controller/job: a sync of a finished Job returns before it makes
+    # pods. The sync that finishes a Job writes that last.
+    idle_after_end=True,
     index_label=IndexLabel(COMPLETION_INDEX),
     job_specs=job_specs,
 )

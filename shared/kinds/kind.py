@@ -327,6 +327,7 @@ class Kind:
     `has_surviving_children`: objects that it made remain after its end and replace deleted pods.
     `owns`: what its controllers make for it: pods, makers of pods, and objects deleted with it.
     `finalizes_pods`: a finalizer keeps each pod until the controller has made its replacement.
+    `idle_after_end`: once its status reports its end, nothing below it makes pods.
     `unwrapped`: users of teams may create it directly, and Kueue queues it itself.
     `uncounted`: pods, or parts of pods, that a counter misses, apart from the roles beyond `roles`.
     `more_templates`: paths of pod templates without a pod set.
@@ -352,6 +353,7 @@ class Kind:
     has_surviving_children: bool = False
     owns: tuple[Resource, ...] = ()
     finalizes_pods: bool = False
+    idle_after_end: bool = False
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None
     roles: Roles | None = None

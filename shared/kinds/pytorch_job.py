@@ -76,6 +76,10 @@ PYTORCH_JOB = Kind(
     ends=True,
     progress=succeeded_replicas,
     owns=(PODS, SERVICES, POD_GROUPS),
+    # Read in the Training Operator 1.9, pkg/controller.v1/common/job.go: ReconcileJobs only cleans
+    # up a finished job, and otherwise writes the status after it has made pods. The job itself
+    # makes all pods.
+    idle_after_end=True,
     # With the Training Operator an index is unique within a role only.
     index_label=IndexLabel(_REPLICA_INDEX, role="training.kubeflow.org/replica-type"),
     # The Training Operator accepts role names in any case. Measured: it reads `worker` as `Worker`,

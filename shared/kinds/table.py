@@ -12,7 +12,7 @@ from typing import Final
 
 from shared.api.conditions import NO_PROGRESS, UNFINISHED, ComponentReport, Progress
 from shared.api.findings import FieldError, FieldErrorKind, quoted
-from shared.api.objects import JsonObject, Resource, type_of
+from shared.api.objects import PODS, JsonObject, Resource, type_of
 from shared.kinds.job import JOB
 from shared.kinds.job_set import JOB_SET
 from shared.kinds.kind import (
@@ -73,6 +73,16 @@ _UNKNOWN: Final = Kind(resource=Resource("", "", "", ""), granted="")
 def record_of(group_kind: str) -> Kind:
     """Return the record of a Kind in any version; one that knows nothing of an unknown Kind."""
     return BY_GROUP_KIND.get(group_kind, _UNKNOWN)
+
+
+def is_idle(group_kind: str, *, ended: bool) -> bool:
+    """True if nothing makes pods for an object of this Kind, once it has `ended`.
+
+    JobSets, MPIJobs and RayJobs are never idle: a failed JobSet still deletes Jobs that make pods,
+    an MPIJob has two operators, and a RayJob leaves its RayCluster.
+    """
+    kind = BY_GROUP_KIND.get(group_kind)
+    return kind is not None and (PODS not in kind.owns or (ended and kind.idle_after_end))
 
 
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:

@@ -73,7 +73,13 @@ def _sent(
 
 
 class KubeClient(ABC):
-    """Send requests to one API server under one identity."""
+    """Send requests to one API server under one identity.
+
+    `on_answer` is called with each answer's latency in seconds, and with True if it is a 429. Pages
+    of lists are reported only as a 429: how long a list takes depends on its length.
+    """
+
+    on_answer: Callable[[float, bool], None] | None = None
 
     @abstractmethod
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:

@@ -44,7 +44,7 @@ class HttpKubeClient(KubeClient):
         *,
         user_agent: str,
         timeouts: Timeouts | None = None,
-        pool_size: int = 64,
+        pool_size: int = 128,
         on_warning: Callable[[str], None] | None = None,
         permit: Callable[[Request], None] | None = None,
     ) -> None:
@@ -159,12 +159,16 @@ class HttpKubeClient(KubeClient):
 
     async def _answer_once(self, request: Request, largest: int | None) -> ApiAnswer:
         identity = await self._identity.current()
+        sent = self._clock.monotonic()
         answer = await self._connection.send(request, identity, largest=largest)
         if answer.status == 401:
             renewed = await self._renewed_or_raise(identity, answer)
             answer = await self._connection.send(request, renewed, largest=largest)
         # `server_ahead` decodes the header when it is called.
         self._dated_at = (answer.headers.get("Date"), self._clock.now())
+        rejected = answer.status == 429
+        if self.on_answer is not None and (largest is None or rejected):
+            self.on_answer(self._clock.monotonic() - sent, rejected)
         if self._on_warning is not None:
             for warning in responses.warnings_of(answer.headers):
                 self._on_warning(warning)

@@ -227,3 +227,8 @@ def with_kueues_reason(before: str, reason: str) -> str:
 def without_kueues_reason(message: str) -> str:
     """Return the part of a message before Kueue's reason."""
     return message.partition(_KUEUE_REPORTS)[0].rstrip()
+
+
+def kueues_reason(message: str) -> str:
+    """Return the part of a message that is Kueue's reason; "" without one."""
+    return message.partition(_KUEUE_REPORTS)[2]

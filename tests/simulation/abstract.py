@@ -54,7 +54,8 @@ from tests.simulation.graph import Step
 class State:
     """Everything that decides what may happen next.
 
-    `created`: the process's memory of its creates. `done`: the Job of this attempt completed.
+    `created`: the process's memory of its creates. `waited`: the process first saw it a while ago.
+    `done`: the Job of this attempt completed.
     `plan`: the calls of the pass under way. `changed`: the AppWrapper has another version than this
     pass read. `due`: a pass follows at once; `wakes`: it follows after a wait. `failures`,
     `evictions`, `deletions`: how many are still to come at most.
@@ -69,6 +70,7 @@ class State:
     made: tuple[Made, ...] = ()
     pods: tuple[Pod, ...] = ()
     created: frozenset[int] = frozenset()
+    waited: bool = False
     done: bool = False
     plan: tuple[Effect, ...] = ()
     changed: bool = False
@@ -106,6 +108,8 @@ def _same(state: State) -> State:
     recorded = read(state.status).get("componentStatus") or []
     if state.created and all(deployed_status(each) == "True" for each in recorded):
         state = replace(state, created=frozenset())  # the status records these components
+    if state.waited and read(state.status).get("phase"):
+        state = replace(state, waited=False)
     return replace(state, wakes=False) if state.wakes and state.due else state
 
 
@@ -114,6 +118,7 @@ def _all_steps(state: State) -> Steps:
         return
     yield from _controller(state)
     yield from _created_pods(state)
+    yield from _webhook(state)
     yield from _kueue(state)
     yield from _users(state)
     if not state.plan:
@@ -153,14 +158,16 @@ def _controller(state: State) -> Steps:
             state.made,
             state.pods,
             state.created,
+            state.waited,
         )
         after = replace(state, plan=plan_of(seen), changed=False, due=False, wakes=False)
         yield Step("a pass reads and decides", after)
     elif state.wakes:
-        yield Step("the wait is over", replace(state, due=True, wakes=False))
-    if state.plan or state.created or not state.due:
-        crashed = replace(state, plan=(), created=frozenset(), changed=False, due=True, wakes=False)
-        yield Step("the controller crashes and starts again", crashed, fair=False)
+        yield Step("the wait is over", replace(state, due=True, wakes=False, waited=True))
+    if state.plan or state.created or state.waited or not state.due:
+        crashed = replace(state, plan=(), changed=False, due=True, wakes=False)
+        forgetful = replace(crashed, created=frozenset(), waited=False)
+        yield Step("the controller crashes and starts again", forgetful, fair=False)
 
 
 def _carried_out(state: State, effect: Effect) -> State:
@@ -340,13 +347,19 @@ def _with_pods_deleted(state: State, attempt: int, *, alive: bool = False) -> St
     return replace(state, pods=tuple(sorted(pods)), due=True)
 
 
-# Kueue, the users, and the time.
+# The webhook, Kueue, the users, and the time.
+
+
+def _webhook(state: State) -> Steps:
+    """Let the webhook add the finalizer at the creation, before anything else happens."""
+    if replace(state, failures=2, evictions=1, deletions=1) == START:
+        yield Step("the webhook adds the finalizer", replace(state, finalizer=True))
 
 
 def _kueue(state: State) -> Steps:
     status = read(state.status)
     phase = status.get("phase")
-    if state.suspend and not state.deleting and phase == Phase.SUSPENDED:
+    if state.suspend and not state.deleting and phase in (None, Phase.SUSPENDED):
         after = replace(state, suspend=False, admitted=True)
         yield Step("Kueue admits it", _changed(after))
     if not state.suspend and state.evictions and holds_quota(status):

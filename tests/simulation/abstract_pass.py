@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from controller.apply.status import status_after
-from controller.facts.component_status import deployed_status
+from controller.facts.component_status import deployed_status, with_sound_record
 from controller.facts.components import project_component
 from controller.facts.observe import (
     Observation,
@@ -60,7 +60,8 @@ from tests.support.builders.pods import pod_template
 NOW: Final = datetime(2026, 1, 31, tzinfo=UTC)
 # Every period that began then is over; every period that begins now is not.
 FRESH: Final = format_precise_time(NOW)
-OVER: Final = format_precise_time(NOW - timedelta(days=30))
+_LONG_AGO: Final = NOW - timedelta(days=30)
+OVER: Final = format_precise_time(_LONG_AGO)
 RETRY_LIMIT: Final = 1
 KINDS: Final = ("Secret", "Job")  # in the order of creation
 JOB: Final = KINDS.index("Job")
@@ -117,6 +118,7 @@ class Seen:
     made: tuple[Made, ...]
     pods: tuple[Pod, ...]
     created: frozenset[int]
+    waited: bool = False
 
 
 # The calls of a plan, in their order. The last call sets when the next pass is due.
@@ -208,7 +210,7 @@ Effect = KeepUntilGone | WriteStatus | Create | Delete | RemovePods | LetGo | Wa
 def plan_of(seen: Seen) -> tuple[Effect, ...]:
     """Return the calls of a pass that reads this; () if it changes nothing and asks for nothing."""
     item = _appwrapper(seen)
-    observation = _observed(AppWrapper(item), seen)
+    observation = _observed(with_sound_record(AppWrapper(item)), seen)
     actions = decide(observation.snapshot, NOW, CONFIG)
     if not actions:
         return ()
@@ -216,7 +218,7 @@ def plan_of(seen: Seen) -> tuple[Effect, ...]:
     effects: list[Effect] = []
     if AddFinalizer() in actions:
         effects.append(KeepUntilGone())
-    if status != item["status"]:
+    if status != observation.appwrapper.status:
         effects.append(WriteStatus(orjson.dumps(status, option=orjson.OPT_SORT_KEYS)))
     for action in actions:
         effects += _calls(action, observation, seen, status.get("attempt") or 0)
@@ -284,6 +286,8 @@ def _appwrapper(seen: Seen) -> JsonObject:
 def _observed(appwrapper: AppWrapper, seen: Seen) -> Observation:
     """Return what the gatherer returns if every cache is up to date."""
     status = read_status(appwrapper, NOW)
+    if status.phase is Phase.EMPTY:
+        status = replace(status, waits_since=_LONG_AGO if seen.waited else NOW)
     blank = Observation(appwrapper, replace(status, unread=frozenset(Need)), CONFIG)
     step = next_step(blank.snapshot, NOW, CONFIG)
     while isinstance(step, Ask):

@@ -89,6 +89,8 @@ MEDDLED: Final = (
     "early held",
     "evacuation",
     "kept component",
+    "no webhook",
+    "delete while it waits",
     "deletion on failure grace",
     "PyTorchJob, retry",
     "RayCluster",

@@ -29,6 +29,13 @@ The controller under test waits three seconds (SETTLING) for pods whose creation
 their owner was deleted. So no program stalls longer between its reading and its creating.
 """
 
+UNHEARD: Final[Lag] = (0.0, 0.4)
+"""How long a program still takes an object for existing of whose pods' end it has heard.
+
+Measured (docs/decisions/deletion.md, 2026-11-23): an operator that was stopped for up to 0.4
+seconds created the pods of a gone MPIJob again.
+"""
+
 # Controllers of Kubernetes
 
 JOB_BATCH: Final = 1.0

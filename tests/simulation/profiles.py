@@ -201,7 +201,8 @@ class _Drawing:
             "retryPausePeriodDuration": self._pick(f"{name} retry pause", ("2s", "0s", "30s")),
             "retryLimit": self._pick(f"{name} retries", ("3", "1", "0", "5")),
         }
-        return wrapped(name, *parts, periods=periods)
+        finalizer = self._pick(f"{name} passed the webhook", (True, False), (0.8, 0.2))
+        return wrapped(name, *parts, periods=periods, finalizer=finalizer)
 
     def _component(self, name: str) -> JsonObject:
         kinds = self._profile.kinds

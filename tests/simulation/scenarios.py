@@ -57,10 +57,17 @@ class Scenario:
 
 
 def _one(
-    name: str, *components: JsonObject, acts: tuple[Act, ...] = (), end: str, **periods: str
+    name: str,
+    *components: JsonObject,
+    acts: tuple[Act, ...] = (),
+    end: str,
+    capacity: int = 6,
+    finalizer: bool = True,
+    **periods: str,
 ) -> Scenario:
     """Return a scenario of one AppWrapper `a`, which is submitted in the first second."""
-    return Scenario(name, ((1.0, wrapped("a", *components, periods=periods)),), acts, {"a": end})
+    body = wrapped("a", *components, periods=periods, finalizer=finalizer)
+    return Scenario(name, ((1.0, body),), acts, {"a": end}, capacity)
 
 
 FAILS_ONCE: Final = {"exit_code": "1", "fail_attempts": "1", "run_for": "2s"}
@@ -74,6 +81,25 @@ _ALL: Final = (
     _one("suspend", config_map("c"), job(), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
     _one("early suspend", config_map("c"), job(), acts=(Act(1.35, "evict", "a"),), end="Succeeded"),
     _one("delete", config_map("c"), job(), acts=(Act(4.5, "delete", "a"),), end=GONE),
+    _one(
+        "delete while it waits",
+        config_map("c"),
+        job(),
+        acts=(Act(4.5, "delete", "a"),),
+        capacity=1,
+        end=GONE,
+    ),
+    # Kueue has admitted it, and the controller's write of Resuming is on its way.
+    _one("early delete", config_map("c"), job(), acts=(Act(1.01, "delete", "a"),), end=GONE),
+    _one("no webhook", config_map("c"), job(**FAILS_ONCE), finalizer=False, end="Succeeded"),
+    _one(
+        "no webhook, early delete",
+        config_map("c"),
+        job(),
+        acts=(Act(1.013, "delete", "a"),),
+        finalizer=False,
+        end=GONE,
+    ),
     _one(
         "suspend before the creates",
         config_map("c"),
@@ -130,6 +156,12 @@ _ALL: Final = (
     _one("PyTorchJob", pytorch("x", 2), end="Succeeded"),
     _one("PyTorchJob, retry", pytorch("x", 2, worker=FAILS_ONCE), end="Succeeded"),
     _one("PyTorchJob, suspend", pytorch("x"), acts=(Act(4.5, "evict", "a"),), end="Succeeded"),
+    _one(
+        "PyTorchJob, deleted while its pods are made",
+        pytorch("x", worker=FOR_LONG),
+        acts=(Act(1.5, "delete", "a"),),
+        end=GONE,
+    ),
     _one("workers outlive the master", pytorch("p", worker=FOR_LONG), end="Succeeded"),
     _one("JobSet", jobs_together("x"), end="Succeeded"),
     _one("JobSet, retry", jobs_together("x", **FAILS_ONCE), end="Succeeded"),

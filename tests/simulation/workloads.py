@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from shared.api.names import FINALIZER
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.autopilot import GPU
@@ -76,9 +77,17 @@ def config_map(name: str, *, kept: bool = False) -> JsonObject:
 
 
 def wrapped(
-    name: str, *components: JsonObject, periods: Mapping[str, str] = MappingProxyType({})
+    name: str,
+    *components: JsonObject,
+    periods: Mapping[str, str] = MappingProxyType({}),
+    finalizer: bool = True,
 ) -> JsonObject:
-    """Build a suspended AppWrapper, as Kueue's webhook leaves it at its creation."""
+    """Build a suspended AppWrapper, as the webhooks of Kueue and of this project leave it.
+
+    Without `finalizer`: as Kueue's webhook alone leaves it.
+    """
     body = appwrapper(name, *components, annotations={**QUICK, **periods})
     body["spec"]["suspend"] = True
+    if finalizer:
+        body["metadata"]["finalizers"] = [FINALIZER]
     return body

@@ -37,16 +37,28 @@ def condition(item: JsonObject, kind: str) -> Condition:
 
 
 def phases(life: Recorded) -> list[str]:
-    """Returns its phases in order, each once in a row."""
+    """Returns its phases in order, each once in a row.
+
+    The first is followed by Suspended even if no status had it: Kueue may admit an AppWrapper
+    before the controller writes that it waits.
+    """
     return [step for (step,) in steps(life)]
 
 
 def steps(life: Recorded, *conditions: str) -> list[tuple[str, ...]]:
-    """Returns the phases, each with its True conditions among `conditions`; every change once."""
+    """Returns the phases, as `phases` does, each with its True conditions among `conditions`.
+
+    Every change once. PodsReady comes after Running, even if both were one write: they are if the
+    pods run within a second.
+    """
     seen: list[tuple[str, ...]] = []
     for event in life.events:
         held = true_conditions(event.object)
         step = (phase(event.object), *(each for each in conditions if each in held))
+        if seen == [("",)] and step[0] == "Resuming":
+            seen.append(("Suspended",))
+        if seen and seen[-1][0] == "Resuming" and step[0] == "Running":
+            seen.append(tuple(each for each in step if each != READY))
         if not seen or seen[-1] != step:
             seen.append(step)
     return seen

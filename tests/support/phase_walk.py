@@ -131,6 +131,7 @@ _QUEUEING: Final = (
 )
 
 
+_WAITING: Final = (Phase.EMPTY, Phase.SUSPENDED)
 _Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
 
 
@@ -160,7 +161,9 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         phase=phase,
         suspend=suspend,
         deletion_requested=deletion,
-        finalizer=phase not in (Phase.EMPTY, Phase.SUSPENDED) or deletion,
+        finalizer=phase not in _WAITING or deletion,
+        never_deployed=deletion and phase in _WAITING and not conditions and bool(bits >> 21 & 1),
+        other_finalizers=bits >> 19 & 1 == 1,
         queued=not gone,
         queueing=_QUEUEING[bits >> 13 & 3] if phase is Phase.SUSPENDED and not gone else None,
         planned=bool(bits & 7),

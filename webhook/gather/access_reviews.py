@@ -1,14 +1,17 @@
 """Ask the API server what a user may do, with SubjectAccessReviews.
 
-Answers are never cached: a withdrawn right must not work a moment longer. Without an answer in time
-the webhook admits nothing.
+The answer "allowed" also serves identical reviews for 2 seconds, so that a burst of requests costs
+one review. No other answer is shared. Without an answer in time the webhook admits nothing.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final, TypeVar
+
+import orjson
 
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.kube.client import KubeClient, KubeError, TooManyRequests, Unreachable
@@ -24,6 +27,11 @@ NEGATIVE_SECONDS: Final = 30.0
 AT_ONCE: Final = 8  # reviews of one request
 SECONDS_EACH: Final = 2.0
 SECONDS_IN_ALL: Final = 4.0  # with discovery, and with the waits that the API server requests
+# Seconds from the send of a review in which its answer "allowed" serves identical reviews. A
+# withdrawn right works for so long at most.
+SHARED_SECONDS: Final = 2.0
+# Reviews that are remembered. Users can send any number of distinct ones: the oldest go.
+MOST_SHARED: Final = 1000
 _UNNAMED_WAIT: Final = 1.0  # if a 429 has no Retry-After
 _SHORTEST_WAIT: Final = 0.1
 
@@ -56,6 +64,15 @@ class Access:
 _EVERYTHING: Final = Access("*", "*", "*", "*")
 
 
+@dataclass(slots=True)
+class _SentReview:
+    """A review that was sent, for identical ones. `allowed` is False until `answered` is set."""
+
+    sent: float
+    allowed: bool = False
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class AccessReviews:
     """Review users' rights. Every method raises CannotGather without a clear answer in 4 s."""
 
@@ -63,6 +80,8 @@ class AccessReviews:
         self._client = client
         self._clock = clock
         self._discovery = Discovery(client, clock, negative_seconds=NEGATIVE_SECONDS)
+        # By digest, the oldest first: those under way, and those that were allowed.
+        self._sent: dict[bytes, _SentReview] = {}
 
     async def is_admin(self, user: User) -> bool:
         """True if the user may do everything everywhere."""
@@ -133,11 +152,14 @@ class AccessReviews:
 
     async def _review(self, user: User, access: Access, deadline: float) -> JsonObject:
         """Return the status of a review. Raise KubeError, or TimeoutError after 2 seconds."""
+        body = _body(user, access)
+        digest = sha256(orjson.dumps(body)).digest()  # of all that the API server gets
+        if await self._is_allowed_already(digest):
+            return {"allowed": True}
         broken = False
         while True:
             try:
-                async with self._clock.timeout(SECONDS_EACH):
-                    answer = await self._client.post(PATH, _body(user, access), retry=False)
+                return await self._send(digest, body)
             except TooManyRequests as error:
                 asked = _UNNAMED_WAIT if error.retry_after is None else error.retry_after
                 delay = max(asked, _SHORTEST_WAIT)
@@ -149,9 +171,45 @@ class AccessReviews:
                 if broken:
                     raise
                 broken = True
-            else:
-                status = answer.get("status")
-                return status if isinstance(status, dict) else {}
+
+    async def _is_allowed_already(self, digest: bytes) -> bool:
+        """True if an identical review was sent within the last 2 seconds and is allowed.
+
+        Wait for its answer, for 2 seconds at most. Without that answer, the caller sends its own
+        review: the request that sent the other one may have ended, or its connection was broken.
+        """
+        other = self._sent.get(digest)
+        if other is None:
+            return False
+        await other.answered.wait()
+        return other.allowed and self._clock.monotonic() - other.sent < SHARED_SECONDS
+
+    async def _send(self, digest: bytes, body: JsonObject) -> JsonObject:
+        """Send a review, return its status, and keep the answer if it is "allowed"."""
+        review = _SentReview(self._clock.monotonic())
+        self._forget_sent(digest, review.sent)
+        self._sent[digest] = review
+        try:
+            async with self._clock.timeout(SECONDS_EACH):
+                answer = await self._client.post(PATH, body, retry=False)
+            status = answer.get("status")
+            status = status if isinstance(status, dict) else {}
+            review.allowed = status.get("allowed") is True
+            return status
+        finally:
+            review.answered.set()
+            if not review.allowed and self._sent.get(digest) is review:
+                del self._sent[digest]
+
+    def _forget_sent(self, digest: bytes, now: float) -> None:
+        """Forget the review of this digest, old reviews, and the oldest if there are too many."""
+        self._sent.pop(digest, None)
+        while self._sent:
+            oldest = next(iter(self._sent))
+            is_old = now - self._sent[oldest].sent >= SHARED_SECONDS
+            if not is_old and len(self._sent) < MOST_SHARED:
+                break
+            del self._sent[oldest]
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[float]:

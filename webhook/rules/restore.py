@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from shared.api.appwrapper import is_ours
 from shared.api.component_digest import component_digest, counted_pod_sets
 from shared.api.findings import AdmissionWarning
 from shared.api.names import (
@@ -140,6 +141,17 @@ def _merged(before: JsonValue, after: JsonValue) -> JsonValue:
 
 def _digest(component: JsonObject) -> str | None:
     return texts(component.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
+
+
+def add_finalizer(submission: Submission) -> Iterator[SetField]:
+    """Add the controller's finalizer, unless `managedBy` names another controller.
+
+    On CREATE. Otherwise the controller adds it before it creates the components, with a request of
+    its own.
+    """
+    sent = _finalizers(submission.object)
+    if FINALIZER not in sent and is_ours(spec_of(submission.object)):
+        yield SetField(("metadata", "finalizers"), [*sent, FINALIZER])
 
 
 def keep_finalizer(submission: Submission) -> Iterator[SetField]:

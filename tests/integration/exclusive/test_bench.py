@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -10,7 +11,7 @@ from bench import objects
 from bench.arena import OUR_PROCESSES, Arena
 from bench.errors import PortTaken
 from bench.measurements import records
-from bench.plan import BenchPlan
+from bench.plan import SCALE, BenchPlan
 from bench.results import Contender
 from bench.run import run
 from localcluster.cluster import LocalCluster
@@ -34,9 +35,12 @@ SMALLEST = BenchPlan(
     nodes=20,
     heartbeat_seconds=1,
 )
+SMALLEST_AT_SCALE = replace(
+    SCALE, requests=50, sizes=(4, 6), detections=2, nodes=3, failures=3, hanging=2, idle_seconds=1
+)
 
 
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def arena(cluster: LocalCluster) -> AsyncIterator[Arena]:
     try:
         prepared = await Arena.prepare(cluster)
@@ -103,6 +107,20 @@ async def test_every_measure_is_taken(arena: Arena, monkeypatch: pytest.MonkeyPa
     await our_operator_is_at_work(arena)
 
 
+@pytest.mark.timeout(900, func_only=True)
+async def test_every_measure_at_scale_is_taken(arena: Arena) -> None:
+    sections = (await run(arena, SMALLEST_AT_SCALE)).values()
+    measured = {each.title: [set(row.rounds) for row in each.rows] for each in sections}
+    both = {OURS, PEER}
+    assert measured == {
+        "Hostile clients": [both] * 3,
+        "Detection in a crowd": [{OURS}] * 4,
+        "Many AppWrappers": [both] * 13,
+    }
+    await no_node_is_left(arena)
+    await our_operator_is_at_work(arena)
+
+
 async def no_node_is_tagged(arena: Arena) -> None:
     pages = arena.client.pages(NODES, label_selector="autopilot.ibm.com/gpuhealth")
     assert [node async for page in pages for node in page.items] == []
@@ -111,7 +129,7 @@ async def no_node_is_tagged(arena: Arena) -> None:
 async def no_node_is_left(arena: Arena) -> None:
     pages = arena.client.pages(NODES, metadata_only=True)
     names = [node["metadata"]["name"] async for page in pages for node in page.items]
-    assert [name for name in names if name.startswith("bystander-")] == []
+    assert [name for name in names if name.startswith(("bystander-", "node-"))] == []
 
 
 async def our_operator_is_at_work(arena: Arena) -> None:

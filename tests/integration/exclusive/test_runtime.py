@@ -20,7 +20,7 @@ from shared.kube.informer import Informer
 from shared.kube.kubeconfig import Credentials, load_credentials
 from shared.process.clock import SystemClock
 from shared.process.sources import Sources
-from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import job
 from tests.support.cluster.controller_process import controller
 from tests.support.cluster.life import Life, ends_well
@@ -269,7 +269,7 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
         for name in names:
             body = appwrapper(name, job(name, 1, run_for="300ms"), annotations=LONG)
             await client.create(APPWRAPPERS, NAMESPACE, body)
-        await last.until_phase("Suspended")
+        await last.until(lambda item: phase(item) != "", "its first status")
         await cluster.processes.stop("controller", patience=PATIENCE_SECONDS)
         assert old.child.exit_code == 0
         logged = old.log.read_bytes()[logged_before:].decode()

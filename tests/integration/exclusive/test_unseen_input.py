@@ -59,7 +59,7 @@ async def nothing_left(client: KubeClient, name: str) -> None:
 
 async def test_without_kueue_it_runs_at_once(client: KubeClient) -> None:
     async with followed(client, UNSEEN, unseen(job("alone", run_for="100ms"), "alone")) as life:
-        (recorded,) = (await life.until_phase("Suspended"))["status"]["componentStatus"]
+        (recorded,) = (await life.until_phase("Resuming"))["status"]["componentStatus"]
         found = [(each["path"], each["replicas"]) for each in recorded["podSets"]]
         assert found == [(JOB_PATH, 2)]
         await life.until_phase("Succeeded")

@@ -88,7 +88,6 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
     assert code == 2
     refused = [line for line in out.splitlines() if line.startswith("UNKNOWN: ")]
     assert [line.split(": ")[1].split()[0] for line in refused] == [
-        "ConfigMap",
         "localqueues",
         "nodes",
         "workloads",

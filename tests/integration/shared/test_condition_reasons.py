@@ -14,6 +14,7 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.controller_log import entries_about, moves_in
+from tests.support.cluster.deletion_blockers import HOLD, set_finalizers
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import Lives
 from tests.support.observer.controller_words import ControllerWords
@@ -62,7 +63,9 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
 ) -> None:
     sick = pod("says-sick", run_for="200ms", exit_code="1", fail_attempts="1")
     staying = job("says-stays", 1, hang="running")
-    life = await lives.begin(appwrapper("says", sick, staying, annotations=AT_ONCE))
+    body = appwrapper("says", sick, staying, annotations=AT_ONCE)
+    body["metadata"]["finalizers"] = [HOLD]  # otherwise it goes without another status
+    life = await lives.begin(body)
     ended = await life.until(
         lambda item: ("Succeeded", "True") in ends(item) and "PodsReady" in true_conditions(item),
         "that one component has ended, and the other runs",
@@ -70,6 +73,11 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
     await lives.set_active(life, active=False)
     await life.until_phase("Suspended", after=version_of(ended))
     await lives.delete(APPWRAPPERS, "says")
+    await life.until(
+        lambda item: phase(item) == "Terminating" and item["metadata"]["finalizers"] == [HOLD],
+        "its release",
+    )
+    await set_finalizers(lives.client, APPWRAPPERS, "says")
     await life.until_deleted()
 
     assert reported(life, "Resuming") >= STARTS
@@ -98,7 +106,6 @@ async def test_through_a_reset_and_a_suspension_to_its_deletion(
     await comes_to(
         moves,
         [
-            ("Suspended", "Suspended"),
             ("Resuming", "Resuming"),
             ("Running", "ComponentsCreated"),
             ("Resetting", "FoundFailedPods"),

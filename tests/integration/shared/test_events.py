@@ -65,18 +65,15 @@ async def events_about(lives: Lives, life: Life) -> list[tuple[str, str, int]]:
     return [(each["type"], each["reason"], each["count"]) for each in found]
 
 
-async def test_a_life_without_trouble_has_two_events(lives: Lives) -> None:
+async def test_a_life_without_trouble_has_kueues_events_only(lives: Lives) -> None:
+    """`explain` reads when it began from Kueue's."""
     life = await lives.begin(appwrapper("told", job("told", run_for="100ms")))
     await life.until_phase("Succeeded")
-    expected = [("Normal", "Resuming", 1), ("Normal", "Succeeded", 1)]
-
-    async def events_of_life() -> Any:
-        return await events_about(lives, life)
-
-    await comes_to(events_of_life, expected)
+    await lives.event_messages("told", "Started", kind="Normal")
+    await lives.event_messages("told", "FinishedWorkload", kind="Normal")
     await lives.delete(APPWRAPPERS, "told")
     await life.until_deleted()
-    assert await events_of_life() == expected
+    assert await events_about(lives, life) == []
 
 
 async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
@@ -96,7 +93,6 @@ async def test_a_reset_and_a_failure_are_reported_and_counted_by_reason(
     await comes_to(
         events_of_life,
         [
-            ("Normal", "Resuming", 1),
             ("Warning", "FoundFailedPods", 1),
             ("Warning", "RootCause", 1),
             ("Normal", "RetryPauseOver", 1),
@@ -137,7 +133,6 @@ async def test_every_change_of_phase_is_a_log_line_that_names_its_object(
     await comes_to(
         moves,
         [
-            ("info", "Suspended", "Suspended"),
             ("info", "Resuming", "Resuming"),
             ("info", "Running", "ComponentsCreated"),
             ("info", "Failed", "FoundFailedPods"),
@@ -167,7 +162,7 @@ async def test_the_queries_of_the_operations_page_and_the_runbook_have_answers(
     blocks += runbook()
     life = await lives.begin(appwrapper("train", job("train", hang="running")))
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
-    await lives.event_messages("train", "Resuming", kind="Normal")
+    await lives.event_messages("train", "Started", kind="Normal")
     assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
     script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
     environment = {
@@ -179,7 +174,7 @@ async def test_the_queries_of_the_operations_page_and_the_runbook_have_answers(
     assert code == 0, output
     assert re.search(rf"^{NAMESPACE} +train +(Running) ", output, re.MULTILINE), output
     assert re.search(r"^gpu-node-\d+ ", output, re.MULTILINE), output
-    assert re.search(r"^ *Normal +Resuming .*admitted; creating its components", output, re.M)
+    assert re.search(r"^ *Normal +Started .*Admitted by clusterQueue", output, re.M)
     assert re.search(r"^train-\w+ .* Running ", output, re.MULTILINE), output
     assert re.search(r'^attempt 1, resets , timers (\{"podsTold":.*\})?$', output, re.MULTILINE), (
         output

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.names import LABEL_QUEUE_NAME
+from shared.api.names import FINALIZER, LABEL_QUEUE_NAME
 from shared.api.objects import APPWRAPPERS, PODS, SECRETS, JsonObject
 from shared.kube.client import KubeClient, NotFound, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
@@ -71,8 +71,8 @@ async def test_a_job_from_queue_to_success(submitter: Submitter) -> None:
         ended = await life.until_phase("Succeeded")
         assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
         assert true_conditions(ended) == {"ResourcesDeployed", "PodsReady"}
-        # create, Suspended, Kueue's start, finalizer, Resuming, Running, PodsReady, Succeeded
-        assert len(life.events) <= 8 + slow_writes(life), life.story()
+        # create, Suspended, Kueue's start, Resuming, Running, PodsReady, Succeeded
+        assert len(life.events) <= 7 + slow_writes(life), life.story()
         await life.check_the_promise_to_kueue()
         resuming = await life.until_phase("Resuming")
     recorded = ended["status"]["componentStatus"][0]
@@ -207,7 +207,7 @@ async def test_deleted_while_it_waits_for_quota(submitter: Submitter) -> None:
     async with Life(submitter.client, NAMESPACE, "life-big") as life:
         await submitter.submit(appwrapper("life-big", big))
         waiting = await life.until_phase("Suspended")
-        assert "finalizers" not in waiting["metadata"]
+        assert waiting["metadata"]["finalizers"] == [FINALIZER]
         await submitter.delete("life-big")
         await life.until_deleted()
         assert life.phases() == ["", "Suspended"]

@@ -80,7 +80,9 @@ async def test_every_transition_is_counted_once(
     await comes_to(
         observed, taken
     )  # counted once the write was answered, and the watch may be quicker
+    # Without objects the failed one goes at once.
+    assert taken.pop("Terminating") in (1, 2)
     assert taken == {
         "Suspended": 3, "Resuming": 4, "Running": 4, "Resetting": 1,
-        "Suspending": 1, "Succeeded": 1, "Failed": 1, "Terminating": 2,
+        "Suspending": 1, "Succeeded": 1, "Failed": 1,
     }  # fmt: skip

@@ -104,7 +104,7 @@ async def test_a_field_that_an_operators_webhook_refuses_ends_it_at_once(
             "spec.pytorchReplicaSpecs[Master].template.spec.containers: Required value: must have "
             "at least one container with name pytorch",
         )
-    assert life.phases() == ["", "Suspended", "Resuming", "Failed", "Terminating"]
+    assert life.phases()[:4] == ["", "Suspended", "Resuming", "Failed"]
 
 
 async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path: Path) -> None:

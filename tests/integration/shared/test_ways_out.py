@@ -15,6 +15,7 @@ from tests.support.builders.appwrappers import (
 )
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
+from tests.support.cluster.deletion_blockers import HOLD, set_finalizers
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import NAMESPACE, Lives, force_off, slow_to_go
 from tests.support.cluster.resources import CLAIMS, JOBS, STATEFUL_SETS
@@ -61,14 +62,26 @@ async def has_succeeded(_lives: Lives, life: Life) -> None:
     await life.until_phase("Succeeded")
 
 
+async def until_released(life: Life) -> None:
+    """The controller has removed its finalizer."""
+    await life.until(
+        lambda item: phase(item) == "Terminating" and item["metadata"]["finalizers"] == [HOLD],
+        "its release",
+    )
+
+
 @dataclass(frozen=True)
 class Way:
-    """The phase it is deleted in, and how it got there."""
+    """The phase it is deleted in, and how it got there.
+
+    If nothing exists, the finalizer goes at once. A finalizer of the test keeps the AppWrapper.
+    """
 
     phase: str
     component: JsonObject
     until: Callable[[Lives, Life], Awaitable[None]]
     annotations: dict[str, str] = field(default_factory=dict)
+    empty: bool = False  # nothing exists then
 
 
 def failing() -> JsonObject:
@@ -77,13 +90,13 @@ def failing() -> JsonObject:
 
 WAYS = (
     Way("Running", job("deleted", hang="running"), is_running),
-    Way("Suspended", job("deleted", hang="running"), is_suspended),
+    Way("Suspended", job("deleted", hang="running"), is_suspended, empty=True),
     Way(
         "Suspending",
         slow_to_go(pod("deleted", hang="running", ignore_deletion_for="1h")),
         is_suspending,
     ),
-    Way("Resetting", failing(), pauses, AT_ONCE | {"retryPausePeriodDuration": LONG}),
+    Way("Resetting", failing(), pauses, AT_ONCE | {"retryPausePeriodDuration": LONG}, empty=True),
     Way(
         "Failed",
         failing(),
@@ -98,16 +111,21 @@ WAYS = (
 async def test_deleted_there_it_is_terminating_until_nothing_is_left(
     lives: Lives, way: Way
 ) -> None:
-    life = await lives.begin(appwrapper("deleted", way.component, annotations=way.annotations))
+    body = appwrapper("deleted", way.component, annotations=way.annotations)
+    if way.empty:
+        body["metadata"]["finalizers"] = [HOLD]
+    life = await lives.begin(body)
     await way.until(lives, life)
     await lives.delete(APPWRAPPERS, "deleted")
-    await life.until_phase("Terminating")
+    last = await life.until_phase("Terminating")
     if way.phase == "Suspending":  # it would not go for an hour
         await force_off(lives, "deleted")
+    if way.empty:
+        assert true_conditions(last) == set()
+        await until_released(life)
+        await set_finalizers(lives.client, APPWRAPPERS, "deleted")
     await life.until_deleted()
     assert life.phases()[-2:] == [way.phase, "Terminating"]
-    last = life.events[-1].object
-    assert true_conditions(last) == set()
     for resource in (PODS, JOBS):
         assert await lives.names(resource, life) == []
 

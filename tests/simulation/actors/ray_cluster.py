@@ -33,6 +33,8 @@ class RayClusterController(Operator):
     name count, and are deleted, too.
     """
 
+    RECONCILED = RAY_CLUSTERS
+
     def wants(self, write: Write) -> Iterable[Hashable]:
         if write.resource == RAY_CLUSTERS:
             yield key_of(write.item)
@@ -41,7 +43,7 @@ class RayClusterController(Operator):
 
     def steps(self, key: Any) -> Steps:
         namespace, name = key
-        cluster = self.store.get(RAY_CLUSTERS, namespace, name)
+        cluster = self.cached(namespace, name)
         if cluster is None or "deletionTimestamp" in cluster["metadata"]:
             return None
         new = copied(cluster)

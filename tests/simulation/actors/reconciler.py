@@ -2,12 +2,13 @@
 
 from collections.abc import Generator, Hashable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.responses import ApiError
 from tests.simulation import lags
 from tests.simulation.actors.actor import Actor
+from tests.simulation.api.store import ObjectKey, Write, key_of
 from tests.simulation.cluster import Cluster
 
 # The work queue of controller-runtime: 5 ms, doubled with each failure, at most 1,000 s.
@@ -84,11 +85,16 @@ class Operator(Reconciler):
     """Its passes take time, and send requests from what they read at their beginning.
 
     So it may create a pod although its owner was deleted meanwhile. One pass of a key runs at a
-    time.
+    time. It may hear of an object's end after that of its pods, but not of the beginning of its
+    deletion: the pods are deleted after that.
     """
+
+    RECONCILED: ClassVar[Resource | None] = None
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
+        self._unheard: dict[ObjectKey, tuple[JsonObject, float]] = {}
+        cluster.store.listeners.append(self._lose)
         self._busy: set[Hashable] = set()
         self._again: set[Hashable] = set()
 
@@ -102,6 +108,19 @@ class Operator(Reconciler):
             return
         self._busy.add(key)
         self._advance(key, self.steps(key))
+
+    def cached(self, namespace: str, name: str) -> JsonObject | None:
+        """Return the reconciled object as this program knows it."""
+        assert self.RECONCILED is not None
+        found = self.store.get(self.RECONCILED, namespace, name)
+        gone, until = self._unheard.get((namespace, name), (None, 0.0))
+        return gone if found is None and self.now < until else found
+
+    def _lose(self, write: Write) -> None:
+        if write.resource == self.RECONCILED and write.type == "DELETED":
+            place = f"{self.name} hears of the end of {write.item['metadata']['name']}"
+            late = self.cluster.choices.pick(place, lags.UNHEARD, lags.RARE)
+            self._unheard[key_of(write.item)] = write.item, self.now + late
 
     def _advance(self, key: Hashable, steps: Steps) -> None:
         try:

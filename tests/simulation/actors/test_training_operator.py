@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from shared.api.objects import PODS, JsonObject
 from shared.kinds.pytorch_job import PYTORCH_JOB
 from tests.simulation.actors.small_cluster import TEAM, SmallCluster, held
@@ -141,3 +143,17 @@ def test_a_suspended_job_deletes_its_pods() -> None:
     cluster.advance(1)
     assert cluster.pods() == []
     assert held(job(cluster)) == {"Created", "Suspended"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "again"), [("Running", ["train-master-0"]), ("Succeeded", [])], ids=["runs", "ended"]
+)
+def test_an_operator_that_missed_the_end_of_a_job_makes_its_pods_again_unless_it_had_ended(
+    phase: str, again: list[str]
+) -> None:
+    cluster = started(deviations={("training operator hears of the end of train", 1): 1})
+    set_phase(cluster, phase, "train-master-0")
+    cluster.store.delete(PYTORCH_JOBS, TEAM, "train", propagation="Background")
+    cluster.store.delete(PODS, TEAM, "train-master-0", grace=0)
+    cluster.advance(0.2)
+    assert [each for each in names(cluster) if "master" in each] == again

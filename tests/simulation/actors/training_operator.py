@@ -28,6 +28,8 @@ _RESTARTED: Final = ("OnFailure", "Always")
 class TrainingOperator(Operator):
     """One key for each namespace and name."""
 
+    RECONCILED = PYTORCH_JOBS
+
     def wants(self, write: Write) -> Iterable[Hashable]:
         if write.resource == PYTORCH_JOBS:
             yield key_of(write.item)
@@ -38,7 +40,7 @@ class TrainingOperator(Operator):
 
     def steps(self, key: Any) -> Steps:
         namespace, name = key
-        job = self.store.get(PYTORCH_JOBS, namespace, name)
+        job = self.cached(namespace, name)
         if job is None or "deletionTimestamp" in job["metadata"]:
             return None  # from now on; a pass under way goes on
         status = copied(job.get("status") or {})

@@ -11,10 +11,12 @@ from typing import Final, TypeVar
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import (
+    ApiError,
     Gone,
     KubeClient,
     KubeError,
     ListPage,
+    TooManyRequests,
     Unreachable,
     WatchEvent,
 )
@@ -189,10 +191,13 @@ class SimulatedClient(KubeClient):
         if self.permit is not None:
             self.permit(request)
         self._process.sent += 1
-        write = request.method != "GET"
+        write, sent = request.method != "GET", self._loop.now
         reply: asyncio.Future[T] = self._loop.create_future()
         self._loop.outside(self._faults.latency(), self._arrive, act, place, write, reply)
-        return await reply
+        try:
+            return await reply
+        finally:
+            self._report(reply, self._loop.now - sent, is_list=place.startswith("LIST"))
 
     def _arrive(
         self, act: Callable[[], T], place: str, write: bool, reply: asyncio.Future[T]
@@ -204,6 +209,14 @@ class SimulatedClient(KubeClient):
         if result is not None:
             takes = _OVERTAKEN_ANSWER_TAKES if self._faults.is_overtaken else _ANSWER_TAKES
             self._loop.outside(takes, _deliver, reply, result)
+
+    def _report(self, reply: asyncio.Future[T], seconds: float, *, is_list: bool) -> None:
+        """Report an answer as `KubeClient` describes."""
+        error = None if reply.cancelled() else reply.exception()
+        answered = not reply.cancelled() and (error is None or isinstance(error, ApiError))
+        rejected = isinstance(error, TooManyRequests)
+        if self.on_answer is not None and answered and (not is_list or rejected):
+            self.on_answer(seconds, rejected)
 
     async def _transfer(self, seconds: float) -> None:
         """Wait as long as a message to the server takes."""

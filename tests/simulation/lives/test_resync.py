@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from controller.controller import Controller
+from controller.runtime.workqueue import WakeReason
 from tests.simulation.choices import Recorded
 from tests.simulation.cluster import Cluster
 from tests.simulation.lives.lived import live
@@ -21,10 +22,10 @@ def make_deaf(controller: Controller) -> None:
     queue = controller._queue
     add = queue.add
 
-    def add_once(key: tuple[str, str]) -> None:
+    def add_once(key: tuple[str, str], wake: WakeReason = WakeReason.CHANGE) -> None:
         if key not in heard:
             heard.add(key)
-            add(key)
+            add(key, wake)
 
     queue.add = add_once  # type: ignore[method-assign]
 
@@ -38,7 +39,7 @@ def repairs(world: World) -> float:
 
 def test_a_deaf_controller_brings_a_life_to_its_end_and_counts_its_repairs() -> None:
     life = live(
-        job("j", run_for="2s"),
+        job("j", start_after="2s", run_for="2s"),
         arrange=lambda world: world.made.append(make_deaf),
         breaks=frozenset({"repair"}),
     )

@@ -22,7 +22,9 @@ def test_a_job_that_a_dead_controller_created_late_is_gone_30_s_later() -> None:
 
 def test_pods_get_their_warm_up_if_the_controller_slept_before_it_created_them() -> None:
     choices = Recorded({("write PATCH appwrappers/a", 1): WRITE_FAULTS.index("freeze 20")})
-    outcome = World(choices, SCENARIOS["warm-up"]).run()
+    periods = {"warmupGracePeriodDuration": "5s", "retryLimit": "1"}
+    body = wrapped("a", job(start_after="20s"), periods=periods, finalizer=False)
+    outcome = World(choices, replace(SCENARIOS["warm-up"], appwrappers=((1.0, body),))).run()
     assert outcome.violations == ()  # was: 21.025 cause: a: 1 retries, causes []
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from shared.api.names import FINALIZER
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from tests.support.admission_corpus.case import ALICE, SCHEDULER, TEAM, Case
@@ -38,7 +37,6 @@ def answered(webhook: InProcessWebhook, case: Case) -> ApiResponse:
         return answer
     assert answer.code < 300, (case.name, answer)
     old = answer.object
-    old["metadata"].setdefault("finalizers", [FINALIZER])
     old["spec"]["suspend"] = not case.running
     if case.running:
         old["spec"]["components"][0]["podSetInfos"] = _INFOS

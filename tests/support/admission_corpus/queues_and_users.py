@@ -1,7 +1,8 @@
-"""Which queue an AppWrapper gets, and how its submitter is written down."""
+"""Which queue and finalizer an AppWrapper gets, and how its submitter is written down."""
 
 from collections.abc import Iterator
 
+from shared.api.names import FINALIZER
 from shared.api.objects import JsonObject
 from tests.support.admission_corpus.case import (
     ANYWHERE,
@@ -73,6 +74,25 @@ def _users() -> Iterator[Case]:
         )
 
 
+def _finalizers() -> Iterator[Case]:
+    """Yield creations; the controller needs no request of its own to add the finalizer."""
+    mine = "example.com/mine"
+    for name, sent, stored in (
+        ("without a finalizer -> the controller's", [], [FINALIZER]),
+        ("with a finalizer of the user's -> both", [mine], [mine, FINALIZER]),
+    ):
+        body = appwrapper()
+        body["metadata"]["finalizers"] = sent
+        yield Case(name=name, sent=body, stored={"metadata.finalizers": stored})
+    others = appwrapper()
+    others["spec"]["managedBy"] = "example.com/other"
+    yield Case(
+        name="an AppWrapper of another controller -> no finalizer",
+        sent=others,
+        stored={"metadata.finalizers": None},
+    )
+
+
 def _overwritten(place: str, value: str) -> str:
     return f'metadata.{place}: remove it from the file: it is overwritten with "{value}"'
 
@@ -80,6 +100,7 @@ def _overwritten(place: str, value: str) -> str:
 CASES = (
     *_queues(),
     *_users(),
+    *_finalizers(),
     Case(
         name="a file that names another user -> the submitter's labels and a warning for each",
         sent=appwrapper(

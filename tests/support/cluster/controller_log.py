@@ -17,5 +17,9 @@ def entries_about(cluster: RunningCluster, life: Life) -> list[JsonObject]:
 
 
 def moves_in(entries: list[JsonObject]) -> list[JsonObject]:
-    """Returns the lines about a change of phase."""
-    return [each for each in entries if each["message"].startswith("from ")]
+    """Returns the lines about a change of phase.
+
+    Without the first Suspended: if Kueue is quick, no status has it.
+    """
+    moves = [each for each in entries if each["message"].startswith("from ")]
+    return [each for each in moves if each["message"] != "from new to Suspended"]

@@ -39,6 +39,7 @@ class WatchingBench:
         sources = fake_sources(self.clock)
         self.pods: Informer[Pod] = Informer(client, PODS, transform=project_pod, sources=sources)
         self.woken: list[tuple[str, str]] = []
+        self.woken_at_once: list[tuple[str, str]] = []
         self.alive = {(("team1", "train"), "u1")}
         self.memory = Memory()
         self.discovery = Discovery(client, self.clock)
@@ -49,7 +50,8 @@ class WatchingBench:
         self.running = asyncio.create_task(self.caches.run())
 
     def another_term(self) -> ComponentWatches:
-        return ComponentWatches(self.caches, self.pods, self.clock, self.woken.append, self.memory)
+        wakes = (self.woken.append, self.woken_at_once.append)
+        return ComponentWatches(self.caches, self.pods, self.clock, *wakes, self.memory)
 
     async def end(self) -> None:
         self.running.cancel()

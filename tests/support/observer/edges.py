@@ -8,7 +8,7 @@ from typing import Final
 
 DELETED: Final = "Terminating"
 EDGES: Final[dict[str, tuple[str, ...]]] = {
-    "": ("Suspended",),
+    "": ("Suspended", "Resuming"),
     "Suspended": ("Resuming",),
     "Resuming": ("Running", "Resetting", "Suspending", "Failed"),
     "Running": ("Succeeded", "Resetting", "Suspending", "Failed"),

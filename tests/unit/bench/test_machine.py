@@ -16,23 +16,23 @@ def process(root: Path, process_id: int, user: int, system: int, kilobytes: int 
     (folder / "stat").write_text(
         f"{process_id} (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 {user * TICKS} {system * TICKS} 7 7 20 0\n"
     )
-    memory = "" if kilobytes is None else f"VmRSS:\t  {kilobytes} kB\n"
-    (folder / "status").write_text(f"Name:\ta b\nVmHWM:\t 999999 kB\n{memory}Threads:\t1\n")
+    memory = "" if kilobytes is None else f"VmHWM:\t {2 * kilobytes} kB\nVmRSS:\t {kilobytes} kB\n"
+    (folder / "status").write_text(f"Name:\ta: b\n{memory}Threads:\t1\n")
 
 
 def test_usage_adds_up_user_and_system_time_and_memory(tmp_path: Path) -> None:
     process(tmp_path, 10, user=3, system=1, kilobytes=2048)
     process(tmp_path, 11, user=5, system=0, kilobytes=1024)
-    assert usage([10, 11], tmp_path) == Usage(cpu_seconds=9.0, resident_mib=3.0)
+    assert usage([10, 11], tmp_path) == Usage(9.0, resident_mib=3.0, peak_mib=6.0)
 
 
 def test_an_idle_machine_has_no_users(tmp_path: Path) -> None:
-    assert usage([], tmp_path) == Usage(cpu_seconds=0.0, resident_mib=0.0)
+    assert usage([], tmp_path) == Usage(0.0, resident_mib=0.0, peak_mib=0.0)
 
 
 def test_a_process_without_memory_has_ended(tmp_path: Path) -> None:
     process(tmp_path, 10, user=1, system=0, kilobytes=None)
-    assert usage([10], tmp_path) == Usage(cpu_seconds=1.0, resident_mib=0.0)
+    assert usage([10], tmp_path) == Usage(1.0, resident_mib=0.0, peak_mib=0.0)
 
 
 def test_a_missing_process_is_an_error(tmp_path: Path) -> None:

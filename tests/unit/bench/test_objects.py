@@ -4,7 +4,7 @@ import pytest
 from bench import objects
 from shared.api import names
 from shared.config.configuration import AppWrapperConfig
-from webhook.admission_review import parse_review
+from webhook.admission_review import LARGEST_BODY, parse_review
 from webhook.chain import mutate
 from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed
@@ -17,6 +17,10 @@ def test_reviews_are_about_four_kilobytes(review: bytes) -> None:
 
 def test_the_large_review_is_about_nine_tenths_of_a_mebibyte() -> None:
     assert 0.89 <= len(objects.large_review()) / 2**20 <= 0.92
+
+
+def test_the_largest_review_is_nearly_as_large_as_the_webhook_reads() -> None:
+    assert 0.998 <= len(objects.largest_review()) / LARGEST_BODY <= 1
 
 
 def test_review_asks_about_one_master_and_three_workers() -> None:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.plan import PARTS, QUICK, BenchPlan, parse
+from bench.plan import PARTS, QUICK, SCALE, SCALE_PARTS, BenchPlan, parse
 
 
 def test_defaults() -> None:
@@ -43,6 +43,18 @@ def test_other_options_change_a_quick_run() -> None:
     assert parse(["--sizes", "1", "--quick"]) == (replace(QUICK, sizes=(1,)), None)
 
 
+def test_other_options_change_a_run_at_scale() -> None:
+    assert parse(["--scale"]) == (SCALE, None)
+    given = ["--scale", "--sizes", "10,20", "--failures", "4", "--hanging", "2"]
+    changed = replace(SCALE, sizes=(10, 20), failures=4, hanging=2, idle_seconds=1)
+    assert parse([*given, "--idle-seconds", "1"]) == (changed, None)
+
+
+def test_a_part_at_scale_can_be_chosen_alone() -> None:
+    assert not frozenset(SCALE_PARTS) & BenchPlan().parts
+    assert parse(["--only", "crowd"]) == (BenchPlan(parts=frozenset({"crowd"})), None)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -51,6 +63,7 @@ def test_other_options_change_a_quick_run() -> None:
         (["--rounds", "0"], "'0' is not a whole number above 0"),
         (["--rounds", "-1"], "'-1' is not a whole number above 0"),
         (["--sizes", "1,many"], "'many' is not a whole number above 0"),
+        (["--quick", "--scale"], "--scale: not allowed with argument --quick"),
         (["--profile", "--only", "mutate"], "--only: not allowed with argument --profile"),
     ],
 )

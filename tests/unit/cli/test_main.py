@@ -56,6 +56,13 @@ def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture
     assert program.load(name).description.strip().splitlines()[0] in capsys.readouterr().out
 
 
+def test_an_alias_has_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal, _, _ = in_test()
+    for alias, name in program.ALIASES.items():
+        assert program.main([alias, "--help"], terminal) == ExitCode.FINE
+        assert program.load(name).description.splitlines()[0] in capsys.readouterr().out
+
+
 def test_wrong_usage_is_reported_by_argparse(capsys: pytest.CaptureFixture[str]) -> None:
     terminal, _, _ = in_test()
     assert program.main(["completion", "tcsh"], terminal) == ExitCode.UNABLE
@@ -164,6 +171,8 @@ def test_help_imports_nothing_that_takes_long(words: list[str]) -> None:
         (["completion", "--d"], ["--debug"]),
         (["team", ""], ["create", "delete", "list", "show"]),
         (["team", "create", "--over"], ["--over-capacity"]),
+        (["ls", "--sort", "p"], ["position", "priority"]),
+        (["queue", "--st"], ["--state"]),
     ],
 )
 def test_words_are_completed(words: list[str], expected: list[str]) -> None:

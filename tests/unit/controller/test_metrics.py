@@ -26,6 +26,13 @@ def test_metrics_for_existing_dashboards() -> None:
     ]
 
 
+def test_the_limit_of_passes_has_the_name_of_controller_runtime() -> None:
+    metrics = ControllerMetrics()
+    metrics.show_pass_limit(lambda: 3)
+    name = "controller_runtime_max_concurrent_reconciles"
+    assert metrics.registry.get_sample_value(name, {"controller": "appwrapper"}) == 3
+
+
 def test_root_causes_are_counted_from_zero_on_and_by_known_words_alone() -> None:
     metrics = ControllerMetrics()
     lines = [line for line in shown(metrics) if line.startswith("appwrapper_root_cause_total")]

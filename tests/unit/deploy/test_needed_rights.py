@@ -47,7 +47,7 @@ VERBS = {
 }
 # They name no object. A path is checked one by one; what every identity may read needs no right.
 BY_PATH = {"post", "get_path"}
-NO_REQUEST = {"close", "server_ahead"}
+NO_REQUEST = {"close", "on_answer", "server_ahead"}
 # What all others are built on. A program does not call it: what it asks for could not be read here.
 BUILT_ON = {"send"}
 PROGRAMS = {"controller": controller.rbac.ROLES, "webhook": webhook.rbac.ROLES}

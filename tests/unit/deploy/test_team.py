@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.pod_security import POLICY
 from shared.api.objects import JsonObject
 from shared.config.configuration import LabelSelector
@@ -133,7 +134,7 @@ def test_users_may_read_the_ingresses_that_codeflare_sdk_asks_for() -> None:
     ]
 
 
-def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_else_of_it() -> None:
+def test_users_may_read_queues_priorities_and_settings_and_nothing_else_of_the_cluster() -> None:
     read = ["get", "list", "watch"]
     assert role("appwrapper-queue-viewer") == [
         {
@@ -146,6 +147,12 @@ def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_els
             "apiGroups": ["visibility.kueue.x-k8s.io"],
             "resources": ["clusterqueues/pendingworkloads"],
             "verbs": read,
+        },
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [CONFIG_NAME],
+            "verbs": ["get"],
         },
     ]
 

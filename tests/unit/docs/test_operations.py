@@ -100,8 +100,8 @@ def test_every_event_has_a_row() -> None:
     made = {("Warning", each.value) for each in warned | set(FINDINGS) | HELD}
     made |= {(kind.value, key[2].value) for key, (kind, _) in EVENTS_OF_CONDITIONS.items()}
     normal = [phase for phase, (kind, _) in EVENTS_OF_PHASES.items() if kind is EventType.NORMAL]
-    assert normal == [Phase.RESUMING, Phase.SUCCEEDED, Phase.SUSPENDING]
-    began = [Reason.RESUMING, Reason.RETRY_PAUSE_OVER, Reason.SUCCEEDED, Reason.SUSPENDING]
+    assert normal == [Phase.RESUMING, Phase.SUSPENDING]
+    began = [Reason.RETRY_PAUSE_OVER, Reason.SUSPENDING]
     made |= {("Normal", each.value) for each in began}
     of_events = (Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE, Reason.UNEXPECTED)
     made |= {("Warning", each.value) for each in of_events}

@@ -44,7 +44,7 @@ def edges(number: int) -> set[tuple[Phase, Phase]]:
         drawn |= {(each, Phase(names[target])) for each in sources}
     if number == LIFE:
         assert "sp --> ad" in lines
-        drawn -= {(Phase.EMPTY, Phase.RESUMING)}
+        assert "[*] --> ad" in lines
         drawn |= {(Phase.SUSPENDED, Phase.RESUMING)}
     return drawn
 

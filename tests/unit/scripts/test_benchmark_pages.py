@@ -80,6 +80,8 @@ def test_the_readme_shows_losses_beside_wins() -> None:
         " run was of commit 0123abcd on 2 cores, with a load average of 0.3 before the run."
         f" {NOT_MEASURED}\n"
         "\n"
+        "![Time and memory against the number of AppWrappers](docs/maintainers/benchmarks.svg)\n"
+        "\n"
         "Versions: Go operator v1.2.2, Kueue v0.19.2. [All figures, ranges and"
         " targets](docs/maintainers/benchmark-figures.md).\n"
     )
@@ -88,6 +90,15 @@ def test_the_readme_shows_losses_beside_wins() -> None:
 def test_the_reference_counts_the_targets_that_were_kept() -> None:
     page = figures_page(WON_AND_LOST)
     assert f"\n\n0 of 2 targets are kept. {NOT_MEASURED}\n\n- Command: `python -m" in page
+
+
+def test_the_reference_has_a_run_at_scale_below_the_other() -> None:
+    scale = run(stored=[row("resident memory", 300.0, 900.0, SpeedTarget(350), unit="MiB")])
+    page = figures_page(WON_AND_LOST, scale)
+    above, below = page.split("\n\n## At scale\n\n")
+    assert above + "\n" == figures_page(WON_AND_LOST)
+    assert below.startswith("1 of 1 targets are kept.\n\n- Command: ")
+    assert "| resident memory | MiB | 900 | 300 | 0.333x | ≤ 350: kept |" in below
 
 
 def test_the_reference_has_every_row() -> None:

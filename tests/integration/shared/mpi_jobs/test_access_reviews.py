@@ -139,6 +139,7 @@ async def test_for_a_kind_that_is_not_served_the_whole_group_is_reviewed(
 async def test_a_right_that_is_withdrawn_counts_no_more(
     cluster: RunningCluster, limited: Kubectl
 ) -> None:
+    """It may count for two seconds more, however often it is used meanwhile."""
     assert await submitted(limited, pod("p")) == CREATED
     role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "appwrapper-editor-role"}
     still = named("RoleBinding", "wrapping", roleRef=role, subjects=[GROUP])

@@ -22,7 +22,7 @@ from tests.support.builders.explained.objects import (
     world,
 )
 
-STARTED = event("Resuming", "admitted; creating its components", 60)
+STARTED = event("Started", "Admitted by clusterQueue team1-cluster-queue", 60)
 
 
 def unschedulable() -> AppWrapperObjects:
@@ -207,7 +207,7 @@ def _unhealthy(
         pods=tuple(pods),
         components=(made,),
         events=(
-            event("Resuming", "admitted; creating its components", 1800),
+            event("Started", "Admitted by clusterQueue team1-cluster-queue", 1800),
             event("FoundFailedPods", f"{first} on gpu-7 (exit code 1)", 1020, "Warning"),
             event("RetryPauseOver", "the pause is over; creating its components again", 900),
             event(reason, f"unhealthy: {message}", max(failure, 20), "Warning"),

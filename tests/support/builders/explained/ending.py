@@ -131,7 +131,7 @@ def failed() -> AppWrapperObjects:
     )
     first = "unhealthy; deleting its components before another attempt"
     events = (
-        event("Resuming", "admitted; creating its components", 3000),
+        event("Started", "Admitted by clusterQueue team1-cluster-queue", 3000),
         event("FoundFailedPods", f"{first}: 1 failed pod: train-0 on gpu-1", 2500, "Warning"),
         event("RetryPauseOver", "the pause is over; creating its components again", 2400),
         event("FailedComponent", f"{first}: Job train: BackoffLimitExceeded", 1900, "Warning"),
@@ -201,7 +201,11 @@ def succeeded() -> AppWrapperObjects:
         world(workload()),
         pods=(pod(0, "Succeeded"), pod(1, "Succeeded")),
         components=(job(succeeded=2),),
-        events=(event("Succeeded", "succeeded", 300),),
+        events=(
+            event(
+                "FinishedWorkload", "Workload 'team1/appwrapper-train-1' is declared finished", 300
+            ),
+        ),
     )
 
 

@@ -125,7 +125,7 @@ def preempted() -> AppWrapperObjects:
         world(mine, urgent, cluster_queues=(queue,)),
         components=(None,),
         events=(
-            event("Resuming", "admitted; creating its components", 3000),
+            event("Started", "Admitted by clusterQueue team1-cluster-queue", 3000),
             event("Suspending", "suspended; deleting its components", 128),
         ),
     )

@@ -304,6 +304,28 @@ async def test_background_only_for_what_was_proved_empty() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mode", "in_background"),
+    [
+        (DeletionMode.GRACEFUL, True),
+        (DeletionMode.HELPERS, True),
+        (DeletionMode.UNEXPECTED, True),
+        (DeletionMode.FORCE_COMPONENTS, False),
+    ],
+)
+async def test_an_idle_component_is_deleted_in_the_background(
+    mode: DeletionMode, in_background: bool
+) -> None:
+    """The garbage collector deletes its pods, so these are awaited."""
+    idle = (replace(DEPLOYED[0], idle=True),)
+    bench = DeleterBench(None)
+    left = replace(observation(deployed=idle), helpers=idle, unexpected=idle)
+    await bench.delete(left, mode)
+    [call] = bench.kube.called("delete")
+    assert (call.kwargs["propagation"] is Propagation.BACKGROUND) is in_background
+    assert bench.deletions.known("u1").collected == ({"uid-a"} if in_background else set())
+
+
+@pytest.mark.parametrize(
     "mode",
     [DeletionMode.GRACEFUL, DeletionMode.FORCE_COMPONENTS, DeletionMode.BACKGROUND_EMPTY],
 )

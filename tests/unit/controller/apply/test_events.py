@@ -148,14 +148,9 @@ def test_words_of_users_are_in_no_log_line_of_a_warning(caplog: pytest.LogCaptur
     ("action", "event"),
     [
         (
-            MoveTo(Phase.RESUMING, Reason.RESUMING),
-            ("Normal", "Resuming", "admitted; creating its components"),
-        ),
-        (
             MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER),
             ("Normal", "RetryPauseOver", "the pause is over; creating its components again"),
         ),
-        (MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED), ("Normal", "Succeeded", "succeeded")),
         (
             MoveTo(Phase.SUSPENDING, Reason.SUSPENDING),
             ("Normal", "Suspending", "suspended; deleting its components"),
@@ -200,7 +195,9 @@ def test_each_action_emits_its_event(action: Action, event: tuple[str, str, str]
     "action",
     [
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+        MoveTo(Phase.RESUMING, Reason.RESUMING),
         MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+        MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
         MoveTo(Phase.TERMINATING, Reason.TERMINATING),
         SetCondition(PODS_READY, True, Reason.SUFFICIENT_PODS_READY),
         SetCondition(PODS_READY, False, Reason.RESUMING),

@@ -358,6 +358,20 @@ def test_after_a_restart_a_running_measurement_is_lost_and_nothing_else() -> Non
     assert bench.evacuations() == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("phase", "suspended"), [("", 1), ("Suspended", 0)])
+def test_one_that_starts_with_its_first_write_counts_as_suspended_too(
+    phase: str, suspended: int
+) -> None:
+    bench = MeterBench()
+    bench.phase = phase
+    bench.decide(RESUME)
+    counted = [
+        bench.value("appwrapper_phase_total", namespace="team1", phase=each)
+        for each in ("Suspended", "Resuming")
+    ]
+    assert counted == [suspended, 1]
+
+
 def test_unexpected_objects_are_counted() -> None:
     bench = MeterBench()
     bench.meter.swept(3)

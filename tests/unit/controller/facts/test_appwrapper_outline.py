@@ -232,3 +232,22 @@ def test_an_unforeseen_object_is_kept_unchanged() -> None:
 def test_components_are_kept_whole_for_their_creation_alone() -> None:
     raw = whole(kinds.pod(), kinds.SERVICE)
     assert [b'"containers"' in each for each in component_texts(raw)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleting", "runs"),
+    [
+        ("Resuming", False, True),
+        ("Running", False, True),
+        ("Running", True, False),
+        ("Resetting", False, False),
+        ("Failed", False, False),
+        ("", False, False),
+    ],
+)
+def test_it_runs_until_its_pods_are_deleted(phase: str, deleting: bool, runs: bool) -> None:
+    raw = whole(kinds.pod(8)) | {"status": {"phase": phase}}
+    if deleting:
+        raw["metadata"] = METADATA | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    outline = project_appwrapper(raw)
+    assert (outline.runs, outline.suspend) == (runs, True)

@@ -78,3 +78,9 @@ def test_before_the_first_deployment_pod_set_infos_can_be_compared(
     assert [each["name"] for each in found] == ["", ""]
     fits = appwrapper(JOB_ENTRY, DATA_ENTRY, phase="Suspended", attempt=0)
     assert with_sound_record(fits) is fits
+
+
+def test_without_a_phase_the_pod_sets_of_the_spec_count_whatever_is_recorded() -> None:
+    new = appwrapper(JOB_ENTRY, DATA_ENTRY, phase="", attempt=0)
+    found = with_sound_record(new).component_statuses
+    assert [[pod_set["replicas"] for pod_set in each["podSets"]] for each in found] == [[2], []]

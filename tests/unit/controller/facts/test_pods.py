@@ -3,7 +3,7 @@
 import pytest
 
 from controller.facts.container_ends import ContainerEnd
-from controller.facts.pods import is_only_placed, project_pod, touched
+from controller.facts.pods import has_failed, is_only_placed, project_pod, touched
 from shared.api.objects import JsonObject
 from tests.support.builders.remembered_pods import pod
 
@@ -214,3 +214,10 @@ def test_any_grace_period_leads_back_to_the_time_of_the_deletion(
         "deletionGracePeriodSeconds": grace,
     }
     assert project_pod({"metadata": metadata}).deletion_requested_at == "2026-01-01T12:00:00Z"
+
+
+def test_a_pod_has_failed_in_the_change_that_first_shows_it() -> None:
+    running, failed = pod("a", "Running"), pod("a", "Failed")
+    assert [has_failed(*each) for each in ((running, failed), (None, failed))] == [True, True]
+    others = ((failed, failed), (failed, None), (None, running), (running, pod("a", "Succeeded")))
+    assert not any(has_failed(*each) for each in others)

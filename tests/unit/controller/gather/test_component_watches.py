@@ -225,6 +225,19 @@ async def test_an_object_without_owner_and_label_belongs_to_no_appwrapper() -> N
     await bench.end()
 
 
+async def test_a_component_that_failed_wakes_its_appwrapper_at_once() -> None:
+    failed = {"conditions": [{"type": "Failed", "status": "True"}]}
+    bench = WatchingBench([listed(5, owned(4))])
+    await bench.watches.ensure(JOBS)
+    bench.feed.send("MODIFIED", owned(6, status=failed))
+    await until_idle()
+    assert (bench.woken, bench.woken_at_once) == ([("team1", "train")], [("team1", "train")])
+    bench.feed.send("DELETED", owned(7, status=failed))
+    await until_idle()
+    assert (len(bench.woken), len(bench.woken_at_once)) == (2, 1)
+    await bench.end()
+
+
 GONE = Gone(410, "Expired", "too old")
 NO_SUCH_KIND = NotFound(404, "", "404 page not found")
 

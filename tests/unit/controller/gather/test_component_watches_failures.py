@@ -56,7 +56,8 @@ class Watched:
         sources = fake_sources()
         discovery = Discovery(client, sources.clock)
         caches = ComponentCaches(client, sources, discovery, lambda key, uid: alive)
-        ComponentWatches(caches, pods, sources.clock, lambda key: None, self.memory)
+        wakes = (lambda key: None, lambda key: None)
+        ComponentWatches(caches, pods, sources.clock, *wakes, self.memory)
 
     def add_handler(self, handler: Any) -> None:
         self.handlers.append(handler)

@@ -99,16 +99,21 @@ async def test_a_delete_that_finds_nothing_is_no_proof() -> None:
     assert observation.deployed == (DeployedObject(JOBS, "train", "j1", False, attempt="1"),)
 
 
-async def test_obstacles_are_searched_again_after_a_while_and_reported_unchanged_meanwhile() -> (
-    None
-):
+@pytest.mark.parametrize("change", ["none", "of an object", "of a refusal", "the deadline"])
+async def test_obstacles_are_searched_again_only_after_a_change(change: str) -> None:
     held = going(finalizers=["foregroundDeletion", "example.com/hold"])
-    bench = Gathering(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
-    blockers = ("Job train has the finalizer example.com/hold",)
-    for elapsed, reads in ((0 * SECOND, 4), (EXPLAIN_AGAIN - SECOND, 4), (EXPLAIN_AGAIN, 8)):
+    item = deleting(PATIENCE, grace="65s" if change == "the deadline" else "1h")
+    bench = Gathering(item, known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
+    blocker = "Job train has the finalizer example.com/hold"
+    again = 4 if change == "none" else 8
+    for elapsed, reads in ((0 * SECOND, 4), (EXPLAIN_AGAIN - SECOND, 4), (EXPLAIN_AGAIN, again)):
+        if elapsed and change == "of an object":
+            bench.watches.set(replace(facts(), deleting=True))
+        if elapsed and change == "of a refusal":
+            bench.deletions.of("u1").refused["j1"] = "not this one"
         observation = await bench.gather(KEY, NOW + elapsed)
         assert observation is not None
-        assert observation.snapshot.blockers == blockers
+        assert blocker in observation.snapshot.blockers
         assert bench.deletions.stuck() == {("other", "Job"): 1}
         assert len(bench.methods()) == reads
 

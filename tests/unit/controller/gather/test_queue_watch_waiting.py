@@ -93,6 +93,11 @@ async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:
     assert snapshot.queueing == replace(NOTHING, unmanaged="it is not selected", certain=True)
 
 
+async def test_a_new_appwrapper_waits_since_it_was_first_seen() -> None:
+    bench = Gathering(appwrapper("", metadata=QUEUE, spec={"suspend": True}))
+    assert (await bench.observe()).snapshot.waits_since == NOW
+
+
 @pytest.mark.parametrize(
     "item",
     [

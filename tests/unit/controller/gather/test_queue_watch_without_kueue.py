@@ -28,7 +28,7 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
 @pytest.mark.parametrize(
     ("phase", "labels", "spec"),
     [
-        ("", QUEUE, {}),
+        ("", QUEUE, {"suspend": True}),
         ("Suspended", {}, {}),
         ("Suspended", QUEUE, {"suspend": True}),
         ("Suspended", QUEUE, {"components": [{"template": TEMPLATE, "podSetInfos": [{}]}]}),

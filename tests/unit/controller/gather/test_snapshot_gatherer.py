@@ -306,7 +306,7 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     observation = await bench.observe()
     assert observation.stragglers == (DeployedObject(PODS, "b", "b", False, attempt="1"),)
     assert observation.deleted_with_pods == (
-        DeployedObject(JOBS, "train", "j1", False, attempt="1"),
+        DeployedObject(JOBS, "train", "j1", False, attempt="1", idle=True),
     )
     assert observation.helpers == ()
 

@@ -45,6 +45,7 @@ def fill(memory: Memory, uid: str) -> None:
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
     failing = replace(running, root_cause=RootCause(pod="train-0"))
     memory.sightings.with_history(Observation(AppWrapper(raw(uid)), failing, FaultTolerance()))
+    memory.sightings.first_seen(uid, NOW)
     memory.sightings.see_success(pod("train-0", "Succeeded", appwrapper_uid=uid))
     memory.sightings.see_failure(pod("train-1", "Failed", appwrapper_uid=uid))
     remembered = memory.of(uid)

@@ -137,6 +137,14 @@ def test_after_a_restart_a_stage_gets_its_whole_period() -> None:
     assert staged(Memory().sightings, 2, 1, 2), "it may have begun while nobody looked"
 
 
+def test_the_first_sight_is_remembered_and_begins_again_if_the_clock_is_set_back() -> None:
+    sightings = Memory().sightings
+    assert [sightings.first_seen("u1", each) for each in (T1, T1 + timedelta(1), T0, T1)] == [
+        *(T1, T1),
+        *(T0, T0),
+    ]
+
+
 def test_successes_of_a_run_are_forgotten_with_it_and_are_so_many() -> None:
     sightings = Memory().sightings
     for index in range(MOST_SUCCESSES + 1):

@@ -76,6 +76,11 @@ def case(name: str, expected: list[Need], snapshot: Snapshot, *, config: Any = C
     ("snapshot", "config", "expected"),
     [
         case("nothing was deployed", [OBSERVED], Snapshot(phase=Phase.EMPTY)),
+        case(
+            "new, and Kueue did not admit it at once",
+            [OBSERVED],
+            replace(QUEUED, phase=Phase.EMPTY, suspend=True),
+        ),
         case("it waits for Kueue", [Need.KUEUE, Need.QUEUE, OBSERVED], QUEUED),
         case("Kueue suspends it", [Need.QUEUE, OBSERVED], replace(QUEUED, suspend=True)),
         case(
@@ -87,6 +92,11 @@ def case(name: str, expected: list[Need], snapshot: Snapshot, *, config: Any = C
         case("admitted", [OBSERVED], replace(QUEUED, pod_set_infos=PodSetInfos.COMPLETE)),
         case("deleted", [Need.PROOF], replace(QUEUED, deletion_requested=True, finalizer=True)),
         case("deleted, without a finalizer", [OBSERVED], replace(QUEUED, deletion_requested=True)),
+        case(
+            "deleted while it waits",
+            [OBSERVED],
+            replace(QUEUED, deletion_requested=True, finalizer=True, never_deployed=True),
+        ),
         case("all is well", [OBSERVED], RUNNING),
         case("a reset deletes", [Need.PROOF_SAVE_KEPT], replace(RUNNING, phase=Phase.RESETTING)),
         case(

@@ -250,6 +250,8 @@ def test_the_reported_sum_of_periods_is_that_of_the_appwrapper() -> None:
 
 NEW = Situation(Snapshot(phase=Phase.SUSPENDED, deletion_requested=True))
 TERMINATING = SUSPENDING.but(phase=Phase.TERMINATING, deletion_requested=True)
+FOREIGN = TERMINATING.but(phase=Phase.RUNNING, foreign=True)
+NEVER_DEPLOYED = NEW.but(deletion_requested=True, finalizer=True, never_deployed=True)
 ENDS = f"""
     {DELETION_ENDS}
     QuotaReserved=False (Terminating)
@@ -265,14 +267,41 @@ ENDS = f"""
             RUNNING.but(deletion_requested=True),
             f"-> Terminating (Terminating)\n{DELETION_BEGINS}",
         ),
-        "deleted when nothing exists": (
-            NEW.but(finalizer=True, gone=True),
+        "deleted when nothing exists": (NEW.but(finalizer=True, gone=True), "remove finalizer"),
+        "deleted when nothing exists, and another finalizer keeps it": (
+            NEW.but(finalizer=True, other_finalizers=True, gone=True),
             f"-> Terminating (Terminating)\n{ENDS}",
         ),
         "only another client's finalizer keeps it": (NEW, ""),
         "resources exist": (TERMINATING, "wake after 5s"),
-        "all is gone": (TERMINATING.but(gone=True), ENDS),
+        "all is gone": (TERMINATING.but(gone=True), "remove finalizer"),
+        "all is gone, and another finalizer keeps it": (
+            TERMINATING.but(gone=True, other_finalizers=True),
+            ENDS,
+        ),
         "the finalizer is removed already": (NEW.but(phase=Phase.TERMINATING), ""),
+        "another controller manages it, and nothing exists": (
+            FOREIGN.but(gone=True),
+            "remove finalizer",
+        ),
+        "the same, and it is Terminating there": (
+            FOREIGN.but(phase=Phase.TERMINATING, gone=True),
+            "remove finalizer",
+        ),
+        "another controller manages it, and objects exist": (
+            FOREIGN.but(labelled_pods=1, unexpected_due=True),
+            "",
+        ),
+        "another controller manages it, without the finalizer": (
+            FOREIGN.but(gone=True, finalizer=False),
+            "",
+        ),
+        "another controller manages what was never deployed": (
+            NEVER_DEPLOYED.but(foreign=True),
+            "remove finalizer",
+        ),
+        "nothing was ever deployed": (NEVER_DEPLOYED, "remove finalizer"),
+        "nor is anything to be, and it has no finalizer": (NEVER_DEPLOYED.but(finalizer=False), ""),
     }
 )
 def test_a_deleted_appwrapper_keeps_the_finalizer_until_all_is_gone(

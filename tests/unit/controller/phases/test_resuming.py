@@ -45,15 +45,6 @@ REPORTS_THE_WAIT = (
 
 @decisions(
     {
-        "a new AppWrapper is recorded and waits": (
-            Situation(Snapshot(phase=Phase.EMPTY)),
-            """
-            -> Suspended (Suspended)
-            record pod sets
-            QuotaReserved=False (Suspended)
-            ResourcesDeployed=False (Suspended)
-            """,
-        ),
         "suspended": (SUSPENDED.but(suspend=True), ""),
         "no queue and not suspended": (SUSPENDED, STARTS),
         "queued, without podSetInfos": (QUEUED, REPORTS_THE_WAIT),

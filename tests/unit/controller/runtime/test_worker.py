@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.runtime.pass_limit import PassLimit
 from controller.runtime.worker import (
     LAST_PASSES,
     RESYNC,
@@ -22,6 +23,7 @@ from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")
 ACTED, WAITS = RequeueAfter(acted=True), RequeueAfter(acted=False)
+AT_ONCE = RequeueAfter(timedelta(0))
 TAKEN = Taken("a", WakeReason.CHANGE, 0.0)
 
 
@@ -44,13 +46,14 @@ class WorkBench:
 
     def __init__(self, reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> None:
         self.clock = FakeClock()
-        self.queue = WorkQueue[str](self.clock, QueueMetrics(CollectorRegistry(), "test"))
+        metrics, limit = QueueMetrics(CollectorRegistry(), "test"), PassLimit()
+        limit.limit = count
+        self.queue = WorkQueue[str](self.clock, metrics, limit)
         self.limiter = ExponentialBackoff[str](first=1, longest=60)
         self.passes = Passes()
         self.workers = Workers(
             self.queue,
             reconcile,
-            count=count,
             sources=fake_sources(self.clock),
             limiter=self.limiter,
             log_fields=lambda key: {"object_name": key},
@@ -119,9 +122,6 @@ async def test_each_outcome_has_its_requeue(
         assert bench.clock.sleeping == ([] if comes_back_in is None else [comes_back_in])
     assert bench.limiter.failures("a") == failures
     assert bench.passes.results == [(result, 0.0)]
-
-
-AT_ONCE = RequeueAfter(timedelta(0))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.runtime.pass_limit import PassLimit
 from controller.runtime.workqueue import QueueMetrics, ShutDown, WakeReason, WorkQueue
 from tests.support.fakes.fake_clock import FakeClock, settle
 
@@ -14,7 +15,7 @@ def clock() -> FakeClock:
 
 
 def queue_of(clock: FakeClock) -> WorkQueue[str]:
-    return WorkQueue(clock, QueueMetrics(CollectorRegistry(), "appwrapper"))
+    return WorkQueue(clock, QueueMetrics(CollectorRegistry(), "appwrapper"), PassLimit())
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ class Measured:
 
     def __init__(self, clock: FakeClock) -> None:
         self._registry = CollectorRegistry()
-        self.queue = WorkQueue[str](clock, QueueMetrics(self._registry, "appwrapper"))
+        self.queue = WorkQueue[str](clock, QueueMetrics(self._registry, "appwrapper"), PassLimit())
 
     def values(self) -> list[float | None]:
         label = {"name": "appwrapper"}

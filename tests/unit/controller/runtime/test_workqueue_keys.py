@@ -105,7 +105,7 @@ def test_giving_back_what_was_not_taken_is_a_bug() -> None:
         KeyQueue[str]().done("a")
 
 
-RESYNC, DEADLINE, CHANGE = WakeReason.RESYNC, WakeReason.DEADLINE, WakeReason.CHANGE
+RESYNC, DEADLINE, CHANGE, URGENT = WakeReason
 
 
 @pytest.mark.parametrize(
@@ -219,3 +219,56 @@ def test_rests_without_number_do_not_fill_the_memory() -> None:
         queue.done("a", number + 0.5)
         queue.release(number + 0.5)
     assert queue.next_moment() is None
+
+
+def test_urgent_keys_go_first_and_resyncs_last() -> None:
+    queue = KeyQueue[str]()
+    for key, wake in (("r", RESYNC), ("c1", CHANGE), ("d", DEADLINE), ("u1", URGENT)):
+        queue.add(key, 0, wake)
+    queue.add("u2", 1, URGENT)
+    queue.add("c2", 1, CHANGE)
+    assert queue.ready == 6
+    assert taken(queue) == ["u1", "u2", "c1", "d", "c2", "r"]
+
+
+@pytest.mark.parametrize(
+    ("wakes", "order"),
+    [
+        ((CHANGE, URGENT), ["a", "b", "r"]),
+        ((RESYNC, CHANGE), ["b", "a", "r"]),
+        ((URGENT, CHANGE), ["a", "b", "r"]),
+        ((DEADLINE, CHANGE), ["b", "a", "r"]),
+    ],
+)
+def test_a_ready_key_moves_ahead_with_a_weightier_reason_and_is_taken_once(
+    wakes: tuple[WakeReason, WakeReason], order: list[str]
+) -> None:
+    queue = KeyQueue[str]()
+    queue.add("r", 0, RESYNC)
+    queue.add("b", 0)
+    queue.add("a", 0, wakes[0])
+    assert not queue.add("a", 1, wakes[1])
+    assert queue.ready == 3
+    assert taken(queue) == order
+
+
+def test_an_urgent_change_during_work_goes_first_after_it() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    assert take(queue) == "a"
+    queue.add("b", 0)
+    queue.add("a", 0, URGENT)
+    queue.done("a")
+    assert taken(queue) == ["a", "b"]
+
+
+def test_every_sixteenth_key_is_the_one_that_was_wanted_first() -> None:
+    """So a flood of urgent changes delays the others, and stops none."""
+    queue = KeyQueue[str]()
+    queue.add("resync", 1, RESYNC)
+    queue.add("change", 2)
+    for number in range(40):
+        queue.add(f"urgent {number}", 3, URGENT)
+    order = taken(queue)
+    assert (order[15], order[31]) == ("resync", "change")
+    assert order[:3] == ["urgent 0", "urgent 1", "urgent 2"]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from email.utils import format_datetime
 
 import pytest
+from aiohttp import web
 
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import (
@@ -25,6 +26,7 @@ from shared.kube.http_client import LARGEST_PAGE, HttpKubeClient
 from shared.kube.kubeconfig import Credentials
 from shared.kube.requests import Request
 from tests.support.fakes.api_server import (
+    Handler,
     broken_answer,
     json_answer,
     raw_answer,
@@ -294,6 +296,30 @@ async def test_a_list_comes_page_by_page() -> None:
             "GET /api/v1/pods?limit=2",
             "GET /api/v1/pods?limit=2&continue=t%3D1",
         ]
+
+
+async def test_the_latency_of_each_answer_is_reported_without_the_waits_between() -> None:
+    """A list's latency depends on its length, so only its rejection is reported."""
+    busy = status_answer(429, "TooManyRequests", "later", {"Retry-After": "3"})
+    found: list[tuple[float, bool]] = []
+    async with opened() as session:
+
+        def after(seconds: float, answer: Handler) -> Handler:
+            async def late(request: web.BaseRequest) -> web.StreamResponse:
+                session.clock.pass_by(seconds)
+                return await answer(request)
+
+            return late
+
+        session.client.on_answer = lambda *answer: found.append(answer)
+        answers = [busy, broken_answer(), json_answer({}), FORBIDDEN, busy]
+        answers.append(json_answer(page("7", "")))
+        session.server.then(*map(after, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0], answers))
+        await session.client.get(PODS, "ns", "p")
+        with pytest.raises(Forbidden):
+            await session.client.get(PODS, "ns", "p")
+        assert [each async for each in session.client.pages(PODS)] == [ListPage([], "7")]
+    assert found == [(0.5, True), (2.0, False), (4.0, False), (8.0, True)]
 
 
 def large(size: int, token: str, *names: str) -> JsonObject:

@@ -8,7 +8,7 @@ from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, request
 from tests.support.builders.pod_schema import POD_SCHEMA
 from tests.support.fakes.access_server import AccessServer, allowed
-from tests.support.fakes.fake_clock import fake_sources, settle
+from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.admission_review import AdmissionRequest, User
 from webhook.gather.gatherer import Gatherer
@@ -28,9 +28,15 @@ def world(*may: str) -> AccessServer:
     return server
 
 
-def gatherer(server: AccessServer, *, schema: Any = POD_SCHEMA, **config: Any) -> Gatherer:
+def gatherer(
+    server: AccessServer,
+    *,
+    schema: Any = POD_SCHEMA,
+    clock: FakeClock | None = None,
+    **config: Any,
+) -> Gatherer:
     client: Any = server
-    return Gatherer(client, fake_sources(), AppWrapperConfig(**config), lambda: schema)
+    return Gatherer(client, fake_sources(clock), AppWrapperConfig(**config), lambda: schema)
 
 
 async def test_for_a_creation_everything_is_gathered() -> None:
@@ -174,10 +180,15 @@ async def test_ready_once_the_namespaces_are_known() -> None:
     running.cancel()
 
 
-async def test_nothing_of_a_request_is_kept() -> None:
-    server = world("services")
-    gathers = gatherer(server)
-    created = request(appwrapper(component(SERVICE)))
-    assert (await gathers.for_validation(created)).denied_kinds == {}
+@pytest.mark.parametrize("tried", [False, True])
+async def test_a_dry_run_is_answered_like_the_request_itself(tried: bool) -> None:
+    """Within two seconds one serves the other; later neither does."""
+    server, clock = world("services"), FakeClock()
+    gathers = gatherer(server, clock=clock)
+    first = replace(request(appwrapper(component(SERVICE))), dry_run=tried)
+    second = replace(first, dry_run=not tried)
+    assert (await gathers.for_validation(first)).denied_kinds == {}
     server._answers = [allowed()]
-    assert list((await gathers.for_validation(created)).denied_kinds) == [("v1", "Service")]
+    assert (await gathers.for_validation(second)).denied_kinds == {}
+    clock.pass_by(2.0)
+    assert list((await gathers.for_validation(second)).denied_kinds) == [("v1", "Service")]

@@ -6,7 +6,7 @@ from tests.support.builders.admission import appwrapper, facts, patch_of, reques
 from tests.support.builders.compared_text import ComparedText
 from webhook.chain import is_checked
 from webhook.rules.json_patch import SetField
-from webhook.rules.restore import keep_finalizer
+from webhook.rules.restore import add_finalizer, keep_finalizer
 from webhook.rules.submission import Submission
 
 OURS = "workload.codeflare.dev/finalizer"
@@ -18,6 +18,50 @@ def with_finalizers(finalizers: object) -> dict[str, Any]:
     if finalizers is not ABSENT:
         made["metadata"]["finalizers"] = finalizers
     return made
+
+
+def added(made: dict[str, Any]) -> list[SetField]:
+    return list(add_finalizer(Submission(request(made), facts())))
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        (ABSENT, [OURS]),
+        (None, [OURS]),
+        ([], [OURS]),
+        (["a", "b"], ["a", "b", OURS]),
+        pytest.param("x", [OURS], id="malformed"),
+        pytest.param([{}, 1], [{}, 1, OURS], id="malformed inside"),
+    ],
+)
+def test_a_creation_gets_the_operators_finalizer(sent: object, stored: list[Any]) -> None:
+    assert added(with_finalizers(sent)) == [SetField(("metadata", "finalizers"), stored)]
+
+
+@pytest.mark.parametrize("sent", [[OURS], ["a", OURS, "b"]])
+def test_a_finalizer_that_is_there_is_not_added_twice(sent: list[str]) -> None:
+    assert added(with_finalizers(sent)) == []
+
+
+@pytest.mark.parametrize(
+    ("manager", "gets_it"),
+    [
+        (None, True),
+        ("", True),
+        ("workload.codeflare.dev/appwrapper-controller", True),
+        ("kueue.x-k8s.io/multikueue", False),
+        ("Workload.codeflare.dev/appwrapper-controller", False),
+        (["x"], False),
+    ],
+)
+def test_an_appwrapper_of_another_controller_gets_none(manager: object, gets_it: bool) -> None:
+    assert bool(added(appwrapper(managedBy=manager))) is gets_it
+
+
+def test_the_finalizer_takes_one_operation_of_the_patch() -> None:
+    operations = [each for each in patch_of(appwrapper()) if "finalizers" in each["path"]]
+    assert operations == [{"op": "add", "path": "/metadata/finalizers", "value": [OURS]}]
 
 
 @pytest.mark.parametrize(

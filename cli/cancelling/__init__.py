@@ -1,0 +1,1 @@
+"""`appwrapper cancel`: choose (`selection`), ask and delete (`running`), wait (`waiting`)."""

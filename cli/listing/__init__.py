@@ -1,0 +1,1 @@
+"""`appwrapper list`: read (`gather`), project (`outline`), explain (`why`), render (`text`)."""

@@ -1,0 +1,1 @@
+"""`appwrapper resubmit`: copy an ended AppWrapper (`copied`), create the copy (`running`)."""
