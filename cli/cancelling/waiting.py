@@ -1,7 +1,6 @@
 """Wait until deleted AppWrappers are gone (`cancel --wait`)."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from random import Random
 from typing import Final
 
 from cli.cluster.connection import Cluster
+from cli.cluster.silent_informers import silent_informers
 from cli.listing.why import blocked
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS, JsonObject
@@ -40,7 +40,6 @@ async def until_gone(cluster: Cluster, names: Mapping[str, str], report: _Report
 
     `report` receives lines about those that remain: after QUIET seconds, then each change.
     """
-    logging.getLogger(Informer.__module__).disabled = True  # it would write between the lines
     refused: list[KubeError] = []
     changed = asyncio.Event()
 
@@ -60,7 +59,8 @@ async def until_gone(cluster: Cluster, names: Mapping[str, str], report: _Report
     informer.add_handler(lambda _: changed.set())
     tasks = [asyncio.create_task(informer.run()), asyncio.create_task(_first(informer, changed))]
     try:
-        await _until_gone(cluster, informer, names, report, changed, refused)
+        with silent_informers():
+            await _until_gone(cluster, informer, names, report, changed, refused)
     finally:
         for task in tasks:
             task.cancel()

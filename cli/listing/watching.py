@@ -1,7 +1,6 @@
 """Follow the list (`list --watch`) until Ctrl-C."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final, NoReturn
 
+from cli.cluster.silent_informers import silent_informers
 from cli.listing.gather import ListReader
 from cli.listing.outline import (
     AppWrapperOutline,
@@ -69,28 +69,28 @@ class _Seen:
 
     async def follow(self, show: _Show) -> NoReturn:
         """Show the rows after each change. Raises Forbidden, Unauthorized."""
-        logging.getLogger(Informer.__module__).disabled = True  # it would write between the lines
         appwrappers = self._informer(APPWRAPPERS, appwrapper_outline, self.reader.scope.selector)
         workloads = self._informer(WORKLOADS, workload_outline)
         watched = [appwrappers] if self.reader.unread_workloads else [appwrappers, workloads]
         tasks = [asyncio.create_task(each.run()) for each in watched]
         tasks.append(asyncio.create_task(self._first(appwrappers)))
         clock = self.reader.cluster.clock
-        try:
-            while True:
-                with suppress(TimeoutError):
-                    async with clock.timeout(EVERY):
-                        await self.changed.wait()
-                        await clock.sleep(TOGETHER)
-                self.changed.clear()
-                if self.refused:
-                    raise self.refused[0]
-                if appwrappers.synced:
-                    await self._show(appwrappers, workloads, show)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        with silent_informers():
+            try:
+                while True:
+                    with suppress(TimeoutError):
+                        async with clock.timeout(EVERY):
+                            await self.changed.wait()
+                            await clock.sleep(TOGETHER)
+                    self.changed.clear()
+                    if self.refused:
+                        raise self.refused[0]
+                    if appwrappers.synced:
+                        await self._show(appwrappers, workloads, show)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _first(self, appwrappers: Informer[AppWrapperOutline]) -> None:
         """Report the first list: an empty one has no change."""

@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 
 # How often the kubelets are made to look, in seconds.
 EVERY = 0.5
-TEAM, RATE = "renewals", 2.0
+TEAM, RATE = "renewals", 0.5
 PAGE = blocks_of(ROOT / "docs" / "admins" / "certificates.md")
 THERE, BACK = "From self-managed to cert-manager", "From cert-manager to self-managed"
 LEAKED = "A key has leaked: replace cert-manager's CA"

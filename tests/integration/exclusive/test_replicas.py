@@ -7,7 +7,6 @@ processes that are ready.
 import asyncio
 import hashlib
 import re
-import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -20,6 +19,7 @@ import pytest
 import yaml
 from cryptography import x509
 
+from localcluster.access.probes import unverified
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
 from shared.api import names
@@ -130,8 +130,7 @@ class Serving:
 
 async def served(port: int) -> set[Serving]:
     """By so many connections that both processes are among those who answer."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context = unverified()
 
     async def one() -> Serving:
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)

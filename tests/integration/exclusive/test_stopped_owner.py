@@ -33,8 +33,9 @@ pytestmark = pytest.mark.kueue
 
 OWNERS = "kube-controller-manager"
 REPLICAS = 20
-ROUNDS = 6
+ROUNDS = 4
 AT_ONCE = 4
+PODS_AT_ONCE = 8
 ENDING = "stopped-owner-ending"
 _NUDGES = count()
 
@@ -256,7 +257,7 @@ async def test_at_any_moment(cluster: LocalCluster, number: int) -> None:
     names = [f"moment-{number}-{index}" for index in range(AT_ONCE)]
 
     async def live(name: str, during: str) -> None:
-        makers = (scaled("Deployment", name, REPLICAS), job(name, REPLICAS, hang="running"))
+        makers = (scaled("Deployment", name, PODS_AT_ONCE), job(name, PODS_AT_ONCE, hang="running"))
         body = appwrapper(name, config_map(name), makers[names.index(name) % 2])
         async with submitted(cluster, body) as life:
             await life.until_phase("Running")

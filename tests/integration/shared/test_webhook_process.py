@@ -4,7 +4,6 @@ import asyncio
 import re
 import signal
 import socket
-import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ import orjson
 import pytest
 import yaml
 
+from localcluster.access.probes import unverified
 from localcluster.access.running import RunningCluster
 from localcluster.product import NAMESPACE
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, review
@@ -155,9 +155,7 @@ async def _takes_connections(port: int) -> bool:
 
 
 async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    return await asyncio.open_connection("127.0.0.1", port, ssl=unverified())
 
 
 async def test_asked_twice_it_cuts_the_drain_period_short(tmp_path: Path, kubeconfig: Path) -> None:

@@ -1,7 +1,6 @@
 """A webhook that serves on its own port, and clients of all sorts."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 import httpx
 import orjson
 
+from localcluster.access.probes import unverified
 from localcluster.access.running import RunningCluster
 from localcluster.machine.slowness import stretched
 from localcluster.product import NAMESPACE
@@ -49,9 +49,7 @@ class ServedWebhook:
 
 
 async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    return await asyncio.open_connection("127.0.0.1", port, ssl=unverified())
 
 
 def head(length: int, path: str = "/validate") -> bytes:

@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 
 from cryptography.x509 import Certificate, load_der_x509_certificate
 
+from localcluster.access.probes import unverified
 from localcluster.cluster import LocalCluster
 from localcluster.machine.ports import HOST
 from localcluster.product import NAMESPACE
@@ -97,7 +98,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not await condition():
         assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS} s"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
 async def annotate(cluster: LocalCluster, request: str) -> None:
@@ -120,10 +121,7 @@ async def called_port(cluster: LocalCluster) -> int:
 
 async def shown(port: int) -> Certificate:
     """Returns the certificate that the port serves now."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return await shaken_hands(port, context)
+    return await shaken_hands(port, unverified())
 
 
 async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
@@ -151,7 +149,7 @@ async def create(cluster: LocalCluster) -> None:
 
 
 async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
-    """Sends fifty a second, fewer where answers are slow."""
+    """Sends ten a second, fewer where answers are slow."""
 
     async def one(_number: int) -> None:
         try:
@@ -159,7 +157,7 @@ async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
         except KubeError as error:
             refused.append(error)
 
-    await send_steadily(one, rate=50.0, senders=10, goes_on=lambda _number: True)
+    await send_steadily(one, rate=10.0, senders=4, goes_on=lambda _number: True)
 
 
 async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None:
@@ -189,7 +187,7 @@ async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None
                     # On a busy machine a handshake, or the way to it, takes seconds.
                     if _late(known, began, time.monotonic()) == bundle:
                         refused.append(error)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(read())

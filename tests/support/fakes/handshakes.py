@@ -4,14 +4,13 @@ import ssl
 
 from cryptography import x509
 
+from localcluster.access.probes import unverified
+
 
 def served_certificate(context: ssl.SSLContext, name: str | None = "webhook") -> x509.Certificate:
     """Returns the certificate for a client that verifies nothing; `name` None sends no SNI."""
-    client_context = ssl.create_default_context()
-    client_context.check_hostname = False
-    client_context.verify_mode = ssl.CERT_NONE
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = client_context.wrap_bio(to_client, to_server, server_hostname=name)
+    client = unverified().wrap_bio(to_client, to_server, server_hostname=name)
     server = context.wrap_bio(to_server, to_client, server_side=True)
     for side in (client, server, client, server):
         try:
