@@ -1,13 +1,13 @@
 """Follow the logs of one attempt (`appwrapper logs -f`), pods that start later included."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from cli.cluster.connection import Cluster
+from cli.cluster.silent_informers import silent_informers
 from cli.logs.choosing import LogChoice, LogPod, LogState, log_pod, order
 from cli.logs.output import LogOutput
 from cli.logs.pumps import LogPumps, one_error
@@ -83,8 +83,6 @@ class AttemptFollower:
             namespace=self._asked.namespace,
             failed=self._failed,
         )
-        # The command reports failures itself.
-        logging.getLogger("shared").addHandler(logging.NullHandler())
         self._pods: Informer[LogPod] = informer(
             PODS,
             transform=lambda item: log_pod(item, ranks, container),
@@ -98,6 +96,11 @@ class AttemptFollower:
 
     async def run(self) -> JsonObject | None:
         """Return the AppWrapper as it is at the end; None if it is gone. Raises KubeError."""
+        with silent_informers():
+            await self._run()
+        return self._present
+
+    async def _run(self) -> None:
         async with one_error() as tasks:
             pumps = LogPumps(
                 tasks, self._clock, self._output, patience=_PATIENCE, changed=self._wakes
@@ -116,7 +119,6 @@ class AttemptFollower:
             finally:
                 for task in (*watching, *pumps.tasks):
                     task.cancel()
-        return self._present
 
     def _is_over(self, pumps: LogPumps) -> bool:
         if self._failure is not None:

@@ -1,11 +1,11 @@
 """Wait for the end of an AppWrapper. I/O only."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 from cli.cluster.connection import Cluster
+from cli.cluster.silent_informers import silent_informers
 from cli.logs.following import ENDED
 from cli.logs.pumps import one_error
 from shared.api.appwrapper import AppWrapper
@@ -33,7 +33,6 @@ async def wait_for_end(
             failures.append(error)
             changed.set()
 
-    logging.getLogger("shared").addHandler(logging.NullHandler())
     informer: Informer[JsonObject] = Informer(
         cluster.client,
         APPWRAPPERS,
@@ -45,22 +44,23 @@ async def wait_for_end(
     )
     informer.add_handler(lambda _: changed.set())
     show(created)
-    async with one_error() as tasks:
-        watching = tasks.create_task(informer.run())
-        synced = tasks.create_task(informer.wait_synced())
-        synced.add_done_callback(lambda _: changed.set())
-        try:
-            while True:
-                await changed.wait()
-                changed.clear()
-                if failures:
-                    raise failures[0]
-                present = informer.get(asked.namespace, asked.name)
-                if present is None or AppWrapper(present).uid != asked.uid:
-                    return None
-                show(present)
-                if AppWrapper(present).status.get("phase") in ENDED:
-                    return present
-        finally:
-            for task in (watching, synced):
-                task.cancel()
+    with silent_informers():
+        async with one_error() as tasks:
+            watching = tasks.create_task(informer.run())
+            synced = tasks.create_task(informer.wait_synced())
+            synced.add_done_callback(lambda _: changed.set())
+            try:
+                while True:
+                    await changed.wait()
+                    changed.clear()
+                    if failures:
+                        raise failures[0]
+                    present = informer.get(asked.namespace, asked.name)
+                    if present is None or AppWrapper(present).uid != asked.uid:
+                        return None
+                    show(present)
+                    if AppWrapper(present).status.get("phase") in ENDED:
+                        return present
+            finally:
+                for task in (watching, synced):
+                    task.cancel()
