@@ -342,21 +342,18 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
 async def policies_of_ours(site: Site) -> list[str]:
     """With their bindings."""
     kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
-    found = await site.kubectl(
-        "get", kinds, "-o", "name", "-l", "app.kubernetes.io/name=appwrapper"
-    )
+    ours = ("-o", "name", "-l", "app.kubernetes.io/name=appwrapper")
+    found = await site.kubectl("get", kinds, *ours)
     return found.split()
 
 
 async def its_clone_and_registry_are_ready(site: Site) -> None:
     """As after the first steps of install.md, nothing of it applied."""
-    version = recipe.version(site.clone.folder)
-    # Pushed last. They are there if the page was typed before.
-    if version not in await tags_of(site.registry, "team/appwrapper-controller"):
+    pushed = await tags_of(site.registry, "team/appwrapper-controller")  # the page's last image
+    if recipe.version(site.clone.folder) not in pushed:
         for block in below("Build the images"):
             await site.person.types(block)
-    folder = site.clone.folder / "my-cluster"
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(site.clone.folder / "my-cluster", ignore_errors=True)
     await site.person.types(below("Install")[0])
 
 
