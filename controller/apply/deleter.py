@@ -47,8 +47,8 @@ Swept = Callable[[AppWrapper, Sequence[DeployedObject]], None]
 class Deleter:
     """Deletes components in the foreground: each disappears only after all that it owns.
 
-    What makes no pods any more is deleted in the background, and so are pods: the garbage collector
-    then deletes what they own.
+    Pods are deleted in the background, and so are components for which nothing makes pods any more:
+    the garbage collector then deletes what they own.
     `swept` receives the unexpected objects whose deletes were accepted.
     """
 

@@ -7,9 +7,10 @@ at once on two cores: three concurrent passes needed a tenth less CPU than thirt
 AppWrapper ended no later. If each answer takes 100 ms on its way, three passes of three requests
 are ten a second, and the API server is idle.
 
-The two cases differ in one way: only a busy API server answers later if more passes run. So the
-limit grows while keys wait and answers stay as fast as with the fewest passes, and falls when
-answers become slower. The API server's 429 halves it.
+The two cases differ in one way: a busy API server has answered faster. So the limit grows while
+keys wait and answers are as fast as the fastest of the last minutes, and falls when answers become
+slower. Whoever makes the API server busy, more passes would not be faster. Its 429 halves the
+limit.
 """
 
 from dataclasses import dataclass, field
@@ -24,16 +25,28 @@ ROUND: Final = 10
 # Times the baseline: below the first, the limit grows by half, above the second it falls.
 NEAR: Final = 1.25
 RISEN: Final = 1.5
+# Seconds after which the baseline counts no longer: the way to the API server may have changed.
+FORGOTTEN: Final = 600.0
 
 
-def next_baseline(baseline: float | None, latency: float, passes: int) -> float:
-    """Return the latency without load: as it is now if few passes run, else the lowest so far.
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The latency of an API server that is not busy, and the monotonic time of its measurement."""
+
+    latency: float
+    at: float
+
+
+def next_baseline(baseline: Baseline | None, latency: float, passes: int, now: float) -> Baseline:
+    """Return the lowest latency of the last minutes, or of a longer time in which many passes ran.
 
     `passes`: the most that ran while the answers came whose median is `latency`.
     """
-    if baseline is None or passes <= LEAST:
-        return latency
-    return min(baseline, latency)
+    if baseline is None or latency <= baseline.latency:
+        return Baseline(latency, now)
+    if passes <= LEAST and now - baseline.at >= FORGOTTEN:
+        return Baseline(latency, now)
+    return baseline
 
 
 def next_limit(limit: int, baseline: float, latency: float, *, wanted: bool) -> int:
@@ -62,7 +75,7 @@ class PassLimit:
 
     def __init__(self) -> None:
         self.limit = LEAST
-        self._baseline: float | None = None
+        self._baseline: Baseline | None = None
         self._round = _Round()
         self._outdated = 0  # answers to come to requests under a higher limit
 
@@ -73,7 +86,7 @@ class PassLimit:
         self._round.wanted = True
         return False
 
-    def answered(self, seconds: float, passes: int, *, rejected: bool) -> None:
+    def answered(self, seconds: float, passes: int, now: float, *, rejected: bool) -> None:
         """Learn from an answer, which came while so many passes ran. `rejected`: it was a 429."""
         if rejected:
             self._lower(max(LEAST, self.limit // 2), passes)
@@ -85,13 +98,13 @@ class PassLimit:
         current.latencies.append(seconds)
         current.passes = max(current.passes, passes)
         if len(current.latencies) >= max(ROUND, self.limit):
-            self._end(current)
+            self._end(current, now)
 
-    def _end(self, ended: _Round) -> None:
+    def _end(self, ended: _Round, now: float) -> None:
         self._round = _Round()
         latency = sorted(ended.latencies)[len(ended.latencies) // 2]
-        self._baseline = next_baseline(self._baseline, latency, ended.passes)
-        limit = next_limit(self.limit, self._baseline, latency, wanted=ended.wanted)
+        self._baseline = next_baseline(self._baseline, latency, ended.passes, now)
+        limit = next_limit(self.limit, self._baseline.latency, latency, wanted=ended.wanted)
         if limit < self.limit:
             self._lower(limit, ended.passes)
         self.limit = limit

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from controller.runtime.pass_limit import MOST, PassLimit
+from controller.runtime.pass_limit import PassLimit
 from shared.process.clock import Clock
 
 # The rules of the work queue, without waiting: pure, times are arguments.
@@ -24,6 +24,9 @@ _SPARE_MOMENTS: Final = 1000
 _FAIR: Final = 16
 # Seconds after which a pass no longer counts: a slow answer to one pass must not stop the others.
 SLOW: Final = 1.0
+# Passes at once with those that no longer count, unless the limit is higher: if all answers are
+# slow, more passes would only make them slower.
+WITH_SLOW: Final = 32
 # The name of the task that waits for the next deadline.
 ALARM: Final = "workqueue alarm"
 
@@ -304,8 +307,8 @@ class WorkQueue(Generic[K]):
 
     def answered(self, seconds: float, rejected: bool) -> None:
         """Report an answer of the API server to the limit (`KubeClient.on_answer`)."""
-        passes = len(self._counted(self._clock.monotonic()))
-        self._limit.answered(seconds, passes, rejected=rejected)
+        now = self._clock.monotonic()
+        self._limit.answered(seconds, len(self._counted(now)), now, rejected=rejected)
 
     def _counted(self, now: float) -> list[float]:
         """Return when the keys in work were taken, the earliest first, without slow passes."""
@@ -313,9 +316,9 @@ class WorkQueue(Generic[K]):
 
     def _has_room(self, now: float) -> bool:
         """True if a key is ready and may be taken."""
-        if not self._keys.ready or len(self._keys.in_work_since) >= MOST:
+        if not self._keys.ready or not self._limit.has_room(len(self._counted(now))):
             return False
-        return self._limit.has_room(len(self._counted(now)))
+        return len(self._keys.in_work_since) < max(self._limit.limit, WITH_SLOW)
 
     async def _change(self, now: float) -> None:
         """Wait for a change. If a key is ready, also until the oldest pass no longer counts."""

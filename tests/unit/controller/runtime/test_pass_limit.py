@@ -2,7 +2,16 @@
 
 import pytest
 
-from controller.runtime.pass_limit import LEAST, MOST, ROUND, PassLimit, next_baseline, next_limit
+from controller.runtime.pass_limit import (
+    FORGOTTEN,
+    LEAST,
+    MOST,
+    ROUND,
+    Baseline,
+    PassLimit,
+    next_baseline,
+    next_limit,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,19 +35,25 @@ def test_the_next_limit(limit: int, latency: float, wanted: bool, result: int) -
     assert next_limit(limit, 0.1, latency, wanted=wanted) == result
 
 
+OLD, NOW = 1000.0, 1000.0 + FORGOTTEN
+
+
 @pytest.mark.parametrize(
-    ("baseline", "latency", "passes", "result"),
+    ("latency", "passes", "now", "result"),
     [
-        pytest.param(None, 0.3, 50, 0.3, id="the first"),
-        pytest.param(0.1, 0.3, LEAST, 0.3, id="few passes: the API server itself became slower"),
-        pytest.param(0.1, 0.3, LEAST + 1, 0.1, id="more: they may be the cause"),
-        pytest.param(0.1, 0.05, LEAST + 1, 0.05, id="faster than ever"),
+        pytest.param(0.3, LEAST, NOW - 0.1, Baseline(0.1, OLD), id="slower, maybe for a moment"),
+        pytest.param(0.3, LEAST, NOW, Baseline(0.3, NOW), id="slower for ten minutes"),
+        pytest.param(0.3, LEAST + 1, NOW, Baseline(0.1, OLD), id="many passes may be the cause"),
+        pytest.param(0.1, LEAST, NOW - 0.1, Baseline(0.1, NOW - 0.1), id="as fast as ever"),
+        pytest.param(0.05, 50, OLD, Baseline(0.05, OLD), id="faster than ever"),
     ],
 )
-def test_the_next_baseline(
-    baseline: float | None, latency: float, passes: int, result: float
-) -> None:
-    assert next_baseline(baseline, latency, passes) == result
+def test_the_next_baseline(latency: float, passes: int, now: float, result: Baseline) -> None:
+    assert next_baseline(Baseline(0.1, OLD), latency, passes, now) == result
+
+
+def test_the_first_baseline_is_the_latency_as_it_is() -> None:
+    assert next_baseline(None, 0.3, 50, NOW) == Baseline(0.3, NOW)
 
 
 def answer(limit: PassLimit, *seconds: float, passes: int | None = None) -> list[int]:
@@ -47,7 +62,7 @@ def answer(limit: PassLimit, *seconds: float, passes: int | None = None) -> list
     for each in seconds:
         running = limit.limit if passes is None else passes
         assert not limit.has_room(limit.limit)
-        limit.answered(each, running, rejected=False)
+        limit.answered(each, running, 0.0, rejected=False)
         limits.append(limit.limit)
     return limits
 
@@ -80,7 +95,7 @@ def test_it_does_not_grow_while_no_key_waits() -> None:
     limit = PassLimit()
     for _ in range(5 * ROUND):
         assert limit.has_room(1)
-        limit.answered(0.1, 1, rejected=False)
+        limit.answered(0.1, 1, 0.0, rejected=False)
     assert limit.limit == LEAST
 
 
@@ -88,7 +103,7 @@ def test_a_wait_in_an_earlier_round_does_not_count() -> None:
     limit = PassLimit()
     answer(limit, *[0.1] * ROUND)
     for _ in range(ROUND):
-        limit.answered(0.1, 1, rejected=False)
+        limit.answered(0.1, 1, 0.0, rejected=False)
     assert limit.limit == 4
 
 
@@ -112,7 +127,7 @@ def test_each_rejection_halves_it_down_to_the_least() -> None:
     limit.limit = 40
     limits = []
     for _ in range(5):
-        limit.answered(0.001, 40, rejected=True)
+        limit.answered(0.001, 40, 0.0, rejected=True)
         limits.append(limit.limit)
     assert limits == [20, 10, 5, LEAST, LEAST]
 
@@ -120,5 +135,12 @@ def test_each_rejection_halves_it_down_to_the_least() -> None:
 def test_after_a_rejection_it_grows_again_by_later_answers() -> None:
     limit = PassLimit()
     answer(limit, *[0.1] * (ROUND - 1))
-    limit.answered(0.001, 5, rejected=True)
+    limit.answered(0.001, 5, 0.0, rejected=True)
     assert answer(limit, *[0.1] * (5 + ROUND)) == [*[LEAST] * (5 + ROUND - 1), 4]
+
+
+def test_a_server_that_was_faster_minutes_ago_is_busy() -> None:
+    limit = PassLimit()
+    answer(limit, *[0.005] * ROUND)
+    limit.limit = LEAST
+    assert set(answer(limit, *[0.06] * 5 * ROUND)) == {LEAST}

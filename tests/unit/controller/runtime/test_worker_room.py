@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.metrics import ControllerMetrics
-from controller.runtime.pass_limit import LEAST, MOST, PassLimit
+from controller.runtime.pass_limit import FORGOTTEN, LEAST, MOST, Baseline, PassLimit
 from controller.runtime.worker import Done, Workers
-from controller.runtime.workqueue import QueueMetrics, WakeReason, WorkQueue
+from controller.runtime.workqueue import WITH_SLOW, QueueMetrics, WakeReason, WorkQueue
 from shared.process.backoff import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, fake_sources, settle
 
@@ -117,9 +117,12 @@ async def test_however_slow_they_are_only_so_many_run(passes: Passes) -> None:
     await passes.add(*range(MOST + 2))
     for _ in range(MOST):
         await passes.clock.advance(1.0)
-    assert len(passes.begun) == MOST
+    assert len(passes.begun) == WITH_SLOW
     await passes.end(0)
-    assert len(passes.begun) == MOST + 1
+    assert len(passes.begun) == WITH_SLOW + 1
+    passes.limit.limit = WITH_SLOW + 10
+    await passes.end(1)
+    assert len(passes.begun) == WITH_SLOW + 12
 
 
 async def test_slow_passes_do_not_hide_that_few_passes_run(passes: Passes) -> None:
@@ -129,7 +132,8 @@ async def test_slow_passes_do_not_hide_that_few_passes_run(passes: Passes) -> No
     for latency in (0.1, 0.3):
         for _ in range(10):
             passes.queue.answered(latency, rejected=False)
-    assert passes.limit._baseline == 0.3
+        await passes.clock.advance(FORGOTTEN)
+    assert passes.limit._baseline == Baseline(0.3, FORGOTTEN + 1.0)
 
 
 async def test_one_pass_begins_in_each_turn_of_the_event_loop(passes: Passes) -> None:
