@@ -12,16 +12,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
-from pathlib import Path
 
 import orjson
 
+from bench.load.own_process import own_process
 from bench.load.reviews import ReviewOrder, http_request
 from localcluster.machine.ports import HOST
 
 UNFINISHED = 200
 SENT = 256 * 1024  # bytes of each unfinished body
-_ROOT = Path(__file__).resolve().parent.parent.parent
 _PAUSE = 0.1  # seconds before the next connection
 _LENGTH = re.compile(rb"(?i)content-length: *(\d+)")
 
@@ -29,20 +28,13 @@ _LENGTH = re.compile(rb"(?i)content-length: *(\d+)")
 @asynccontextmanager
 async def hostile_clients(order: ReviewOrder) -> AsyncIterator[None]:
     """Runs them in a process of their own inside the context, after all have connected once."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.load.hostile",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=_ROOT,
-    )  # fmt: skip
-    try:
+    async with own_process("bench.load.hostile") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(orjson.dumps(asdict(order)))
         process.stdin.write_eof()
         await process.stdout.readexactly(1)
         yield
-    finally:
-        process.kill()
-        await process.wait()
 
 
 async def main() -> None:

@@ -4,19 +4,18 @@ It is a process of its own (`python -m bench.load.probes HOST PORT`), so that no
 it. It ends when its standard input does, and then writes the latencies as JSON.
 """
 
-import asyncio
 import select
 import socket
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import orjson
 
-_ROOT = Path(__file__).resolve().parent.parent.parent
+from bench.load.own_process import own_process
+
 _PERIOD = 0.01  # seconds
 _PATIENCE = 60.0
 _REQUEST = b"GET /healthz HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n"
@@ -26,21 +25,14 @@ _REQUEST = b"GET /healthz HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n"
 async def probed(address: str) -> AsyncIterator[list[float]]:
     """Probes inside the context; at its end the list has the milliseconds of each probe."""
     parts = urlsplit(address)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.load.probes", str(parts.hostname), str(parts.port),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=_ROOT,
-    )  # fmt: skip
     latencies: list[float] = []
-    try:
+    where = (str(parts.hostname), str(parts.port))
+    async with own_process("bench.load.probes", *where) as process:
         assert process.stdout is not None
         await process.stdout.readexactly(1)
         yield latencies
         output, _ = await process.communicate(b"")  # ends its standard input
         latencies += orjson.loads(output)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 def waits(took: float) -> list[float]:

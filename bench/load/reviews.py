@@ -13,17 +13,16 @@ import ssl
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import orjson
 from httptools import HttpParserError, HttpResponseParser
 
 from bench.errors import BenchError
+from bench.load.own_process import own_process
 from localcluster.machine.slowness import stretched
 from shared.api.objects import JsonObject
 
-_ROOT = Path(__file__).resolve().parent.parent.parent
 _PATIENCE = stretched(60.0)
 _READ_BYTES = 65_536
 
@@ -71,17 +70,8 @@ class LoadOutcome:
 
 async def send(order: ReviewOrder) -> LoadOutcome:
     """Runs the order in a process of its own. Raises LoadFailed with that process's message."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.load.reviews",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, cwd=_ROOT,
-    )  # fmt: skip
-    try:
+    async with own_process("bench.load.reviews", errors=asyncio.subprocess.PIPE) as process:
         output, errors = await process.communicate(orjson.dumps(asdict(order)))
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     if process.returncode != 0:
         raise LoadFailed(errors.decode(errors="replace").strip().rpartition("\n")[2])
     return LoadOutcome(**orjson.loads(output))

@@ -79,7 +79,6 @@ async def _lived(arena: Arena, crowd: _Crowd) -> tuple[list[float], list[float]]
         await _until_deleting(arena, crowd)
         beside = asyncio.create_task(_in_turn(arena, progress, crowd.others))
         await for_each(crowd.failing, break_it)
-        await progress.reached(crowd.failing, _ANSWER)
         failing = [await progress.reached([name], _ANSWER) - began[name] for name in crowd.failing]
         others = await beside
         await for_each([pods[name] for name in crowd.hanging], partial(_let_go, arena))

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -147,11 +148,7 @@ async def _label_nodes(
     """Sets and removes a harmless label of Autopilot on so many nodes, 16 at once."""
     async with probed(spec.address) as latencies:
         for value in (_HARMLESS, None):
-
-            async def set_label(number: int, value: str | None = value) -> None:
-                await label(arena.client, node_of(number), value)
-
-            await for_each(range(count), set_label)
+            await for_each(map(node_of, range(count)), partial(label, arena.client, value=value))
     rows.probe.add(contender, percentile(latencies, 99))
 
 

@@ -1,14 +1,13 @@
 """Runs the `appwrapper` command within the test, and keeps its output."""
 
 import io
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cli.main import main
 from cli.terminal import CommandTerminal
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """The exit code and both streams."""
 
     code: int

@@ -24,13 +24,14 @@ from tests.support.cluster.another_team import (
     without_quota,
 )
 from tests.support.cluster.answers import created
+from tests.support.cluster.removed import removed
 from tests.support.patience import comes_to
 from tests.support.team import own
 
 pytestmark = pytest.mark.long
 
 TEAM = own("hoarders")
-MANY = 10
+HOARD = [f"hoard-{number}" for number in range(10)]
 TOO_SLOW = re.compile(r"deadline exceeded|[Tt]imeout|timed out")
 EMPTY = 333_334  # entries of a megabyte
 
@@ -40,6 +41,11 @@ async def team(cluster: LocalCluster) -> AsyncIterator[LocalCluster]:
     documents = [without_quota(each) for each in team_documents(TEAM)]
     async with another_team(cluster, TEAM, documents):
         yield cluster
+        # One after the other, while their queue exists. If they go with the namespace, all are
+        # written at once, each with another status for the lost queue: requests to the API server
+        # end without an answer and are sent again.
+        for name in (*HOARD, "last"):
+            await removed(cluster.client, APPWRAPPERS, TEAM, name)
 
 
 def waiting(name: str, entries: int = 0) -> JsonObject:
@@ -84,8 +90,8 @@ async def test_large_appwrappers_fill_neither_the_controller_nor_its_start(
 ) -> None:
     controller = team.processes["controller"]
     before = resident(controller.pid, "VmRSS")
-    for number in range(MANY):
-        await create_and_wait(team, waiting(f"hoard-{number}", EMPTY))
+    for name in HOARD:
+        await create_and_wait(team, waiting(name, EMPTY))
     # Two are in memory for a moment, when a write of ours is answered while an event comes.
     assert resident(controller.pid, "VmHWM") < before + 100
     controller = await team.processes.restart("controller")

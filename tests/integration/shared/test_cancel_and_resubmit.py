@@ -1,10 +1,7 @@
 """`appwrapper cancel` and `resubmit` as a member of a team types them, on the real cluster."""
 
 import asyncio
-import io
 
-from cli.main import main
-from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS
 from tests.support.builders.annotations import prefixed
@@ -13,6 +10,8 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
 from tests.support.cluster.removed import removed
+from tests.support.command import Ended
+from tests.support.command import appwrapper as appwrapper_command
 from tests.support.patience import comes_to
 
 MEMBER = ("--as", "alice", "--as-group", f"{NAMESPACE}-edit-group", "-n", NAMESPACE)
@@ -20,15 +19,10 @@ MEMBER = ("--as", "alice", "--as-group", f"{NAMESPACE}-edit-group", "-n", NAMESP
 CREATOR = ("--as", "alice", "--as-group", "system:masters", "-n", NAMESPACE)
 
 
-async def typed(
-    cluster: RunningCluster, *words: str, who: tuple[str, ...] = MEMBER
-) -> tuple[int, str, str]:
-    """`appwrapper WORDS`: exit code, output, errors."""
-    out, err = io.StringIO(), io.StringIO()
-    terminal = CommandTerminal(io.StringIO(), out, err, {})
-    command = [*words, "--kubeconfig", str(cluster.kubeconfig), *who]
-    code = await asyncio.to_thread(main, command, terminal)
-    return code, out.getvalue(), err.getvalue()
+async def typed(cluster: RunningCluster, *words: str, who: tuple[str, ...] = MEMBER) -> Ended:
+    """`appwrapper WORDS`."""
+    command = (*words, "--kubeconfig", str(cluster.kubeconfig), *who)
+    return await asyncio.to_thread(appwrapper_command, *command)
 
 
 async def test_cancel_waits_until_the_pods_are_gone_and_spares_others(
@@ -48,7 +42,7 @@ async def test_cancel_waits_until_the_pods_are_gone_and_spares_others(
 
 async def test_resubmit_runs_an_ended_one_again(cluster: RunningCluster, lives: Lives) -> None:
     ends = await lives.begin(appwrapper("ends", requesting("500m", job("ends"))))
-    assert (await typed(cluster, "resubmit", "ends"))[0] == 2
+    assert (await typed(cluster, "resubmit", "ends")).code == 2
     await ends.until_phase("Succeeded")
     code, _, err = await typed(cluster, "resubmit", "ends")
     assert (code, err.partition(",")[0]) == (1, "error: ends still has Job ends")

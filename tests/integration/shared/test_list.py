@@ -1,16 +1,15 @@
 """`appwrapper list` as a member of a team types it, on the real cluster."""
 
 import asyncio
-import io
 import json
 from typing import Any
 
-from cli.main import main
-from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.lives import NAMESPACE, Lives, requesting
+from tests.support.command import Ended
+from tests.support.command import appwrapper as appwrapper_command
 from tests.support.patience import comes_to
 from tests.support.team import FLAVOR as IN
 
@@ -19,13 +18,10 @@ MEMBER = ("--as", "alice", "--as-group", f"{NAMESPACE}-edit-group", "-n", NAMESP
 
 async def listed(
     cluster: RunningCluster, *words: str, who: tuple[str, ...] = MEMBER, **environment: str
-) -> tuple[int, str, str]:
-    """`appwrapper list WORDS`: exit code, output, errors."""
-    out, err = io.StringIO(), io.StringIO()
-    terminal = CommandTerminal(io.StringIO(), out, err, environment)
-    command = ["list", "--kubeconfig", str(cluster.kubeconfig), *who, *words]
-    code = await asyncio.to_thread(main, command, terminal)
-    return code, out.getvalue(), err.getvalue()
+) -> Ended:
+    """`appwrapper list WORDS`."""
+    command = ("list", "--kubeconfig", str(cluster.kubeconfig), *who, *words)
+    return await asyncio.to_thread(appwrapper_command, *command, **environment)
 
 
 async def test_a_member_sees_what_runs_what_waits_and_why(
@@ -53,7 +49,7 @@ async def test_a_member_sees_what_runs_what_waits_and_why(
     assert lines[0].split() == ["NAME", "USER", "STATUS", "GPUS", "PRIO", "POS", "AGE", "WHY"]
     assert lines[2].endswith("…")
 
-    assert (await listed(cluster, "-o", "name", "--me"))[1] == ""  # the test's admin made them
+    assert (await listed(cluster, "-o", "name", "--me")).out == ""  # the test's admin made them
     code, _, err = await listed(cluster, who=("--as", "stranger", "-n", NAMESPACE))
     assert (code, err) == (
         2,

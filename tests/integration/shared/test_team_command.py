@@ -1,7 +1,6 @@
 """`appwrapper team` as admins and users type it: docs/admins/team.md."""
 
 import asyncio
-import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 import pytest_asyncio
 
 from cli.command import ExitCode
-from cli.main import main
-from cli.terminal import CommandTerminal
 from localcluster.access.probes import node_is_ready
 from localcluster.access.running import RunningCluster
 from localcluster.installers import kwok
@@ -26,6 +23,7 @@ from tests.support.cluster.resources import (
     RESOURCE_FLAVORS,
 )
 from tests.support.cluster.typed_command import environment_with_command
+from tests.support.command import Ended, appwrapper
 from tests.support.manifests import ROOT
 from tests.support.manifests import TEAM as TEAM_FOLDER
 from tests.support.patience import comes_to
@@ -84,13 +82,10 @@ async def two_nodes(cluster: RunningCluster) -> AsyncIterator[None]:
         await removed(cluster.client, NODES, None, each["metadata"]["name"])
 
 
-async def typed(cluster: RunningCluster, *words: str) -> tuple[int, str, str]:
-    """`appwrapper team WORDS`: exit code, output, errors."""
-    out, err = io.StringIO(), io.StringIO()
+async def typed(cluster: RunningCluster, *words: str) -> Ended:
+    """`appwrapper team WORDS`."""
     whom = ("--kubeconfig", str(cluster.kubeconfig))
-    terminal = CommandTerminal(io.StringIO(), out, err, {})
-    code = await asyncio.to_thread(main, ["team", *words, *whom], terminal)
-    return code, out.getvalue(), err.getvalue()
+    return await asyncio.to_thread(appwrapper, "team", *words, *whom)
 
 
 async def versions(cluster: RunningCluster) -> list[str]:

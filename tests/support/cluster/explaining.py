@@ -1,15 +1,12 @@
 """Runs `appwrapper explain` in this process, as a given user, and compares its output."""
 
 import asyncio
-import io
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
-from cli.main import main
-from cli.terminal import CommandTerminal
 from localcluster.access.running import RunningCluster
+from tests.support.command import Ended, appwrapper
 
 _CLOCK: Final = r"(\d{4}-\d\d-\d\d \d\d:\d\d|\d\d:\d\d:\d\d) UTC"
 _SPAN: Final = r"\d+ (s|min|h|d)( \d+ (s|min|h))?"
@@ -26,13 +23,8 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Ended):
     """The exit code and output of the command."""
-
-    code: int
-    out: str
-    err: str
 
     @property
     def report(self) -> Any:
@@ -43,11 +35,9 @@ class Explained:
 
 async def explain(cluster: RunningCluster, namespace: str, *arguments: str) -> Explained:
     """Runs `appwrapper explain ARGUMENTS`, as an admin unless `--as` names another user."""
-    out, err = io.StringIO(), io.StringIO()
-    terminal = CommandTerminal(io.StringIO(), out, err, {"COLUMNS": "400"})
     where = ("--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace)
-    code = await asyncio.to_thread(main, ["explain", *arguments, *where], terminal)
-    return Explained(code, out.getvalue(), err.getvalue())
+    ended = await asyncio.to_thread(appwrapper, "explain", *arguments, *where, COLUMNS="400")
+    return Explained(*ended)
 
 
 async def answer(cluster: RunningCluster, namespace: str, name: str) -> tuple[str, str]:
