@@ -13,6 +13,7 @@ from cli.logs.output import LogOutput
 from cli.logs.pumps import LogPumps, one_error
 from cli.logs.ranks import pod_ranks
 from cli.logs.streams import LogReader
+from cli.phases import ENDED
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -30,7 +31,6 @@ _LAST_LINES: Final = 2.0
 # Seconds in which a Job makes its next pod, after all pods have ended.
 _NEXT_POD: Final = 15.0
 _STOPS: Final = frozenset({Phase.RESETTING.value, Phase.SUSPENDING.value, Phase.TERMINATING.value})
-ENDED: Final = frozenset({Phase.SUCCEEDED.value, Phase.FAILED.value})
 
 
 def ends_within(

@@ -52,7 +52,6 @@ class LogPumps:
         self._room: list[asyncio.Semaphore] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.changed = changed or asyncio.Event()
-        self.printed = 0
 
     @property
     def open(self) -> int:
@@ -72,13 +71,12 @@ class LogPumps:
     def print_ready(self) -> float | None:
         """Print what may be printed; return the seconds until more may be, None if unknown."""
         now = self._clock.monotonic()
-        count = 0
+        printed = False
         for number, pod, line in self._merge.ready(now):
             self._output.line(number, pod, line)
             self._room[number].release()
-            count += 1
-        if count:
-            self.printed += count
+            printed = True
+        if printed:
             self._output.flush()
         return self._merge.wait(now)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cli.cluster.connection import Cluster
 from cli.cluster.silent_informers import silent_informers
-from cli.logs.following import ENDED
 from cli.logs.pumps import one_error
+from cli.phases import ENDED
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Forbidden, KubeError, Unauthorized
