@@ -42,8 +42,8 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
         if arguments.wait:
             from cli.cancelling.waiting import until_gone
 
-            names = {each.uid: each.name for each in targets}
-            await until_gone(cluster, names, lambda text: _report(text, terminal))
+            uids = {each.uid for each in targets}
+            await until_gone(cluster, uids, lambda text: _report(text, terminal))
             terminal.write(f"{counted(len(targets) - len(replaced), 'AppWrapper')} gone.\n")
         for each in replaced:
             terminal.warn(f"{each.name} was replaced by a new AppWrapper meanwhile: left alone")
