@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from cli.cancelling.selection import CancelTarget, living, not_own, shown, target
+from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.cluster.identity import own_name
 from cli.command import CommandError, ExitCode
 from cli.creators import creator_selector
-from cli.explaining.gather import AppWrapperReader
 from cli.terminal import CommandTerminal, harmless
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS

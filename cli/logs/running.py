@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.cluster.reader import Reader
 from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
-from cli.explaining.gather import AppWrapperReader
 from cli.logs.choosing import LogChoice, LogPod, LogState, UnknownChoice, chosen, log_pod
 from cli.logs.following import MOST_STREAMS, AttemptFollower
 from cli.logs.kept import kept_attempt
