@@ -47,7 +47,8 @@ Swept = Callable[[AppWrapper, Sequence[DeployedObject]], None]
 class Deleter:
     """Deletes components in the foreground: each disappears only after all that it owns.
 
-    Idle objects are deleted in the background: the garbage collector then deletes what they own.
+    What makes no pods any more is deleted in the background, and so are pods: the garbage collector
+    then deletes what they own.
     `swept` receives the unexpected objects whose deletes were accepted.
     """
 

@@ -29,6 +29,10 @@ class _Ask:
     found: list[Any] | None = None
     error: KubeError | None = None
 
+    @property
+    def answered(self) -> bool:
+        return self.found is not None or self.error is not None
+
 
 @dataclass(slots=True)
 class _Line:
@@ -62,16 +66,16 @@ class LivePods:
         line.asks.append(ask)
         try:
             async with line.turn:
-                if ask.found is None and ask.error is None:
-                    waiting = [each for each in line.asks if each.found is None and not each.error]
-                    await self._list(namespace, waiting[:MOST_AT_ONCE])
+                if not ask.answered:
+                    others = [each for each in line.asks if each is not ask and not each.answered]
+                    await self._list(namespace, [ask, *others[: MOST_AT_ONCE - 1]])
         finally:
             line.asks.remove(ask)
             if not line.asks:
                 del self._lines[namespace]
-        if ask.error is not None:
-            raise ask.error
-        return ask.found or []
+        if ask.found is None:
+            raise ask.error or RuntimeError("no list answered")
+        return ask.found
 
     async def _list(self, namespace: str, asks: list[_Ask]) -> None:
         """Answer these passes, all with the same error if the list fails.
