@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from cli.cancelling.selection import CancelTarget, living, not_own, shown, target
+from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.cluster.identity import own_name
 from cli.command import CommandError, ExitCode
 from cli.creators import creator_selector
-from cli.explaining.gather import AppWrapperReader
 from cli.terminal import CommandTerminal, harmless
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS
@@ -42,8 +42,8 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
         if arguments.wait:
             from cli.cancelling.waiting import until_gone
 
-            names = {each.uid: each.name for each in targets}
-            await until_gone(cluster, names, lambda text: _report(text, terminal))
+            uids = {each.uid for each in targets}
+            await until_gone(cluster, uids, lambda text: _report(text, terminal))
             terminal.write(f"{counted(len(targets) - len(replaced), 'AppWrapper')} gone.\n")
         for each in replaced:
             terminal.warn(f"{each.name} was replaced by a new AppWrapper meanwhile: left alone")

@@ -7,6 +7,7 @@ from typing import Final
 
 from cli.creators import creator_of, is_by
 from cli.durations import age
+from cli.phases import ENDED
 from shared.api.appwrapper import AppWrapper
 from shared.api.lines import one_line
 from shared.api.times import parse_time
@@ -16,7 +17,6 @@ TEACH: Final = (
     "name the AppWrappers: cancel NAME, cancel --me (all that you created and that have not"
     " ended) or cancel -l KEY=VALUE. Without one of these nothing is cancelled"
 )
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _LONGEST: Final = 60
 
 
@@ -75,7 +75,7 @@ def living(appwrappers: Iterable[AppWrapper], user: str) -> list[AppWrapper]:
     return [
         each
         for each in appwrappers
-        if each.status.get("phase") not in _ENDED
+        if each.status.get("phase") not in ENDED
         and not each.deletion_requested
         and (not user or is_by(each, user))
     ]

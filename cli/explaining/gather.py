@@ -7,21 +7,18 @@ explanation without these objects could be wrong.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Final
 
-from cli.cluster.connection import Cluster
-from cli.cluster.reader import NO_APPWRAPPERS, Reader
+from cli.cluster.appwrappers import AppWrapperReader
+from cli.cluster.reader import Reader
 from cli.cluster.unread import Many, One, Unread, objects
 from cli.cluster.visibility import pending_workloads
-from cli.command import CommandError
 from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
 from controller.facts.component_status import kind_of, pods_in
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import (
-    APPWRAPPERS,
     EVENTS,
     NAMESPACES,
     NODES,
@@ -31,11 +28,9 @@ from shared.api.objects import (
     label,
 )
 from shared.kinds.table import record_of
-from shared.kube.client import Forbidden, KubeClient, NotFound
 from shared.kube.discovery import UnknownKind
 from shared.waits import kueue_settings
 from shared.waits.quota import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES
-from shared.waits.words import few
 from shared.waits.workload import WORKLOADS
 
 _AT_ONCE: Final = 8
@@ -53,26 +48,8 @@ _UNKNOWN_WITHOUT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class AppWrapperReader:
-    """Reads under the user's rights. `namespace`: of the AppWrappers."""
-
-    cluster: Cluster
-    namespace: str
-
-    async def appwrapper(self, name: str) -> JsonObject:
-        """Read the AppWrapper. Raises CommandError, with similar names, if it does not exist."""
-        try:
-            return await self._client.get(APPWRAPPERS, self.namespace, name)
-        except NotFound as error:
-            if error.of_resource:
-                raise CommandError(NO_APPWRAPPERS) from error
-            raise CommandError(await self._missing(name)) from error
-
-    async def all(self) -> list[JsonObject]:
-        """Read every AppWrapper of the namespace, sorted by name. Raises Forbidden."""
-        pages = self._client.pages(APPWRAPPERS, self.namespace)
-        found = [each async for page in pages for each in page.items]
-        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
+class ExplanationReader(AppWrapperReader):
+    """Reads also the objects that explain the AppWrappers."""
 
     async def seen(self, raws: Sequence[JsonObject]) -> tuple[AppWrapperObjects, ...]:
         """Read the objects that explain the AppWrappers: one list of pods and one of events.
@@ -190,7 +167,7 @@ class AppWrapperReader:
                 return Unread(what, str(error))
             outline = record_of(gvk.group_kind).report is None
             # The explanation is useful without a component that cannot be read.
-            return await Reader(self._client).one(
+            return await Reader(self.cluster.client).one(
                 resource, self.namespace, name, what=what, metadata_only=outline
             )
 
@@ -198,22 +175,6 @@ class AppWrapperReader:
         """Return the objects, none if the API server does not serve the resource."""
         what = _described(resource, namespace)
         return await self._reader.many(resource, namespace, what=what, **selectors) or ()
-
-    async def _missing(self, name: str) -> str:
-        text = f'there is no AppWrapper "{name}" in namespace {self.namespace}'
-        try:
-            names = [str(each["metadata"]["name"]) for each in await self.all()]
-        except Forbidden:
-            return f"{text}. Use -n to name another namespace"
-        if near := get_close_matches(name, names, n=3):
-            return f"{text}. Did you mean {' or '.join(near)}?"
-        if not names:
-            return f"{text}, which has none at all. Use -n to name another namespace"
-        return f"{text}. It has {few(names)}"
-
-    @property
-    def _client(self) -> KubeClient:
-        return self.cluster.client
 
     @property
     def _reader(self) -> Reader:

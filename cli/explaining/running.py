@@ -5,7 +5,7 @@ import argparse
 from cli.cluster.connection import Cluster, connected
 from cli.command import CommandError, ExitCode
 from cli.explaining.compose import explain
-from cli.explaining.gather import AppWrapperReader
+from cli.explaining.gather import ExplanationReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render, render_line
 from cli.explaining.watching import follow
@@ -22,7 +22,7 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
         if arguments.watch:
             return await follow(cluster, arguments.names[0], arguments.output, terminal)
         if arguments.all:
-            reports = await _all(AppWrapperReader(cluster, cluster.namespace), terminal)
+            reports = await _all(ExplanationReader(cluster, cluster.namespace), terminal)
         else:
             reports = [await _one(cluster, *each, terminal) for each in wanted]
     if arguments.output != "text":
@@ -45,13 +45,13 @@ async def _one(
     cluster: Cluster, namespace: str, name: str, terminal: CommandTerminal
 ) -> ExplainReport:
     with terminal.progress(f"Reading {name}"):
-        reader = AppWrapperReader(cluster, namespace or cluster.namespace)
+        reader = ExplanationReader(cluster, namespace or cluster.namespace)
         raw = await reader.appwrapper(name)
         (seen,) = await reader.seen([raw])
         return explain(seen)
 
 
-async def _all(reader: AppWrapperReader, terminal: CommandTerminal) -> list[ExplainReport]:
+async def _all(reader: ExplanationReader, terminal: CommandTerminal) -> list[ExplainReport]:
     with terminal.progress(f"Reading namespace {reader.namespace}"):
         return [explain(each) for each in await reader.seen(await reader.all())]
 

@@ -12,7 +12,7 @@ from cli.cluster.connection import Cluster
 from cli.command import CommandError, ExitCode
 from cli.durations import clock
 from cli.explaining.compose import explain
-from cli.explaining.gather import AppWrapperReader
+from cli.explaining.gather import ExplanationReader
 from cli.explaining.report import ExplainReport
 from cli.explaining.text import render
 from cli.terminal import CommandTerminal, harmless
@@ -30,7 +30,7 @@ _ENDS: Final = {
 
 async def follow(cluster: Cluster, name: str, output: str, terminal: CommandTerminal) -> ExitCode:
     """Update one screen in place on a terminal; write each change to a pipe."""
-    gatherer = AppWrapperReader(cluster, cluster.namespace)
+    gatherer = ExplanationReader(cluster, cluster.namespace)
     raw = await gatherer.appwrapper(name)
     if output == "text" and terminal.stdout.isatty():
         console = terminal.console()
@@ -61,7 +61,7 @@ def _printer(output: str, terminal: CommandTerminal) -> Callable[[ExplainReport]
 
 
 async def _follow(
-    gatherer: AppWrapperReader, raw: JsonObject, show: Callable[[ExplainReport], None]
+    gatherer: ExplanationReader, raw: JsonObject, show: Callable[[ExplainReport], None]
 ) -> ExitCode:
     name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
     while True:
@@ -79,7 +79,7 @@ async def _follow(
             raise CommandError(f"{name} was deleted before it ended", ExitCode.WANTING)
 
 
-async def _changed(gatherer: AppWrapperReader, raw: JsonObject) -> None:
+async def _changed(gatherer: ExplanationReader, raw: JsonObject) -> None:
     """Wait for a change of the AppWrapper, at most EVERY. Wait that long if the watch fails."""
     metadata, client = raw["metadata"], gatherer.cluster.client
     watch = client.watch(

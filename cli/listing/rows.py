@@ -9,7 +9,8 @@ from typing import Any, Final
 from cli.creators import creator_of
 from cli.gpus import gpus_in
 from cli.listing.outline import AppWrapperOutline, WorkloadOutline
-from cli.listing.why import shown_phase, why
+from cli.listing.why import why
+from cli.phases import shown_phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import parse_time
 

@@ -1,14 +1,11 @@
 """Follow the list (`list --watch`) until Ctrl-C."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from random import Random
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-from cli.cluster.silent_informers import silent_informers
+from cli.cluster.watched import WatchedObjects
 from cli.listing.gather import ListReader
 from cli.listing.outline import (
     AppWrapperOutline,
@@ -20,11 +17,10 @@ from cli.listing.outline import (
 from cli.listing.rows import ListContext, ListedAppWrapper
 from cli.listing.text import AppendedLines
 from cli.listing.view import ListView, complain
+from cli.tasks import next_change
 from cli.terminal import CommandTerminal
 from shared.api.objects import APPWRAPPERS
-from shared.kube.client import Forbidden, KubeError, Unauthorized
 from shared.kube.informer import Informer
-from shared.process.sources import Sources, start_daemon_thread
 from shared.waits.workload import WORKLOADS
 
 # The longest time between two drawings: ages and coming attempts change without an event.
@@ -63,72 +59,43 @@ class _Seen:
     reader: ListReader
     view: ListView
     gpu_resources: frozenset[str]
-    first: Any
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    refused: list[KubeError] = field(default_factory=list)
+    first: Mapping[str, WorkloadOutline]
 
     async def follow(self, show: _Show) -> NoReturn:
         """Show the rows after each change. Raises Forbidden, Unauthorized."""
-        appwrappers = self._informer(APPWRAPPERS, appwrapper_outline, self.reader.scope.selector)
-        workloads = self._informer(WORKLOADS, workload_outline)
-        watched = [appwrappers] if self.reader.unread_workloads else [appwrappers, workloads]
-        tasks = [asyncio.create_task(each.run()) for each in watched]
-        tasks.append(asyncio.create_task(self._first(appwrappers)))
-        clock = self.reader.cluster.clock
-        with silent_informers():
-            try:
-                while True:
-                    with suppress(TimeoutError):
-                        async with clock.timeout(EVERY):
-                            await self.changed.wait()
-                            await clock.sleep(TOGETHER)
-                    self.changed.clear()
-                    if self.refused:
-                        raise self.refused[0]
-                    if appwrappers.synced:
-                        await self._show(appwrappers, workloads, show)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _first(self, appwrappers: Informer[AppWrapperOutline]) -> None:
-        """Report the first list: an empty one has no change."""
-        await appwrappers.wait_synced()
-        self.changed.set()
+        scope, clock = self.reader.scope, self.reader.cluster.clock
+        watched = WatchedObjects(self.reader.cluster)
+        appwrappers = watched.add(
+            APPWRAPPERS, appwrapper_outline, scope.namespace, label_selector=scope.selector
+        )
+        workloads = None
+        if not self.reader.unread_workloads:
+            workloads = watched.add(WORKLOADS, workload_outline, scope.namespace)
+        async with watched.running():
+            while True:
+                await next_change(watched.changed, clock, EVERY)
+                await clock.sleep(TOGETHER)
+                watched.changed.clear()
+                watched.raise_refusal()
+                if appwrappers.synced:
+                    await self._show(appwrappers, workloads, show)
 
     async def _show(
         self,
         appwrappers: Informer[AppWrapperOutline],
-        workloads: Informer[WorkloadOutline],
+        workloads: Informer[WorkloadOutline] | None,
         show: _Show,
     ) -> None:
         outlines = [each for _, each in appwrappers.items()]
-        known = by_owner(each for _, each in workloads.items()) if workloads.synced else self.first
+        known = self.first
+        if workloads is not None and workloads.synced:
+            known = by_owner(each for _, each in workloads.items())
         positions = await self.reader.positions(outlines, known)
         context = ListContext(
             workloads=known, positions=positions, gpu_resources=self.gpu_resources
         )
         now = self.reader.cluster.now()
         show(self.view.rows(outlines, context, now), now, appwrappers.failing)
-
-    def _informer(self, resource: Any, transform: Any, selector: str = "") -> Informer[Any]:
-        informer: Informer[Any] = Informer(
-            self.reader.cluster.client,
-            resource,
-            transform=transform,
-            sources=Sources(self.reader.cluster.clock, Random(), start_daemon_thread, ""),
-            namespace=self.reader.scope.namespace,
-            label_selector=selector,
-            failed=self._failed,
-        )
-        informer.add_handler(lambda _: self.changed.set())
-        return informer
-
-    def _failed(self, error: KubeError) -> None:
-        if isinstance(error, Forbidden | Unauthorized):
-            self.refused.append(error)
-            self.changed.set()
 
 
 class _Appended:

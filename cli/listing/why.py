@@ -1,7 +1,7 @@
 """The shortest true reason why an AppWrapper is not running, from its own status. Pure.
 
 The controller's messages have the reason. This module chooses the message of the phase and omits
-facts of other columns. The phases are texts here: the import of all phases takes long.
+facts of other columns.
 """
 
 import re
@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.durations import span
+from cli.phases import shown_phase
 from controller.reports.pods_ready import attempt_announced
 from controller.reports.reason import Reason
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition
+from shared.api.conditions import condition, is_true
 from shared.api.lines import one_line
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
@@ -28,13 +29,6 @@ _LONGEST: Final = 1000
 _CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
 _FLAVORS: Final = re.compile(r"^couldn't assign flavors to pod set [^\s:]+: (?=[^:]*$)")
 _DELETES: Final = "its components are being deleted"
-
-
-def shown_phase(appwrapper: AppWrapper) -> str:
-    """Return the phase; Terminating from the user's deletion on."""
-    if appwrapper.deletion_requested:
-        return "Terminating"
-    return str(appwrapper.status.get("phase") or "")
 
 
 def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) -> str:
@@ -65,7 +59,7 @@ def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) 
 
 
 def _waits(appwrapper: AppWrapper, pending: str) -> str:
-    if _is_true(appwrapper, CONDITION_QUOTA_RESERVED) or not appwrapper.suspend:
+    if is_true(appwrapper.conditions, CONDITION_QUOTA_RESERVED) or not appwrapper.suspend:
         return ""
     if not appwrapper.queue_name:
         return "suspended by its user (spec.suspend: true)"
@@ -79,7 +73,7 @@ def _runs(appwrapper: AppWrapper) -> str:
         return message or "its namespace is being deleted"
     for kind, trouble in ((CONDITION_UNHEALTHY, True), (CONDITION_PODS_READY, False)):
         reason, message = _reported(appwrapper, kind)
-        if reason and _is_true(appwrapper, kind) is trouble:
+        if reason and is_true(appwrapper.conditions, kind) is trouble:
             return message or ("its pods start" if reason == Reason.RESUMING else reason)
     return ""
 
@@ -88,7 +82,7 @@ def _is_reset(appwrapper: AppWrapper, now: datetime) -> str:
     _, message = _reported(appwrapper, CONDITION_PODS_READY)
     announced = attempt_announced(message)
     if announced is None:
-        deletes = _is_true(appwrapper, CONDITION_DELETING_RESOURCES)
+        deletes = is_true(appwrapper.conditions, CONDITION_DELETING_RESOURCES)
         return (
             blocked(appwrapper) or message or (_DELETES if deletes else "another attempt follows")
         )
@@ -114,8 +108,3 @@ def blocked(appwrapper: AppWrapper) -> str:
 def _reported(appwrapper: AppWrapper, kind: str) -> tuple[str, str]:
     found = condition(appwrapper.conditions, kind) or {}
     return str(found.get("reason") or ""), str(found.get("message") or "")
-
-
-def _is_true(appwrapper: AppWrapper, kind: str) -> bool:
-    found = condition(appwrapper.conditions, kind)
-    return found is not None and found.get("status") == "True"

@@ -1,25 +1,21 @@
 """Follow the logs of one attempt (`appwrapper logs -f`), pods that start later included."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from cli.cluster.connection import Cluster
-from cli.cluster.silent_informers import silent_informers
+from cli.cluster.watched import WatchedObjects
 from cli.logs.choosing import LogChoice, LogPod, LogState, log_pod, order
 from cli.logs.output import LogOutput
-from cli.logs.pumps import LogPumps, one_error
+from cli.logs.pumps import LogPumps
 from cli.logs.ranks import pod_ranks
 from cli.logs.streams import LogReader
+from cli.phases import ENDED
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
-from shared.kube.client import Forbidden, KubeError, Unauthorized
-from shared.kube.informer import Informer
-from shared.process.sources import Sources
 
 # Each stream is a connection to the API server, which holds one to the pod's kubelet.
 MOST_STREAMS: Final = 256
@@ -30,7 +26,6 @@ _LAST_LINES: Final = 2.0
 # Seconds in which a Job makes its next pod, after all pods have ended.
 _NEXT_POD: Final = 15.0
 _STOPS: Final = frozenset({Phase.RESETTING.value, Phase.SUSPENDING.value, Phase.TERMINATING.value})
-ENDED: Final = frozenset({Phase.SUCCEEDED.value, Phase.FAILED.value})
 
 
 def ends_within(
@@ -71,43 +66,33 @@ class AttemptFollower:
         self._asked, self._attempt, self._choice = AppWrapper(raw), attempt, choice
         ranks = pod_ranks(self._asked)
         self._known: set[str] = set()  # the UIDs of pods with a stream
-        self._wakes = asyncio.Event()
-        self._failure: KubeError | None = None
         # The rule that ends the attempt, and when it began to hold.
         self._ending: tuple[float | None, float] = (None, 0.0)
         self._is_first_look = True
-        informer = partial(
-            Informer,
-            cluster.client,
-            sources=replace(Sources.of_the_machine(), clock=cluster.clock),
-            namespace=self._asked.namespace,
-            failed=self._failed,
-        )
-        self._pods: Informer[LogPod] = informer(
+        self._watched = WatchedObjects(cluster)
+        self._pods = self._watched.add(
             PODS,
-            transform=lambda item: log_pod(item, ranks, container),
+            lambda item: log_pod(item, ranks, container),
+            self._asked.namespace,
             label_selector=f"{LABEL_APPWRAPPER}={self._asked.name}",
         )
-        self._own: Informer[JsonObject] = informer(
+        self._own = self._watched.add(
             APPWRAPPERS,
-            transform=lambda item: item,
+            lambda item: item,
+            self._asked.namespace,
             field_selector=f"metadata.name={self._asked.name}",
         )
 
     async def run(self) -> JsonObject | None:
         """Return the AppWrapper as it is at the end; None if it is gone. Raises KubeError."""
-        with silent_informers():
-            await self._run()
-        return self._present
-
-    async def _run(self) -> None:
-        async with one_error() as tasks:
+        async with self._watched.running() as tasks:
             pumps = LogPumps(
-                tasks, self._clock, self._output, patience=_PATIENCE, changed=self._wakes
+                tasks,
+                self._clock,
+                self._output,
+                patience=_PATIENCE,
+                changed=self._watched.changed,
             )
-            for each in (self._pods, self._own):
-                each.add_handler(lambda _: self._wakes.set())
-            watching = [tasks.create_task(each.run()) for each in (self._pods, self._own)]
             try:
                 while True:
                     self._start_new(pumps)
@@ -117,12 +102,12 @@ class AttemptFollower:
                     waits = [each for each in (ready, self._seconds_left()) if each is not None]
                     await pumps.wait(min(waits, default=None))
             finally:
-                for task in (*watching, *pumps.tasks):
+                for task in pumps.tasks:
                     task.cancel()
+        return self._present
 
     def _is_over(self, pumps: LogPumps) -> bool:
-        if self._failure is not None:
-            raise self._failure
+        self._watched.raise_refusal()
         if not self._synced:
             return False
         rule = ends_within(self._present, self._asked, self._attempt, self._of_attempt)
@@ -157,12 +142,6 @@ class AttemptFollower:
             self._known.add(pod.uid)
             pumps.start(pod, partial(self._reader.follow, pod, from_start=not self._is_first_look))
         self._is_first_look = False
-
-    def _failed(self, error: KubeError) -> None:
-        """Keep the error that no repetition changes. The informer repeats the others."""
-        if isinstance(error, Forbidden | Unauthorized):
-            self._failure = error
-            self._wakes.set()
 
     @property
     def _synced(self) -> bool:

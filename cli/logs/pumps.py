@@ -1,30 +1,21 @@
 """Read several logs at once, in bounded memory, and print their lines in the order of time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Final
 
 from cli.logs.choosing import LogPod
 from cli.logs.lines import LogLine
 from cli.logs.merging import TimeMerge
 from cli.logs.output import LogOutput
+from cli.tasks import next_change
 from shared.process.clock import Clock
 
 # The lines of one log that wait for earlier ones of others. A log that has as many is not read.
 MOST_WAITING: Final = 100
 
 Lines = AsyncGenerator[LogLine, None]
-
-
-@asynccontextmanager
-async def one_error() -> AsyncIterator[asyncio.TaskGroup]:
-    """Run tasks in a group; raise the first task's own error."""
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            yield tasks
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None
 
 
 class LogPumps:
@@ -52,7 +43,6 @@ class LogPumps:
         self._room: list[asyncio.Semaphore] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.changed = changed or asyncio.Event()
-        self.printed = 0
 
     @property
     def open(self) -> int:
@@ -72,25 +62,18 @@ class LogPumps:
     def print_ready(self) -> float | None:
         """Print what may be printed; return the seconds until more may be, None if unknown."""
         now = self._clock.monotonic()
-        count = 0
+        printed = False
         for number, pod, line in self._merge.ready(now):
             self._output.line(number, pod, line)
             self._room[number].release()
-            count += 1
-        if count:
-            self.printed += count
+            printed = True
+        if printed:
             self._output.flush()
         return self._merge.wait(now)
 
     async def wait(self, seconds: float | None) -> None:
         """Wait for a line, the end of a log, or `changed` for another reason."""
-        if seconds is None:
-            await self.changed.wait()
-        else:
-            with suppress(TimeoutError):
-                async with self._clock.timeout(seconds):
-                    await self.changed.wait()
-        self.changed.clear()
+        await next_change(self.changed, self._clock, seconds)
 
     async def _pump(self, number: int, lines: Callable[[], Lines]) -> None:
         try:

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.cluster.reader import Reader
 from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
-from cli.explaining.gather import AppWrapperReader
 from cli.logs.choosing import LogChoice, LogPod, LogState, UnknownChoice, chosen, log_pod
-from cli.logs.following import ENDED, MOST_STREAMS, AttemptFollower
+from cli.logs.following import MOST_STREAMS, AttemptFollower
 from cli.logs.kept import kept_attempt
 from cli.logs.output import LogOutput
-from cli.logs.pumps import MOST_WAITING, LogPumps, one_error
+from cli.logs.pumps import MOST_WAITING, LogPumps
 from cli.logs.ranks import pod_ranks
 from cli.logs.streams import LogReader
+from cli.phases import ENDED
+from cli.tasks import one_error
 from cli.terminal import CommandTerminal, harmless
 from controller.facts.root_cause_status import decode
 from controller.phases.phase import Phase

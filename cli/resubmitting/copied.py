@@ -22,7 +22,6 @@ from shared.api.names import (
 )
 from shared.api.objects import JsonObject, metadata
 
-ENDED: Final = frozenset({"Succeeded", "Failed"})
 # Short enough for Kueue, which calls the pod sets NAME-0, …: see webhook/rules/names.py.
 _LONGEST: Final = 58
 # The webhook writes them again, for the user who resubmits.

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.command import CommandError, ExitCode
-from cli.explaining.gather import AppWrapperReader
 from cli.listing.why import blocked
+from cli.phases import ENDED
 from cli.resubmitting.copied import (
-    ENDED,
     end_of_components,
     names_in_use,
     next_name,

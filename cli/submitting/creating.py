@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from cli.cluster.connection import Cluster
+from cli.cluster.reader import NO_APPWRAPPERS
 from cli.command import CommandError, ExitCode
 from cli.submitting.submissions import NewAppWrapper
 from cli.terminal import CommandTerminal
@@ -63,9 +64,7 @@ def _namespace(cluster: Cluster, asked: NewAppWrapper) -> str:
 def _refusals(error: ApiError) -> list[str]:
     """Return the server's messages about the object. Raises other errors."""
     if isinstance(error, NotFound) and error.of_resource:
-        raise CommandError(
-            "this cluster has no AppWrappers: their CustomResourceDefinition is not installed"
-        ) from error
+        raise CommandError(NO_APPWRAPPERS) from error
     if error.status not in REFUSALS:
         raise error
     return list(messages_of(error))

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from cli.phases import shown_phase
 from controller.facts.root_cause_status import decode
 from controller.phases.root_cause import summary
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition
+from shared.api.conditions import condition, is_true
 from shared.api.lines import one_line
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -27,11 +28,9 @@ class ProgressLine:
 
 def progress(appwrapper: AppWrapper) -> ProgressLine:
     """Return the line for an AppWrapper as it is now."""
-    phase = str(appwrapper.status.get("phase") or "")
-    if appwrapper.deletion_requested:
-        phase = "Terminating"
-    unhealthy = _is_true(appwrapper, CONDITION_UNHEALTHY)
-    ready = _is_true(appwrapper, CONDITION_PODS_READY)
+    phase = shown_phase(appwrapper)
+    unhealthy = is_true(appwrapper.conditions, CONDITION_UNHEALTHY)
+    ready = is_true(appwrapper.conditions, CONDITION_PODS_READY)
     text = _text(appwrapper, phase, unhealthy=unhealthy, ready=ready)
     stage: tuple[object, ...] = (phase, appwrapper.attempt, unhealthy, ready)
     return ProgressLine(stage, one_line(f"{appwrapper.name} {text}", _LONGEST))
@@ -74,7 +73,3 @@ def _with(text: str, appwrapper: AppWrapper, kind: str) -> str:
     found = condition(appwrapper.conditions, kind) or {}
     message = str(found.get("message") or "")
     return f"{text}: {message}" if message else text
-
-
-def _is_true(appwrapper: AppWrapper, kind: str) -> bool:
-    return (condition(appwrapper.conditions, kind) or {}).get("status") == "True"

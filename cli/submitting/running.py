@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from cli.cluster.connection import Cluster, connected
 from cli.command import CommandError, ExitCode
 from cli.logs.choosing import LogChoice
-from cli.logs.following import ENDED
-from cli.logs.pumps import one_error
 from cli.logs.running import LogQuery, ShownLogs
 from cli.manifests.reading import read_all
 from cli.packing.wrapping import Wrapping
+from cli.phases import ENDED
 from cli.submitting.creating import create_all
 from cli.submitting.printing import ProgressPrinter
 from cli.submitting.submissions import submissions
 from cli.submitting.waiting import wait_for_end
+from cli.tasks import one_error
 from cli.terminal import CommandTerminal
 from cli.validation.offline import configuration
 from controller.phases.phase import Phase

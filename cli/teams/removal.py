@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from cli.phases import ENDED
 from cli.teams.manifests import VIEWER_ROLE, queue_name, viewer_binding_name
 from shared.api.conditions import is_true
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject, controller_of, is_being_deleted, label
 from shared.kinds.uncounted_pods import is_extended, resources_used
 from shared.waits.workload import ADMITTED, is_finished
-
-_ENDED: Final = frozenset({"Succeeded", "Failed"})  # of AppWrappers and of pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ def _phase(item: JsonObject) -> str:
 
 def _runs(item: JsonObject) -> bool:
     """True if the AppWrapper or pod has not ended."""
-    return _phase(item) not in _ENDED
+    return _phase(item) not in ENDED
 
 
 def remaining(namespace: JsonObject) -> list[str]:

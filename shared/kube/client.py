@@ -1,8 +1,8 @@
 """Declare the requests to the API server; `http_client.HttpKubeClient` implements them.
 
-An implementation provides `send`, `pages`, `watch`, `server_ahead` and `close`. The usual requests,
-`get` to `get_path`, send what the function of that name in `requests` builds. If a request fails,
-every method raises `KubeError` and nothing else.
+An implementation provides `send`, `pages`, `watch`, `chunks`, `server_ahead` and `close`. The usual
+requests, `get` to `get_path`, send what the function of that name in `requests` builds. If a
+request fails, every method raises `KubeError` and nothing else.
 """
 
 from abc import ABC, abstractmethod
@@ -127,6 +127,7 @@ class KubeClient(ABC):
         """
         ...
 
+    @abstractmethod
     def chunks(
         self, request: Request, *, seconds: float | None = None
     ) -> AsyncGenerator[bytes, None]:
@@ -135,7 +136,7 @@ class KubeClient(ABC):
         `seconds`: how long the server may take to begin its answer. A log that is followed begins
         with its next line, however late that is. Leave the stream early with `aclosing`.
         """
-        raise NotImplementedError  # no program reads logs, only the command does
+        ...
 
     @abstractmethod
     def server_ahead(self) -> timedelta | None:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import (
@@ -150,6 +150,9 @@ class SimulatedClient(KubeClient):
                 yield event
         finally:
             self._cluster.watches.close(selection, stream)
+
+    def chunks(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("no log is read here")
 
     def server_ahead(self) -> timedelta | None:
         return timedelta(seconds=round(-self._ahead.total_seconds()))

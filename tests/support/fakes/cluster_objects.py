@@ -8,6 +8,7 @@ import copy
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable
 from datetime import timedelta
+from typing import Any
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube.client import (
@@ -119,6 +120,9 @@ class ClusterObjects(KubeClient):
         seconds: float = 450.0,
     ) -> AsyncGenerator[WatchEvent, None]:
         raise AssertionError("nothing is watched here")
+
+    def chunks(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("no log is read here")
 
     def server_ahead(self) -> timedelta | None:
         return None

@@ -63,6 +63,9 @@ class FakeKube(KubeClient):
     answers: dict[str, list[Any]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
 
+    def chunks(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("no log is read here")
+
     def server_ahead(self) -> None:
         return None
 

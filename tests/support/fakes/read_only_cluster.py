@@ -80,6 +80,9 @@ class ReadOnlyCluster(KubeClient):
     def watch(self, *args: Any, **options: Any) -> Any:
         raise AssertionError("a check watches nothing")
 
+    def chunks(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("a check reads no logs")
+
     def server_ahead(self) -> None:
         return None
 

@@ -200,8 +200,8 @@ def test_the_wait_reports_what_blocks_after_two_seconds(client: ChangedObjects) 
         for each in client.objects["appwrappers"]:
             each["metadata"]["resourceVersion"] = "5"
         cluster = Cluster(client, Discovery(client, clock), clock, "team1")
-        names = {"uid-of-runs": "runs", "uid-of-waits": "waits"}
-        task = asyncio.ensure_future(until_gone(cluster, names, reports.append))
+        uids = {"uid-of-runs", "uid-of-waits"}
+        task = asyncio.ensure_future(until_gone(cluster, uids, reports.append))
         await clock.advance(QUIET - 0.1)
         assert reports == []
         await clock.advance(0.2)

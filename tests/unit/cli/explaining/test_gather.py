@@ -10,7 +10,7 @@ from cli.cluster.unread import Unread, objects
 from cli.command import CommandError
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
-from cli.explaining.gather import AppWrapperReader
+from cli.explaining.gather import ExplanationReader
 from shared.api.objects import JsonObject
 from shared.kube.client import ApiError
 from shared.kube.discovery import Discovery
@@ -26,7 +26,7 @@ PLACES = f"{VISIBILITY}/v1beta2/namespaces/team1/localqueues/default-queue/pendi
 
 def served(
     seen: AppWrapperObjects, *, forbidden: Collection[str] = (), visibility: bool = True
-) -> AppWrapperReader:
+) -> ExplanationReader:
     """A cluster that shows just that."""
     world = seen.world
     paths: dict[str, JsonObject] = {"/apis/batch/v1": {"resources": [JOBS]}}
@@ -52,18 +52,18 @@ def served(
     )
     for each in client.objects["jobs"]:
         each["metadata"]["name"] = "train"
-    return AppWrapperReader(
+    return ExplanationReader(
         Cluster(client, Discovery(client, FakeClock()), FakeClock(NOW), "team1"), "team1"
     )
 
 
-def client_of(gatherer: AppWrapperReader) -> ServedObjects:
+def client_of(gatherer: ExplanationReader) -> ServedObjects:
     client = gatherer.cluster.client
     assert isinstance(client, ServedObjects)
     return client
 
 
-def gathered(gatherer: AppWrapperReader) -> AppWrapperObjects:
+def gathered(gatherer: ExplanationReader) -> AppWrapperObjects:
     async def all_of_it() -> AppWrapperObjects:
         raw = await gatherer.appwrapper("train")
         (seen,) = await gatherer.seen([raw])

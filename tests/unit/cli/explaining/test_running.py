@@ -12,7 +12,7 @@ import pytest
 from cli import main as program
 from cli.cluster.connection import Cluster
 from cli.explaining import running, watching
-from cli.explaining.gather import AppWrapperReader
+from cli.explaining.gather import ExplanationReader
 from cli.terminal import CommandTerminal
 from shared.api.objects import JsonObject
 from shared.kube.client import WatchEvent, WatchEventType
@@ -196,7 +196,7 @@ def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
 
 def test_a_change_is_read_at_once(client: ServedObjects) -> None:
     clock, item = ImpatientClock(NOW), deployed.runs().appwrapper
-    gatherer = AppWrapperReader(
+    gatherer = ExplanationReader(
         Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1"
     )
     bookmark = {"metadata": {"resourceVersion": "9"}}
@@ -210,7 +210,7 @@ def test_a_change_is_read_at_once(client: ServedObjects) -> None:
 
 def test_a_watch_that_fails_only_costs_its_wait(client: ServedObjects) -> None:
     clock = ImpatientClock(NOW)
-    gatherer = AppWrapperReader(
+    gatherer = ExplanationReader(
         Cluster(client, Discovery(client, FakeClock()), clock, "team1"), "team1"
     )
     asyncio.run(watching._changed(gatherer, deployed.runs().appwrapper))

@@ -30,6 +30,9 @@ class Sender(KubeClient):
     def watch(self, *_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
         raise NotImplementedError
 
+    def chunks(self, *_: Any, **__: Any) -> AsyncGenerator[bytes, None]:
+        raise NotImplementedError
+
     def server_ahead(self) -> timedelta | None:
         return None
 
