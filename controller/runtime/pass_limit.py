@@ -9,8 +9,8 @@ are ten a second, and the API server is idle.
 
 The two cases differ in one way: a busy API server has answered faster. So the limit grows while
 keys wait and answers are as fast as the fastest of the last minutes, and falls when answers become
-slower. Whoever makes the API server busy, more passes would not be faster. Its 429 halves the
-limit.
+slower. This holds for other clients' load too: more passes would only add to it. A 429
+halves the limit.
 """
 
 from dataclasses import dataclass, field
