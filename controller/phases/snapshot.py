@@ -31,6 +31,7 @@ class FaultTolerance:
     admission_grace: timedelta = timedelta(minutes=1)
     warmup_grace: timedelta = timedelta(minutes=5)
     failure_grace: timedelta = timedelta(minutes=1)
+    unreachable_grace: timedelta = timedelta(minutes=2)  # zero: pods stay on an unreachable node
     retry_pause: timedelta = timedelta(seconds=90)  # before the next attempt, spread out
     asked_retry_pause: timedelta = timedelta(seconds=90)  # the configured value
     retry_limit: int = 3
@@ -236,10 +237,43 @@ class Evacuation:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The first failed pod of an attempt, and its node, which may be the cause."""
+    """The first failed pod of an attempt, and its node, which may be the cause.
+
+    `unreachable`: the node did not answer.
+    """
 
     node: str
     pod: str
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable:
+    """Awaited pods are on nodes that do not answer: `pods` of them, since `since`.
+
+    `message` names pods and nodes. `suspects`: a pod of each node. `spends_retry`: one of the nodes
+    moved this AppWrapper by its silence before, within 24 hours. `resources`: the pods' resources,
+    and UNREACHABLE.
+    """
+
+    message: str
+    since: datetime
+    pods: int
+    suspects: tuple[Suspect, ...]
+    spends_retry: bool = False
+    resources: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """Pods that are being deleted on a node that does not answer since `since`.
+
+    `message` names them and the node.
+    """
+
+    node: str
+    since: datetime
+    message: str
 
 
 class HoldReason(StrEnum):
@@ -357,6 +391,8 @@ class Snapshot:
     namespace_ending: bool = False
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
+    unreachable: Unreachable | None = None
+    cut_off: tuple[CutOff, ...] = ()
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods
     healed: RootCause | None = None  # the last root cause of this attempt, if it healed

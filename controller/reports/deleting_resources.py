@@ -35,7 +35,8 @@ _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 class DeletionBlocked(ConditionReport):
     """A deletion is blocked. `blockers`: texts of `blockers()`; without any, `left` is named.
 
-    `forced_off`: the pods that are removed without confirmation from their node.
+    `forced_off`: the pods that are removed without confirmation from their node. Without `left` and
+    blockers only these are reported.
     """
 
     type: str = CONDITION_DELETING_RESOURCES
@@ -47,8 +48,11 @@ class DeletionBlocked(ConditionReport):
 
     def text(self) -> str:
         """Return the blockers, then the pods without confirmation."""
-        blocked = "; ".join(self.blockers) or f"not deleted after the grace period: {self.left}"
-        return f"{blocked}; {unconfirmed(self.forced_off)}" if self.forced_off else blocked
+        blocked = "; ".join(self.blockers)
+        if self.left:
+            blocked = blocked or f"not deleted after the grace period: {self.left}"
+        forced = unconfirmed(self.forced_off) if self.forced_off else ""
+        return "; ".join(filter(None, [blocked, forced]))
 
 
 def unconfirmed(forced_off: Sequence[str]) -> str:
