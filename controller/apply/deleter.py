@@ -90,10 +90,8 @@ class Deleter:
                 await self._once(seen, seen.stragglers)
             case DeletionMode.UNEXPECTED:
                 await self._sweep(seen)
-            case DeletionMode.FORCE_PODS:
-                await self._forced_pods(seen, seen.pods)
-            case DeletionMode.FORCE_LEAVING | DeletionMode.FORCE_CUT_OFF:
-                await self._forced_pods(seen, _leaving(seen.pods, nodes), nodes)
+            case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING | DeletionMode.FORCE_CUT_OFF:
+                await self._forced_pods(seen, _to_force(seen.pods, mode, nodes), nodes)
             case DeletionMode.FORCE_COMPONENTS:
                 await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
             case DeletionMode.BACKGROUND_EMPTY:
@@ -246,8 +244,12 @@ def _propagation(target: DeployedObject) -> Propagation:
     return Propagation.BACKGROUND if idle else Propagation.FOREGROUND
 
 
-def _leaving(pods: Iterable[DeployedObject], nodes: Collection[str]) -> list[DeployedObject]:
-    """Return the pods that are being deleted; with `nodes`, only those there."""
+def _to_force(
+    pods: Iterable[DeployedObject], mode: DeletionMode, nodes: Collection[str]
+) -> list[DeployedObject]:
+    """Return all pods, or those that are being deleted; with `nodes`, only those there."""
+    if mode is DeletionMode.FORCE_PODS:
+        return list(pods)
     return [pod for pod in pods if pod.deleting and (not nodes or pod.node in nodes)]
 
 

@@ -85,12 +85,18 @@ def with_suspect(
 
 def _read(entry: object) -> SuspectNode | None:
     match entry:
-        case {"node": str(node), "since": str(since), "pod": str(pod), "attempt": int(attempt)}:
+        case {
+            "node": str(node),
+            "since": str(since),
+            "pod": str(pod),
+            "attempt": int(attempt),
+            **others,
+        }:
             try:
                 began = parse_time(since)
             except ValueError:
                 return None
-            silent = entry.get("unreachable") is True
+            silent = others.get("unreachable") is True
             new = SuspectNode(node=node, since=began, pod=pod, attempt=attempt, unreachable=silent)
             return new if node else None
     return None

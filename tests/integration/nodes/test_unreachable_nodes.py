@@ -34,8 +34,13 @@ def said(item: JsonObject) -> str:
 async def test_the_next_attempt_runs_elsewhere_in_time_and_no_retry_is_spent(
     nodes: GpuNodes,
 ) -> None:
-    periods = {"unreachableGracePeriodDuration": f"{GRACE}s", "retryPausePeriodDuration": "1h"}
-    life = await nodes.runs(gpu_appwrapper("unreachable", retryLimit="1", **periods))
+    body = gpu_appwrapper(
+        "unreachable",
+        unreachableGracePeriodDuration=f"{GRACE}s",
+        retryPausePeriodDuration="1h",
+        retryLimit="1",
+    )
+    life = await nodes.runs(body)
     node = await nodes.node_of(life)
 
     async def ready() -> tuple[str, str]:
