@@ -38,6 +38,7 @@ from controller.facts.unreachable import (
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import UnreachablePods
 from controller.phases.snapshot import (
     OFF,
     Component,
@@ -46,7 +47,6 @@ from controller.phases.snapshot import (
     PodCounts,
     Presence,
     Snapshot,
-    Unreachable,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
@@ -288,7 +288,7 @@ def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) ->
 
 def _unreachable(
     reads: Reads, current: Iterable[Pod], membership: Membership
-) -> Unreachable | None:
+) -> UnreachablePods | None:
     if not reads.silent:
         return None
     known = suspects_of(reads.appwrapper.status, reads.now)

@@ -14,7 +14,7 @@ from controller.facts.deployed import DeployedObject
 from controller.facts.nodes import UNREACHABLE
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
-from controller.phases.snapshot import CutOff, Suspect, Unreachable
+from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
 from shared.api.times import format_time, parse_time, time_or_none
 from shared.waits.words import listed
 
@@ -25,7 +25,7 @@ EVERY_NODE_ANSWERS: Final[SilentNodes] = MappingProxyType({})
 
 def find_unreachable(
     pods: Iterable[Pod], membership: Membership, silent: SilentNodes, known: Collection[str]
-) -> Unreachable | None:
+) -> UnreachablePods | None:
     """Return the awaited pods of the current attempt on silent nodes; None without any.
 
     `known`: the nodes whose silence moved the AppWrapper within the last 24 hours. The period of a
@@ -43,7 +43,7 @@ def find_unreachable(
     if not cut:
         return None
     suspects = {pod.node: Suspect(pod.node, pod.name, unreachable=True) for pod, _ in reversed(cut)}
-    return Unreachable(
+    return UnreachablePods(
         message="; ".join(_by_node((pod for pod, _ in cut), silent).values()),
         since=min(since for _, since in cut),
         pods=len(cut),

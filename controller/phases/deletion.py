@@ -23,7 +23,8 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, CutOff, FaultTolerance, Presence, Snapshot
+from controller.phases.silent_nodes import CutOff
+from controller.phases.snapshot import Component, FaultTolerance, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import DeletionBlocked, unconfirmed
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED

@@ -9,6 +9,8 @@ from typing import Final
 from controller.phases.ask import Need, NotRead
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import CutOff, UnreachablePods
+from controller.phases.silent_nodes import Suspect as Suspect
 from controller.reports.report import ConditionReport, is_news
 from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
@@ -235,47 +237,6 @@ class Evacuation:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """The first failed pod of an attempt, and its node, which may be the cause.
-
-    `unreachable`: the node did not answer.
-    """
-
-    node: str
-    pod: str
-    unreachable: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreachable:
-    """Awaited pods are on nodes that do not answer: `pods` of them, since `since`.
-
-    `message` names pods and nodes. `suspects`: a pod of each node. `spends_retry`: one of the nodes
-    moved this AppWrapper by its silence before, within 24 hours. `resources`: the pods' resources,
-    and UNREACHABLE.
-    """
-
-    message: str
-    since: datetime
-    pods: int
-    suspects: tuple[Suspect, ...]
-    spends_retry: bool = False
-    resources: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class CutOff:
-    """Pods that are being deleted on a node that does not answer since `since`.
-
-    `message` names them and the node.
-    """
-
-    node: str
-    since: datetime
-    message: str
-
-
 class HoldReason(StrEnum):
     """The reasons why no reset may begin now."""
 
@@ -391,7 +352,7 @@ class Snapshot:
     namespace_ending: bool = False
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
-    unreachable: Unreachable | None = None
+    unreachable: UnreachablePods | None = None
     cut_off: tuple[CutOff, ...] = ()
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods

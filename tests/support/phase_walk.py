@@ -16,11 +16,11 @@ from controller.phases import decide
 from controller.phases.actions import Actions, Reason
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
 from controller.phases.snapshot import (
     Component,
     ConditionText,
     CreateProblem,
-    CutOff,
     Evacuation,
     FaultTolerance,
     HoldReason,
@@ -31,10 +31,8 @@ from controller.phases.snapshot import (
     Queueing,
     ResetHold,
     Snapshot,
-    Suspect,
     TerminalExit,
     Timers,
-    Unreachable,
 )
 from shared.api.conditions import Terminal
 from shared.api.names import (
@@ -100,8 +98,8 @@ _EVACUATIONS: Final = (None, Evacuation("node a"), Evacuation("node a", spends_r
 _SUSPECTS: Final = (Suspect("b", "train-1", unreachable=True),)
 _UNREACHABLE: Final = (
     None,
-    Unreachable(message="node b", since=LONG_AGO, pods=1, suspects=_SUSPECTS),
-    Unreachable(message="node b", since=NOW, pods=1, suspects=_SUSPECTS),
+    UnreachablePods(message="node b", since=LONG_AGO, pods=1, suspects=_SUSPECTS),
+    UnreachablePods(message="node b", since=NOW, pods=1, suspects=_SUSPECTS),
 )
 _CUT_OFF: Final = ((), (CutOff("b", LONG_AGO, "Pod train-1 on node b"),), (CutOff("b", NOW, ""),))
 _HOLDS: Final = (

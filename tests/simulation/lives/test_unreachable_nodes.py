@@ -16,7 +16,7 @@ from tests.support.builders.appwrappers import phase, true_conditions, version_o
 from tests.support.life_record import READY, UNHEALTHY, condition, retries
 
 GRACE = 120.0
-# What the deletion and the next attempt may take beyond the grace period: the target.
+# The target: the time of the deletion and of the next start, beyond the grace period.
 TARGET = 30.0
 # The retry pause would exceed the target, and the node is back long after the end.
 PERIODS = {"retryPausePeriodDuration": "5m", "failureGracePeriodDuration": "1m"}

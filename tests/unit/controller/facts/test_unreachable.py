@@ -11,14 +11,8 @@ from controller.facts.nodes import UNREACHABLE
 from controller.facts.pod_counts import Membership, count_pods
 from controller.facts.pods import Pod
 from controller.facts.unreachable import find_cut_off, find_unreachable, silent_nodes_in
-from controller.phases.snapshot import (
-    Component,
-    CutOff,
-    FaultTolerance,
-    Presence,
-    Suspect,
-    Unreachable,
-)
+from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
+from controller.phases.snapshot import Component, FaultTolerance, Presence
 from shared.api.conditions import Terminal
 from shared.api.times import format_time
 from tests.support.builders import remembered_pods as pod_builders
@@ -41,13 +35,15 @@ def membership(**changes: Any) -> Membership:
     return Membership(appwrapper_uid="u1", attempt=1, components=(own,))
 
 
-def found(*pods: Pod, silent: dict[str, datetime] = SILENT, known: str = "") -> Unreachable | None:
+def found(
+    *pods: Pod, silent: dict[str, datetime] = SILENT, known: str = ""
+) -> UnreachablePods | None:
     return find_unreachable(pods, membership(), silent, [known])
 
 
 def test_pods_nodes_and_silences_are_named() -> None:
     since = format_time(SINCE)
-    assert found(pod("b"), pod("a"), pod("c", node="n2"), pod("d", node="n3")) == Unreachable(
+    assert found(pod("b"), pod("a"), pod("c", node="n2"), pod("d", node="n3")) == UnreachablePods(
         message=f"Pods a, b on node n1, which does not answer since {since}; Pod c on node n2, "
         f"which does not answer since {format_time(SILENT['n2'])}",
         since=SINCE,

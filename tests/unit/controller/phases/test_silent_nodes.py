@@ -4,14 +4,8 @@ from dataclasses import replace
 
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.snapshot import (
-    CutOff,
-    HoldReason,
-    PodCounts,
-    ResetHold,
-    Suspect,
-    Unreachable,
-)
+from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
+from controller.phases.snapshot import HoldReason, PodCounts, ResetHold
 from controller.reports.reason import Reason
 from tests.support.decisions import (
     CONFIG,
@@ -30,7 +24,7 @@ WHY = "Pod train-0 on node n1, which does not answer since 2026-01-01T00:00:00Z"
 
 def silent(seconds: float, **changes: object) -> Situation:
     """One of four pods is on a node that has not answered for so long."""
-    found = Unreachable(
+    found = UnreachablePods(
         message=WHY,
         since=ago(seconds),
         pods=1,
