@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
@@ -40,6 +40,10 @@ class DeletionBlocked(ConditionReport):
     """
 
     type: str = CONDITION_DELETING_RESOURCES
+    reasons: ClassVar[tuple[Reason, ...]] = (
+        Reason.DELETION_BLOCKED,
+        Reason.FORCED_ON_UNREACHABLE_NODE,
+    )
     status: bool = True
     reason: Reason = Reason.DELETION_BLOCKED
     blockers: tuple[str, ...] = ()
