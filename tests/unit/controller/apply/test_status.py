@@ -315,6 +315,9 @@ def test_each_time_with_quota_is_added_when_the_quota_is_released() -> None:
     first = after({"phase": "Suspending", "conditions": [began]}, release)
     assert first["quotaSeconds"] == 60
     assert after(first, release)["quotaSeconds"] == 60  # it is released once
+    # An earlier version released it, and did not record the time.
+    released = {"attempt": 1, "conditions": [{**began, "status": "False"}]}
+    assert "quotaSeconds" not in after(released, release)
     again = {**first, "conditions": [{**began, "lastTransitionTime": "2026-01-01T09:59:30Z"}]}
     assert "quotaSeconds" not in after({"conditions": [began]}, MoveTo(Phase.FAILED, Reason.FAILED))
     assert after(again, release)["quotaSeconds"] == 90
