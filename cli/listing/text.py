@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
-
 from cli.durations import age
 from cli.listing.rows import ListedAppWrapper
 from cli.terminal import harmless
@@ -73,7 +71,7 @@ def _number(value: int | None) -> str:
 def _fitted(columns: _Table, width: int) -> _Table:
     """Shorten headings, then omit a queue that all share, then cut columns."""
     columns = dict(columns)
-    longest = max(map(cell_len, columns["WHY"]), default=0)
+    longest = max(map(_cells, columns["WHY"]), default=0)
 
     def lacks(for_why: int = _FOR_WHY) -> int:
         others = sum(_width(each, columns[each]) + len(_GAP) for each in columns if each != "WHY")
@@ -121,16 +119,30 @@ class AppendedLines:
 
 
 def _width(heading: str, cells: Iterable[str]) -> int:
-    return max((cell_len(heading), *map(cell_len, cells)))
+    return max((_cells(heading), *map(_cells, cells)))
 
 
 def _padded(heading: str, width: int, cell: str) -> str:
-    blanks = " " * (width - cell_len(cell))
+    blanks = " " * (width - _cells(cell))
     return f"{blanks}{cell}" if heading in _NUMBERS else f"{cell}{blanks}"
 
 
 def _cut(text: str, width: int) -> str:
     """Return the text in at most that many terminal cells, with an ellipsis if it is cut."""
-    if cell_len(text) <= width:
+    if _cells(text) <= width:
         return text
-    return set_cell_size(text, max(0, width - 1)).rstrip() + _MORE[:width]
+    room = max(0, width - 1)
+    if text.isascii():
+        return text[:room].rstrip() + _MORE[:width]
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, room).rstrip() + _MORE[:width]
+
+
+def _cells(text: str) -> int:
+    """Return the terminal cells of the text. rich is imported only if letters can be wide."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
