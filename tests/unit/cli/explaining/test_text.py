@@ -1,22 +1,32 @@
-"""The text of `explain` at any width: commands can be copied, and no line ends with blanks."""
+"""The printed explanation."""
 
-import io
+from dataclasses import replace
 
-import pytest
+from rich.console import Console
 
+from cli.cluster.unread import Unread
+from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.compose import explain
 from cli.explaining.text import render
-from cli.terminal import CommandTerminal
-from tests.support.explain_captures import SITUATIONS
+from tests.support.builders.explained import waiting
+
+HIDDEN = Unread("workloads of the cluster: who holds quota", "no right to list them", True)
 
 
-@pytest.mark.parametrize("columns", ["30", "80", "200"])
-@pytest.mark.parametrize("name", SITUATIONS)
-def test_commands_are_one_line_and_no_line_ends_with_blanks(name: str, columns: str) -> None:
-    report = explain(SITUATIONS[name]())
-    out = io.StringIO()
-    terminal = CommandTerminal(io.StringIO(), out, io.StringIO(), {"COLUMNS": columns})
-    terminal.console().print(render(report), crop=False)
-    lines = out.getvalue().splitlines()
-    assert [each for each in lines if each != each.rstrip()] == []
-    assert {f"  {each.command}" for each in report.commands} <= {*lines}
+def text(seen: AppWrapperObjects) -> str:
+    console = Console(width=200, no_color=True)
+    with console.capture() as captured:
+        console.print(render(explain(seen)))
+    return captured.get()
+
+
+def test_a_member_of_a_team_reads_no_excuses() -> None:
+    """The workloads of other namespaces are hidden: the heading of the holders reports that."""
+    seen = waiting.waits_for_quota()
+    member = replace(seen, world=replace(seen.world, all_workloads=HIDDEN))
+    assert "Who holds it (not all are shown)\n" in text(member)
+    assert "Not readable for you" not in text(member)
+    alone = replace(member, world=replace(member.world, own_workloads=()))
+    others = "Who holds it\n  workloads of other namespaces, which you may not read\n"
+    assert others in text(alone)
+    assert "Not readable for you" not in text(alone)
