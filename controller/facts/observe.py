@@ -17,6 +17,7 @@ from controller.facts.failed_pods import evidence, on_bad_nodes
 from controller.facts.kept_components import is_kept_at
 from controller.facts.pod_counts import (
     Membership,
+    awaited,
     count_pods,
     deleted_with_pods,
     newest_by_index,
@@ -29,6 +30,7 @@ from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
 from controller.facts.suspects import suspect_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
+from controller.facts.unschedulable import NoNode, NoNodeFor
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
@@ -160,7 +162,8 @@ class Reads:
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
-    `largest`: returns the most of each resource that one node has.
+    `largest`: returns the most of each resource that one node has. `no_node_for`: returns which
+    pods no node can hold.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them. `collected`: UIDs of components whose pods the
     garbage collector deletes.
@@ -173,6 +176,7 @@ class Reads:
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     largest: Callable[[], Mapping[str, Decimal]] = dict
+    no_node_for: NoNodeFor = lambda pods, now: NoNode()
     kept_may_stay: bool = False
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
@@ -294,10 +298,12 @@ def observe(reads: Reads) -> Observation:
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
     cause = _root_cause(reads, counted, membership)
+    counts = count_pods(counted, membership, config, reads.now)
+    no_node = _no_node(counts, current, reads, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=_with_too_large(count_pods(counted, membership, config, reads.now), own, reads),
+        pods=replace(_with_too_large(counts, own, reads), no_node=no_node.text),
         root_cause=None if config.error_aggregation == OFF else cause,
         suspect=suspect_of(cause) if config.remember_suspects else None,
         labelled_pods=len(own),
@@ -313,7 +319,7 @@ def observe(reads: Reads) -> Observation:
         blockers=(),
         forced_off=(),
     )
-    looks: list[timedelta] = []
+    looks = [] if no_node.look_again is None else [no_node.look_again]
     if _may_be_missed(snapshot):
         looks.append(LOOK_AT_UNWATCHED)
     if unexpected.due:
@@ -338,6 +344,17 @@ def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodC
         return counts
     labelled = [pod for pod in own if pod.appwrapper_uid]
     return replace(counts, too_large=too_large(labelled, reads.largest()))
+
+
+def _no_node(
+    counts: PodCounts, current: Iterable[Pod], reads: Reads, membership: Membership
+) -> NoNode:
+    """Return which pod no node can hold, if the AppWrapper then fails."""
+    asked = reads.config.fail_unschedulable and reads.snapshot.phase is Phase.RUNNING
+    if not counts.rejected or not asked:
+        return NoNode()
+    waiting = [pod for pod in awaited(current, membership) if pod.unscheduled and not pod.deleting]
+    return reads.no_node_for(waiting, reads.now) if waiting else NoNode()
 
 
 def _may_be_missed(snapshot: Snapshot) -> bool:

@@ -17,6 +17,7 @@ from controller.facts.failed_pods import failure_in
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
+from controller.facts.unschedulable import NoNodeFor
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
@@ -73,6 +74,7 @@ class SnapshotGatherer:
         nodes: NodeTags,
         flagged: Mapping[str, Collection[str]],
         largest: Callable[[], Mapping[str, Decimal]],
+        no_node_for: NoNodeFor,
         stores: ErrorStores,
         queues: QueueWatch,
         lists: LivePods,
@@ -95,6 +97,7 @@ class SnapshotGatherer:
         self._nodes = nodes
         self._flagged = flagged
         self._largest = largest
+        self._no_node_for = no_node_for
         self._stores = stores
         self._queues = queues
         self._assignments = Assignments(client, behaviour.autopilot)
@@ -145,6 +148,7 @@ class SnapshotGatherer:
             nodes=self._nodes,
             flagged=self._flagged,
             largest=self._largest,
+            no_node_for=self._no_node_for,
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )

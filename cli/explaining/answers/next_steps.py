@@ -5,6 +5,7 @@ from cli.explaining.case import Case
 from cli.explaining.forecast import Step, StepKind
 from cli.explaining.report import CommandHint, Next
 from controller.phases.phase import Phase
+from controller.reports.reason import Reason
 from shared.waits.words import counted
 
 
@@ -31,6 +32,8 @@ def _described(step: Step, case: Case) -> Next:
                 " attempt begins, with the same quota.",
                 at,
             )
+        case StepKind.PHASE if step.reason == Reason.UNSCHEDULABLE:
+            return Next(f"It fails for good: {step.message}.", at)
         case StepKind.PHASE if step.phase == Phase.FAILED:
             return Next(f"It fails for good: {retries_spent(case)[0]}", at)
         case StepKind.PHASE if step.phase == Phase.RESUMING:

@@ -11,6 +11,7 @@ from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected_objects import Owned
+from controller.facts.unschedulable import NoNode
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.live_pods import LivePods
 from controller.gather.snapshot_gatherer import SnapshotGatherer
@@ -293,6 +294,7 @@ class Gathering:
             nodes,
             flagged,
             lambda: largest or {},
+            lambda _pods, _now: NoNode(),
             stored,
             queued,
             LivePods(kube),

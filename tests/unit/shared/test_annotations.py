@@ -48,6 +48,7 @@ def test_these_are_all() -> None:
         "admissionGracePeriodDuration",
         "warmupGracePeriodDuration",
         "failureGracePeriodDuration",
+        "failUnschedulableDuration",
         "retryPausePeriodDuration",
         "retryLimit",
         "deletionOnFailureGracePeriodDuration",
@@ -57,6 +58,7 @@ def test_these_are_all() -> None:
         "retryableExitCodes",
         "errorAggregation",
         "errorStore",
+        "recorder",
     }
     assert all(key.startswith(PREFIX) for key in KEYS)
 
