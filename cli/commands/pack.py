@@ -85,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_wrapping(parser: argparse.ArgumentParser) -> None:
     """Add the options for the AppWrapper, which `wrapping_of` reads."""
-    parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
+    parser.add_argument(
+        "--name", metavar="NAME", default="", help="default: that of the first object with pods"
+    )
     parser.add_argument(
         "--queue",
         metavar="NAME",
@@ -102,6 +104,14 @@ def add_wrapping(parser: argparse.ArgumentParser) -> None:
         metavar="[KIND/NAME:]PATH=REPLICAS",
         about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
         " KIND/NAME:none if it makes no pods",
+    )
+    add_several(
+        parser,
+        "--helper",
+        dest="helpers",
+        metavar="[KIND/]NAME",
+        about="an object that serves the others and is deleted after they succeed, such as a"
+        " TensorBoard",
     )
     add_webhook_configuration(parser)
     group = parser.add_argument_group(
@@ -123,7 +133,7 @@ def wrapping_of(arguments: argparse.Namespace) -> "Wrapping":
     from shared.api.names import ANNOTATION_PREFIX
 
     given = vars(arguments)
-    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
+    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets", "helpers")
     fault_tolerance = {
         ANNOTATION_PREFIX + name: (option, given[name])
         for name, option in fault_tolerance_options().items()
