@@ -47,9 +47,18 @@ def configuration(config: str) -> AppWrapperConfig:
     """Return the configuration of an overlay or a file. Raises CommandError."""
     file = str(FOLDER / f"{config}.yaml") if config in OVERLAYS else config
     try:
-        return load_config(file).config.appwrapper
+        found = load_config(file).config.appwrapper
     except ConfigError as error:
         raise CommandError(str(error)) from error
+    return _with_recorder(found) if config in OVERLAYS else found
+
+
+def _with_recorder(config: AppWrapperConfig) -> AppWrapperConfig:
+    """Assume that the cluster's admin named an image of the recorder, which no overlay does."""
+    tolerance = config.fault_tolerance
+    errors = tolerance.error_aggregation.model_copy(update={"recorder_image": "assumed"})
+    tolerance = tolerance.model_copy(update={"error_aggregation": errors})
+    return config.model_copy(update={"fault_tolerance": tolerance})
 
 
 def rules(config: str) -> str:
@@ -71,7 +80,7 @@ def not_checked(*, team_namespace: bool) -> tuple[str, ...]:
         f"whether the namespace is a team's: {assumed}",
         "whether AppWrappers without a namespace are created in the one that their components name",
         "whether you may create what AppWrappers wrap, and are the user that they name",
-        "whether LocalQueues and priority classes exist",
+        "whether LocalQueues and priority classes exist, and an image of the recorder",
         "what the API server requires of each Kind: its fields, their values, names",
     )
 

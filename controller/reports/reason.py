@@ -43,6 +43,7 @@ class Reason(StrEnum):
         "a node with pods of the AppWrapper did not answer for its unreachable grace period",
     )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
+    UNSCHEDULABLE = "Unschedulable", "no node can hold one of its pods"
     SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
     NO_FAILED_PODS = "FoundNoFailedPods", "it healed before its failure grace period was over"
     RESETTING = "Resetting", "its components are deleted before another attempt"

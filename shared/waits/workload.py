@@ -20,6 +20,7 @@ LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
 QUOTA_RESERVED: Final = "QuotaReserved"
 ADMITTED: Final = "Admitted"
 EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"  # a reason of Evicted: another workload needed its quota
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 # Reasons of QuotaReserved False since Kueue 0.19 with its feature gate

@@ -65,6 +65,11 @@ def _why_no_retry(case: Case) -> tuple[str, ...]:
             "The controller never recreates a component that another client deleted: delete the"
             " AppWrapper and create it again.",
         )
+    if reason == Reason.UNSCHEDULABLE:
+        return (
+            "Ask for less in each pod, or correct the node selector; then create it again. Every"
+            " retry would wait in vain.",
+        )
     if case.snapshot.retries >= case.config.retry_limit:
         return retries_spent(case)
     if reason == Reason.CREATE_FAILED:
