@@ -12,6 +12,7 @@ from cli.checks.gather import read_latches
 from cli.checks.nodes import Latches
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import Reader, needed
+from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
 from cli.pod_security import POLICY, PodSecurity
 from cli.teams.gather import (
@@ -24,6 +25,7 @@ from cli.teams.gather import (
 )
 from cli.teams.manifests import (
     CLUSTER_ROLES,
+    DEFAULT_ROLE,
     RESOURCES,
     VIEWER_ROLE,
     TeamSettings,
@@ -36,6 +38,7 @@ from cli.teams.plan import (
     ObjectPlan,
     TeamPlan,
     not_covered,
+    not_creatable,
     object_plans,
     over_capacity,
     planned_queues,
@@ -44,7 +47,7 @@ from cli.teams.plan import (
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
 from shared.api.objects import NODES, POLICIES, POLICY_BINDINGS, JsonObject, is_dns_label
-from shared.config.configuration import Configuration
+from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
 from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
 
@@ -70,8 +73,15 @@ async def create_team(
             " and hyphens"
         )
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, config_file)
-    settings = replace(settings, labels=_labels(config))
+    installed = await configuration(reader, config_file)
+    config = installed.config
+    # The default role is that of overlay mlbatch, where users may wrap what they may not create.
+    binds_creators = config.appwrapper.user_rbac_admission_check and not installed.problem
+    settings = replace(
+        settings,
+        labels=_labels(config),
+        binds_creators=binds_creators and settings.role == DEFAULT_ROLE,
+    )
     live = await live_objects(reader, team)
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
@@ -86,7 +96,7 @@ async def create_team(
     raised = [each for each in capacity if each.is_raised]
     refused = () if allows_excess else tuple(over_capacity(raised))
     warnings = [each for each in over_capacity(capacity) if each not in refused]
-    warnings += await _warnings(reader, settings, planned, live)
+    warnings += await _warnings(reader, settings, planned, live, config.appwrapper)
     lacking = await missing_rights(cluster, _rights(objects))
     if lacking and not dry_run:
         raise CommandError(
@@ -178,11 +188,15 @@ async def _warnings(
     settings: TeamSettings,
     planned: Sequence[JsonObject],
     live: Live,
+    config: AppWrapperConfig,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
-    roles = (settings.role, VIEWER_ROLE)
-    missing = [each for each in roles if await reader.one(CLUSTER_ROLES, None, each) is None]
+    named = (settings.role, VIEWER_ROLE)
+    roles = {each: await reader.one(CLUSTER_ROLES, None, each) for each in named}
+    missing = [each for each in named if roles[each] is None]
+    chosen = readable(roles[settings.role]) if settings.role != DEFAULT_ROLE else None
     return [
+        *(not_creatable(chosen, config) if chosen else ()),
         *not_covered(planned[-1], planned),
         *pod_security_warnings(settings, live, planned[-1]),
         *(
