@@ -8,9 +8,9 @@ from cli.command import CommandError, ExitCode
 from cli.manifests.places import Place
 from cli.submitting.submissions import NewAppWrapper
 from cli.terminal import CommandTerminal
-from cli.validation.components import component_findings
+from cli.validation.components import ComponentFindings, component_findings
 from cli.validation.fields import Corrected, corrected
-from cli.validation.messages import REFUSALS, messages_of
+from cli.validation.messages import ABOUT_CONTENT, REFUSALS, messages_of
 from cli.validation.report import findings
 from shared.api.objects import APPWRAPPERS, JsonObject, metadata
 from shared.kube import requests
@@ -29,7 +29,7 @@ async def create_all(
     for each in asked:
         warnings.clear()
         sound = corrected(each.body)
-        errors = list(sound.errors)
+        errors, is_judged = list(sound.errors), True
         try:
             await cluster.client.send(_request(cluster, each, sound.value, dry_run=True))
         except AlreadyExists as error:
@@ -40,10 +40,14 @@ async def create_all(
             ) from error
         except ApiError as error:
             errors += _refusals(error)
+            is_judged = error.status in ABOUT_CONTENT
         heard = list(dict.fromkeys(warnings))
-        wrapped = await component_findings(
-            cluster, sound.value, _namespace(cluster, each), warnings, known=errors, is_new=True
-        )
+        wrapped = ComponentFindings()
+        if is_judged:
+            where = _namespace(cluster, each)
+            wrapped = await component_findings(
+                cluster, sound.value, where, warnings, known=errors, is_new=True
+            )
         errors += wrapped.errors
 
         def locate(

@@ -11,6 +11,7 @@ from typing import Final
 from cli.checks.gather import read_latches
 from cli.checks.nodes import Latches
 from cli.cluster.connection import Cluster
+from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.cluster.reader import Reader, needed
 from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
@@ -75,13 +76,7 @@ async def create_team(
     reader = Reader(cluster.client, only_forbidden=True)
     installed = await configuration(reader, config_file)
     config = installed.config
-    # The default role is that of overlay mlbatch, where users may wrap what they may not create.
-    binds_creators = config.appwrapper.user_rbac_admission_check and not installed.problem
-    settings = replace(
-        settings,
-        labels=_labels(config),
-        binds_creators=binds_creators and settings.role == DEFAULT_ROLE,
-    )
+    settings = _configured(settings, installed)
     live = await live_objects(reader, team)
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
@@ -112,9 +107,20 @@ async def create_team(
         warnings=tuple(warnings),
         refused=refused,
     )
-    if not plan.refused and not plan.dry_run:
+    if not (plan.refused or dry_run):
         await _apply(cluster, plan)
     return plan
+
+
+def _configured(settings: TeamSettings, installed: OperatorConfiguration) -> TeamSettings:
+    """Add what the installed configuration asks for. Raises CommandError.
+
+    The default role is that of overlay mlbatch, where users may wrap what they may not create.
+    """
+    config = installed.config
+    is_checked = config.appwrapper.user_rbac_admission_check and not installed.problem
+    binds_creators = is_checked and settings.role == DEFAULT_ROLE
+    return replace(settings, labels=_labels(config), binds_creators=binds_creators)
 
 
 def _labels(config: Configuration) -> dict[str, str]:

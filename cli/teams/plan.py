@@ -150,7 +150,7 @@ def over_capacity(rows: Sequence[CapacityRow]) -> Iterator[str]:
 
 
 def not_creatable(role: JsonObject, config: AppWrapperConfig) -> Iterator[str]:
-    """Describe the Kinds with pods, of those in every cluster, that a role lets nobody wrap."""
+    """Describe the Kinds with pods, of those in every cluster, that a role lets no user wrap."""
     if not config.user_rbac_admission_check:
         return
     kinds = [

@@ -133,7 +133,7 @@ def _refused(trial: _Trial, resource: Resource, error: ApiError, found: Componen
         found.untried.setdefault(why, []).append(trial.place)
     elif not _OURS.search(message):
         # The controller may be refused too, or its identity may be exempt.
-        what = f"its pods ({ROOT})" if trial.is_pod else f"this {trial.gvk.kind}"
+        what = "such pods" if trial.is_pod else f"this {trial.gvk.kind}"
         found.warnings.append(f"{trial.place}: the cluster refuses {what} to you: {message}")
 
 
@@ -154,7 +154,6 @@ def _trials(appwrapper: JsonObject, namespace: str) -> Iterator[_Trial]:
 def _pods(component: JsonObject, place: str, namespace: str) -> Iterator[_Trial]:
     """Yield a pod of each pod set, if its template can be read."""
     template = component[ROOT]
-    name = str(metadata(template).get("name") or metadata(template).get("generateName") or "pod")
     try:
         paths = dict.fromkeys(each.path for each in pod_sets_once_admitted(component))
         for path in paths:
@@ -165,7 +164,7 @@ def _pods(component: JsonObject, place: str, namespace: str) -> Iterator[_Trial]
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {
-                    "generateName": f"{name[:50].lower()}-",
+                    "generateName": "trial-",
                     "namespace": namespace,
                     "labels": labels,
                     "annotations": annotations,

@@ -7,7 +7,7 @@ from cli.cluster.connection import Cluster
 from cli.manifests.manifest import Manifest
 from cli.validation.components import component_findings
 from cli.validation.fields import corrected
-from cli.validation.messages import REFUSALS, messages_of
+from cli.validation.messages import ABOUT_CONTENT, REFUSALS, messages_of
 from cli.validation.report import Validated, validated_as
 from shared.api.objects import APPWRAPPERS, GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
@@ -17,8 +17,6 @@ from shared.kube.discovery import UnknownKind
 NOT_CHECKED: Final = (
     "whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload waits",
 )
-# The API server, or the webhook, judged the AppWrapper itself.
-_JUDGED: Final = (400, 422)
 _APPWRAPPER: Final = APPWRAPPERS.gvk.group_kind
 _CREATED: Final = "it would be created"
 # An object that runs may change between a read and its replacement.
@@ -45,7 +43,7 @@ async def validated_by_server(
         if error.status not in REFUSALS:
             raise
         errors += messages_of(error)
-        is_judged = is_judged and error.status in _JUDGED
+        is_judged = is_judged and error.status in ABOUT_CONTENT
     heard = list(dict.fromkeys(warnings))
     if is_judged:
         where, is_new = _namespace(cluster, sound.value), bool(note and _CREATED in note)

@@ -61,7 +61,7 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
 def check_unknown_priority_classes(submission: Submission) -> Iterator[FieldError]:
     """Reject names of PriorityClasses that do not exist, in team namespaces.
 
-    Kueue would make no Workload, without a message, and the AppWrapper would wait for ever.
+    Kueue would make no Workload, without a message, and the AppWrapper would wait indefinitely.
     """
     known = submission.facts.priority_classes
     if known is None:
@@ -71,7 +71,7 @@ def check_unknown_priority_classes(submission: Submission) -> Iterator[FieldErro
         if name not in known and not name.startswith(_SYSTEM):
             detail = f"this cluster has no such PriorityClass{remedy}"
             yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(name))
-            remedy = ""  # the list stands in the first error
+            remedy = ""  # the first error has the list
 
 
 def _to_name_instead(known: frozenset[str]) -> str:

@@ -197,7 +197,7 @@ async def test_validation_by_the_server_changes_nothing(team: Kubectl, tmp_path:
     assert [each.replace(f"{tmp_path}/", "") for each in lines] == [
         "aw.yaml:19:15: error: spec.components[0].template.spec.template.spec.containers[0].imag:"
         ' Invalid value: unknown field; did you mean "image"?',
-        "aw.yaml:18:13: error: spec.components[0].template.spec.template.spec.containers[0].image:"
+        "aw.yaml:18:15: error: spec.components[0].template.spec.template.spec.containers[0].image:"
         " Required value",
         f"job.yaml:2:1: error: {refused('Job.batch', WRAP_IT, 'train')}",
         "aw.yaml:1: AppWrapper/train: refused",
@@ -245,7 +245,7 @@ async def test_all_mistakes_are_found_at_once(team: Kubectl, cluster: RunningClu
         ("standard input:13:9", f"{template}.metadata.name"),
         ("standard input:17:13", f"{template}.spec.template.spec.priorityClassName"),
         (
-            "standard input:21:34",
+            "standard input:21:36",
             f"{template}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
         ),
     }
@@ -253,7 +253,7 @@ async def test_all_mistakes_are_found_at_once(team: Kubectl, cluster: RunningClu
     assert 'Invalid value: "hi-prio": this cluster has no such PriorityClass: name ' in unknown
 
 
-async def test_what_a_member_may_not_create_is_named(cluster: RunningCluster) -> None:
+async def test_kinds_that_a_member_may_not_create_are_named(cluster: RunningCluster) -> None:
     """The role of overlay mlbatch lets nobody create a Job without wrapping it."""
     member = member_of(cluster, NAMESPACE)
     _, lines = await by_server(member, stdin=PACKED)

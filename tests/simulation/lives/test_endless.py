@@ -12,7 +12,7 @@ LATER = Once(
 
 
 def warnings(life: Life) -> list[tuple[int, str]]:
-    """How often, and what its Warning says."""
+    """The count and the message of the Warning."""
     found = {
         write.item["metadata"]["name"]: write.item
         for write in life.world.cluster.store.history[EVENTS]

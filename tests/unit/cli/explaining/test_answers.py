@@ -28,7 +28,7 @@ def with_message(seen: AppWrapperObjects, message: str) -> AppWrapperObjects:
     return replace(seen, appwrapper=item)
 
 
-def test_what_kueue_reports_stands_before_guesses() -> None:
+def test_a_warning_of_kueue_takes_precedence_over_guesses() -> None:
     recorder = {"reportingComponent": "workload.codeflare.dev/appwrapper-kueue-controller"}
     foreign = {"involvedObject": {"kind": "AppWrapper", "name": "train", "uid": "a namesake's"}}
     warned = (

@@ -91,7 +91,7 @@ async def test_each_error_has_its_place_in_the_appwrapper() -> None:
     assert [path for path, _ in server.asked] == ["/apis/batch/v1/namespaces/team1/jobs"] * 2
 
 
-async def test_what_is_reported_already_is_not_repeated() -> None:
+async def test_errors_that_are_reported_already_are_not_repeated() -> None:
     server = Server(INVALID)
     server.heard.append('unknown field "spec.a"')  # of an earlier request
     known = (f"{AT}.metadata.name: Invalid value: the webhook's words",)
@@ -120,7 +120,7 @@ async def test_a_value_of_another_type() -> None:
 RIGHT = 'jobs.batch is forbidden: User "ann" cannot create resource "jobs" in API group "batch"'
 
 
-async def test_without_the_right_it_says_what_was_not_tried() -> None:
+async def test_components_without_the_right_to_create_are_named() -> None:
     found = await Server(forbidden(RIGHT)).findings(JOB, JOB)
     assert (found.errors, found.warnings) == ([], [])
     assert list(found.not_checked()) == [
@@ -199,7 +199,7 @@ async def test_the_pods_of_other_kinds_are_tried_too() -> None:
 ROLES = ("Master", "Worker")
 
 
-async def test_an_answer_without_a_result_is_said_and_no_answer_ends_the_command() -> None:
+async def test_an_answer_without_a_result_is_shown_and_no_answer_ends_the_command() -> None:
     failed = error(500, "InternalError", 'failed calling webhook "mjob.kb.io"')
     found = await Server(failed).findings(JOB)
     assert list(found.not_checked()) == [

@@ -153,7 +153,7 @@ async def test_all_errors_come_in_one_round() -> None:
     assert (sent["metadata"]["labels"], list(sent["spec"])) == ({"a": "5"}, ["components"])
 
 
-async def test_what_could_not_be_tried_is_said() -> None:
+async def test_components_that_could_not_be_tried_are_named() -> None:
     message = 'User "ann" cannot create resource "jobs"'
     client = _Client({}, error(403, "Forbidden", message))
     assert await reported(client) == [

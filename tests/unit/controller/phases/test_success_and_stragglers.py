@@ -298,7 +298,7 @@ NEVER_ENDS = (
         pytest.param((ENDLESS,), "", id="nothing ended"),
     ],
 )
-def test_what_never_ends_is_warned_of_once_when_all_others_have_ended(
+def test_components_that_never_end_cause_one_warning_once_all_others_have_ended(
     components: tuple[Component, ...], warned: str
 ) -> None:
     found = RUNNING.but(components=components).pods(running=3).decision

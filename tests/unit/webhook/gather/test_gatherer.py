@@ -201,13 +201,13 @@ async def test_priority_classes_are_known_by_a_watch_and_read_live_where_asked()
     await settle()
     created = request(appwrapper())
     facts = await gathers.for_validation(created)
-    assert facts.priority_classes == {"high", "low"}
+    assert facts.priority_classes == frozenset({"high", "low"})
     feed.send("ADDED", kube_object("new", 3, namespace=""))
     feed.send("DELETED", kube_object("low", 4, namespace=""))
     await settle()
-    assert (await gathers.for_validation(created)).priority_classes == {"high", "new"}
+    assert (await gathers.for_validation(created)).priority_classes == frozenset({"high", "new"})
     direct = request(POD, group_kind="Pod")
-    assert (await gathers.for_direct_kind(direct)).priority_classes == {"high", "new"}
+    assert (await gathers.for_direct_kind(direct)).priority_classes == frozenset({"high", "new"})
     client.lists.append([listed(5, kube_object("newer", 5, namespace=""))])
     again = await gathers.with_live_priority_classes(facts)
     assert again == replace(facts, priority_classes=frozenset({"newer"}))

@@ -15,7 +15,7 @@ async def test_a_live_list_has_all_pages() -> None:
     pages = [listed(7, kube_object("a", 1, namespace="")), listed(7, kube_object("b", 2))]
     client = FakeKube(lists=[pages])
     known = PriorityClasses(client, fake_sources())
-    assert (await known.live(), known.cached()) == ({"a", "b"}, frozenset())
+    assert (await known.live(), known.cached()) == (frozenset({"a", "b"}), frozenset[str]())
     [asked] = client.called("pages")
     assert (asked.args[0].plural, asked.kwargs) == ("priorityclasses", {"metadata_only": True})
 
