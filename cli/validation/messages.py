@@ -8,7 +8,7 @@ from shared.kube.client import ApiError
 
 # Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
 REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
-# Of these, the ones about the content of the object.
+# The refusals about the content of the object.
 ABOUT_CONTENT: Final = (400, 422)
 # A field that the strict decoder rejects, and one whose value has another type.
 _UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
