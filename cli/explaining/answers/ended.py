@@ -81,15 +81,11 @@ def _help_after_failure(case: Case) -> tuple[CommandHint, ...]:
     logs = CommandHint(f"appwrapper logs {own}", "what its pods wrote, as far as it is kept")
     if case.raw_pods:
         return (logs,)
-    again = f"appwrapper resubmit {own}"
-    return (
-        logs,
-        CommandHint(again, "run it again under a new name"),
-        CommandHint(
-            f"{again} --set deletionOnFailureGracePeriodDuration=30m",
-            "the same, and keep the pods for half an hour if it fails",
-        ),
+    keep = "add --set deletionOnFailureGracePeriodDuration=30m to keep its pods after a failure"
+    again = CommandHint(
+        f"appwrapper resubmit {own}", f"run it again under a new name; {keep} for half an hour"
     )
+    return (logs, again)
 
 
 def _why_no_retry(case: Case) -> tuple[str, ...]:
