@@ -8,6 +8,7 @@ from typing import Final
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
 from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
+from cli.validation.fields import corrected
 from cli.validation.report import Validated, ValidatedObject, Validity, validated_as
 from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
 from shared.api.objects import JsonObject, annotation, label, metadata
@@ -108,15 +109,18 @@ def validated(
     """
     if wrong := list(_malformed(manifest, namespace)):
         return validated_as(manifest, wrong)
-    kind = manifest.group_kind
+    kind, sound = manifest.group_kind, corrected(manifest.value)
+    if sound.errors and (kind in _CLUSTER_SCOPED or not is_asked_about(kind)):
+        return validated_as(manifest, sound.errors)
     if kind in _CLUSTER_SCOPED or not is_asked_about(kind):
         why = "the API server does not call the webhook for this Kind"
         return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
     own = metadata(manifest.value).get("namespace")
     if not isinstance(own, str) or not own:
         own = namespace or next(_namespaces_inside(manifest), "")
-    found = judgement(manifest.value, own, config, team_namespace=team_namespace)
-    return validated_as(manifest, found.denied.reasons if found.denied else (), found.warnings)
+    found = judgement(sound.value, own, config, team_namespace=team_namespace)
+    errors = (*sound.errors, *(found.denied.reasons if found.denied else ()))
+    return validated_as(manifest, errors, found.warnings, written=sound.as_written)
 
 
 @cache

@@ -100,6 +100,7 @@ def locate_from(
         presence=presence,
         expected_pods=pods_in(recorded),
         reports=kind.ends is True,
+        endless=kind.ends is False,
         has_surviving_children=kind.has_surviving_children,
         helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),

@@ -105,6 +105,7 @@ class Component:
     succeeded_by_owner: tuple[tuple[str, int, int], ...] = ()
     wanted_pods: int | None = None
     reports: bool = False
+    endless: bool = False  # its Kind never ends by itself
     # Objects that it made remain after its end and replace deleted pods.
     has_surviving_children: bool = False
     helper: bool = False

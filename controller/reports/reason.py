@@ -77,6 +77,10 @@ class Reason(StrEnum):
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
     DELETION_COMPLETE = "DeletionComplete", "its resources are deleted"
     STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
+    NEVER_ENDS = (
+        "ComponentNeverEnds",
+        "all other components have succeeded; the last ones never end and hold the quota",
+    )
     UNEXPECTED = (
         "UnexpectedObjects",
         "objects appeared that its phase and attempt cannot have, so the controller deletes them",
