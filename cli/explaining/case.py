@@ -158,9 +158,9 @@ def case_of(seen: AppWrapperObjects) -> Case:
     # A user may not be allowed to read nodes: the controller's conditions name the silent ones.
     texts = (snapshot.text_of(each).message for each in (CONDITION_PODS_READY, CONDITION_UNHEALTHY))
     silent = silent_nodes_in("; ".join(texts))
-    observed = observe(Reads(blank, seen.now, components, pods, silent=silent)).snapshot
     unheld = partial(_no_node_for, seen, snapshot)
-    observed = observe(Reads(blank, seen.now, components, pods, no_node_for=unheld)).snapshot
+    reads = Reads(blank, seen.now, components, pods, silent=silent, no_node_for=unheld)
+    observed = observe(reads).snapshot
     sees_all = not any(isinstance(each, Unread) for each in (seen.pods, *seen.components))
     found = Case(
         seen=seen,

@@ -55,14 +55,14 @@ def findings(
     """Return all findings, errors first. A message may begin with a field path."""
     levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
     return [
-        _finding(*locate(_pointed_at(path or "", message)), message, path, level)
+        _finding(*locate(_pointed_at(path or "", message, target)), message, path, level)
         for level, messages in levels
         for message in messages
         for path in [_path_of(message, target)]
     ]
 
 
-def _pointed_at(path: str, message: str) -> str:
+def _pointed_at(path: str, message: str, target: JsonObject) -> str:
     """Return the path to the wrong value, which may be deeper than the message's own path.
 
     Some messages name the rest of the path (`spec.components[0].template: …: template.spec.x must
@@ -72,7 +72,11 @@ def _pointed_at(path: str, message: str) -> str:
     if deeper := _DEEPER.search(rest):
         return f"{path.removesuffix(ROOT)}{deeper[0]}" if path.endswith(ROOT) else path
     key = _QUOTED.match(rest)
-    return f"{path}.{key['key']}" if path and key else path
+    if not path or key is None:
+        return path
+    named = f"{path}.{key['key']}"
+    # What is quoted is a key of the field, or else the field's value.
+    return named if len(way_in(target, named)) > len(way_in(target, path)) else path
 
 
 def _finding(

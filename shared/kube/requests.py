@@ -32,6 +32,8 @@ class PatchType(StrEnum):
 
 
 _JSON = "application/json"
+# The API server answers 406 to the opening of a WebSocket that accepts only JSON.
+_ANY = {"Accept": "*/*"}
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -145,12 +147,14 @@ def pod_exec(
         ("tty", "true") if terminal else ("stderr", "true"),
         *(("command", each) for each in command),
     ]
-    return Request("GET", f"{_object_path(PODS, namespace, pod, 'exec')}?{urlencode(query)}")
+    target = f"{_object_path(PODS, namespace, pod, 'exec')}?{urlencode(query)}"
+    return Request("GET", target, _ANY)
 
 
 def pod_port_forward(namespace: str, pod: str, port: int) -> Request:
     """Open one connection to a port of a pod."""
-    return Request("GET", f"{_object_path(PODS, namespace, pod, 'portforward')}?ports={port}")
+    target = f"{_object_path(PODS, namespace, pod, 'portforward')}?ports={port}"
+    return Request("GET", target, _ANY)
 
 
 def create(

@@ -234,6 +234,6 @@ def _companions(component: Component, number: int) -> tuple[Component, ...]:
             helper = replace(component, name="board", helper=True, reports=False, terminal=None)
             return (component, helper)
         case 3:
-            return (component, replace(component, name="eval", terminal=None))
+            return (component, replace(component, name="eval", terminal=None, endless=True))
         case _:
             return (component,)

@@ -73,6 +73,7 @@ def test_detection_is_at_zero_for_every_finding_from_the_start() -> None:
         'appwrapper_detection_seconds_count{reason="InsufficientPodsReady"} 0.0',
         'appwrapper_detection_seconds_count{reason="MissingComponent"} 0.0',
         'appwrapper_detection_seconds_count{reason="NodeUnreachable"} 0.0',
+        'appwrapper_detection_seconds_count{reason="Unschedulable"} 0.0',
     ]
 
 
